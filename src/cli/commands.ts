@@ -64,7 +64,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'lab',
-    description: 'Start a local lab with an API server and three hosts; needs no root',
+    description: 'Start a local lab with an API server and three hosts; does not require root',
     load: async () => (await import('./lab-command.ts')).defineLab,
   },
   {

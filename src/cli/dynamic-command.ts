@@ -72,7 +72,7 @@ function definePush(dynamic: Command, on: On): void {
     .option('--key <key>', 'key of the KubeletConfiguration in the ConfigMap', 'kubelet')
     .option(
       '--beside <key=file>',
-      'additional file to store in the ConfigMap, e.g. resolv.conf=./resolv.conf; KEY is the relative path of the file in the KubeletConfiguration (repeatable)',
+      'additional file to store in the ConfigMap, e.g. resolv.conf=./resolv.conf; KEY is the relative path by which the KubeletConfiguration refers to the file (repeatable)',
       collect,
     )
     .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)
@@ -103,7 +103,7 @@ function defineAssign(dynamic: Command, on: On): void {
       AGENT_NAMESPACE,
     )
     .option('--force', 'also assign to nodes on which dynamic configuration is not enabled or has not reported yet')
-    .option('--allow-pod-loss', 'also assign a configuration that would end running pods or keep new pods from starting');
+    .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or keep new pods from starting');
   addWait(
     addRollout(addBackend(addValidation(assign)), '; not the KubeletConfiguration, see --file'),
     ['trial', 'good', 'none'],

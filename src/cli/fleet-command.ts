@@ -57,10 +57,10 @@ function initCommand(fleet: Command, on: On): void {
     "fleet file to create; '-' for standard output (default: fleet.yaml)",
   )
     .option('--from-ansible <path>', 'Ansible inventory to import hosts from')
-    .option('--from-ssh-config [file]', 'ssh_config to import hosts from; ~/.ssh/config without a value')
+    .option('--from-ssh-config [file]', 'ssh_config file to import hosts from (without a value: ~/.ssh/config)')
     .option(
       '--from-vagrant [file]',
-      "saved output of vagrant ssh-config to import hosts from, or '-' for standard input; without a value, vagrant ssh-config is run",
+      "saved output of vagrant ssh-config to import hosts from, or '-' for standard input (without a value: runs vagrant ssh-config)",
     )
     .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several addresses');
   on(init, initRequest, async () => (await import('./fleet-init.ts')).runFleetInit);

@@ -120,7 +120,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
       .option(
         '--sign <key>',
-        'private key, or public key of a key held by ssh-agent, with which ssh-keygen signs the saved plan; the signature is FILE.sig',
+        'private key to sign the saved plan with, or a public key whose private key ssh-agent holds; with --out FILE, writes FILE.sig',
       )
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
@@ -158,7 +158,7 @@ function defineShow(show: Command, on: On): void {
 function requireSignature(): Option {
   return new Option(
     '--require-signature <file>',
-    'refuse the plan unless FILE.sig has a valid signature of a signer in this list (ALLOWED SIGNERS in ssh-keygen(1))',
+    'file of allowed signers (ALLOWED SIGNERS in ssh-keygen(1)); a plan is refused unless PLAN.sig is a valid signature by one of them',
   );
 }
 
@@ -189,8 +189,8 @@ export function defineApply(apply: Command, on: On): void {
       )
       .addOption(
         new Option(
-          '--retry <hosts>',
-          'failed: only hosts that did not succeed in the last run that included them (failed, rolled back, refused, unreachable or not started)',
+          '--retry <failed>',
+          'apply only to hosts that did not succeed in the last run that included them (failed, rolled back, refused, unreachable or not started)',
         ).choices(['failed']),
       ),
   );

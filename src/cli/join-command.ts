@@ -61,7 +61,7 @@ function addJoinOptions(command: Command): Command {
       .option('--take-over', TAKE_OVER)
       .option(
         '--wait-ready [duration]',
-        'wait until the Node is Ready and starts a probe pod; maximum time until Ready, 5m if no duration is given',
+        'wait until the Node is Ready and a probe pod has started; the duration limits the wait for Ready (5m if no duration is given)',
       ),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>

@@ -199,7 +199,10 @@ export function addFleetSelectionOptions(command: Command): Command {
     fleet
       .option('--limit <hosts>', HOST_PATTERNS, collectList)
       .option('--group <groups>', 'groups of hosts to include (repeatable)', collectList)
-      .option('-l, --selector <labels>', 'label selector, as in kubectl, of the labels that the fleet file declares for hosts and groups'),
+      .option(
+        '-l, --selector <labels>',
+        'label selector, as in kubectl; matches the labels that the fleet file declares for hosts and groups',
+      ),
   );
 }
 
@@ -221,7 +224,7 @@ export function addKubeconfigOptions(command: Command, description: string): Com
 }
 
 /** The text of `--allow-pod-loss`. */
-export const ALLOW_POD_LOSS = 'also change a node whose running pods the change would end or whose new pods could not start';
+export const ALLOW_POD_LOSS = 'also change a node if the change would terminate running pods or keep new pods from starting';
 
 /** `--allow` and `--allow-pod-loss` of a command that changes a node. */
 export function addAllowOptions(command: Command): Command {
@@ -238,7 +241,7 @@ export function allowOption(text: string = ALLOW_IMPACT): Option {
 }
 
 /** The classes of `--allow`, for the help of the commands with that option. */
-export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running Pods. "new-pods-only": running Pods keep the old value or can be evicted. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node.`;
+export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running Pods. "new-pods-only": new Pods get the new value; running Pods keep the old value, but can be evicted or rejected after a change of limits, reservations or eviction thresholds. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node.`;
 
 /** The text of `--take-over`. */
 export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';

@@ -24,11 +24,11 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--serial <hosts>',
-        `maximum number or percentage of hosts changed at once; kubeletadm inspects other hosts meanwhile (default: ${serial})`,
+        `maximum number or percentage of hosts changed at once; other hosts are inspected in the meantime (default: ${serial})`,
       )
       .option(
         '--max-fail <hosts>',
-        'number or percentage of hosts that may fail (default: 10% of the hosts changed so far, at least 1 and at most 10; 100%: no limit); if more hosts fail, the remaining hosts are skipped',
+        'number or percentage of hosts that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, but at least 1 host and at most 10 hosts)',
       ),
   );
 }

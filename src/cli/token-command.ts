@@ -34,7 +34,7 @@ function createCommand(token: Command, on: On): void {
     )
     .option('--ttl <duration>', 'TTL of the token, e.g. 2h; 0: never expires (default: 24h0m0s)')
     .option('--usages <usages>', 'usages of the token (default: signing,authentication)', collectList)
-    .option('--print-join-command', 'print the join command instead of the token only')
+    .option('--print-join-command', 'print the full join command instead of only the token')
     .option('--certificate-key <key>', 'with --print-join-command: key to decrypt the uploaded control plane certificates with')
     .option('--dry-run', 'print the plan; change nothing')
     .addOption(outputOption(['text', 'json', 'yaml'], 'with --dry-run: output format of the plan'));

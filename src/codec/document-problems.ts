@@ -60,7 +60,7 @@ export function unknownKind(
   likely: string | null,
 ): Problem {
   const hint = likely === null ? `Supported kinds: ${andList(accepted)}` : `Did you mean ${likely}?`;
-  return { ...error('CONFIG_UNKNOWN_KIND', `unknown kind ${quoteValue(kind)} of ${quoteValue(apiVersion)}`, hint), position };
+  return { ...error('CONFIG_UNKNOWN_KIND', `unknown kind ${quoteValue(kind)} in ${quoteValue(apiVersion)}`, hint), position };
 }
 
 /** An unknown or future version of a known group. */

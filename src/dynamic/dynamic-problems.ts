@@ -91,17 +91,16 @@ export function rolloutNotRecorded(why: string): Problem {
 export function rolloutStopped(left: number, failed: readonly string[]): Problem {
   return {
     code: 'ROLLOUT_STOPPED',
-    message: `rollout stopped: ${failed.slice(0, 5).join(', ')}${failed.length > 5 ? ', …' : ''} failed, ${notStarted(left)}`,
+    message: `rollout stopped: ${firstNames(failed)} failed; ${notChanged(left)}`,
     hint: 'Fix the cause and rerun the command, or assign another ConfigMap',
   };
 }
 
 /** The number of unavailable nodes already equals the maximum. */
 export function rolloutBlocked(left: number, down: readonly string[]): Problem {
-  const names = `${down.slice(0, 5).join(', ')}${down.length > 5 ? ', …' : ''}`;
   return {
     code: 'ROLLOUT_BLOCKED',
-    message: `rollout stopped: ${names} ${down.length === 1 ? 'is' : 'are'} down, ${notStarted(left)}: --max-unavailable allows no more`,
+    message: `rollout stopped: ${firstNames(down)} ${down.length === 1 ? 'is' : 'are'} down; ${notChanged(left)}, because --max-unavailable allows no more unavailable nodes`,
     hint: 'Repair the nodes that are down, run the command for these nodes first, or raise --max-unavailable',
   };
 }
@@ -116,6 +115,12 @@ export function podsAtRisk(node: string, risks: readonly string[], severity: 'lo
   };
 }
 
-function notStarted(nodes: number): string {
-  return `${nodes} ${nodes === 1 ? 'node' : 'nodes'} not started`;
+/** `n1, n2 and n3`; the first five of more names. */
+function firstNames(names: readonly string[]): string {
+  const shown = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
+  return shown.length > 1 ? `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}` : (shown[0] ?? '');
+}
+
+function notChanged(nodes: number): string {
+  return nodes === 1 ? '1 node was not changed' : `${nodes} nodes were not changed`;
 }

@@ -223,12 +223,13 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
       ];
     if (meta.kind === 'local') return [];
     const payload = reading.payloads[name];
-    const what = `the ${name === 'assigned' ? 'assigned' : 'last known good'} configuration, ${describeIdentity(meta.identity)},`;
+    const named = `the ${name === 'assigned' ? 'assigned' : 'last known good'} configuration, ${describeIdentity(meta.identity)}`;
+    const what = `${named},`;
     if (payload === null)
       return [
         {
           code: 'DYNAMIC_CHECKPOINT_MISSING',
-          message: `${what} is not in the store`,
+          message: `the kubelet has no checkpoint of ${named}`,
           hint:
             name === 'assigned'
               ? 'Run dynamic inspect --repair HOST: the kubelet restarts without this configuration, downloads the ConfigMap again, and then restarts to use the ConfigMap'

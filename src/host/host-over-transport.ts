@@ -303,7 +303,7 @@ function lastLine(text: string): string {
 function brokenOff(host: string, exitCode: number | null, stderr: string): AppError {
   if (exitCode === null || exitCode > 128) {
     const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
-    const message = `${signal} killed the shell program`;
+    const message = `${signal} killed the program that kubeletadm runs on the host`;
     const hint = 'Check whether the host is shutting down, then rerun the command';
     return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, hint }, { detail: stderr });
   }
@@ -312,7 +312,10 @@ function brokenOff(host: string, exitCode: number | null, stderr: string): AppEr
     exitCode === INCOMPLETE_EXIT
       ? 'No part of the program was run. Rerun the command'
       : 'The host needs /bin/sh and coreutils (or busybox)';
-  return new AppError({ host, code: 'HOST_PROGRAM_BROKEN', message: `the shell program was aborted: ${why}`, hint }, { detail: stderr });
+  return new AppError(
+    { host, code: 'HOST_PROGRAM_BROKEN', message: `the program that kubeletadm runs on the host was aborted: ${why}`, hint },
+    { detail: stderr },
+  );
 }
 
 function cannotRead(host: string, path: string, stderr: string): AppError {

@@ -42,6 +42,6 @@ export function kubeconfigReferenceUnreadable(
   options: AppErrorOptions,
 ): AppError {
   const message = `${file}: cannot read ${path} (${field}): ${why}`;
-  const hint = 'Relative paths are relative to the folder of the kubeconfig';
+  const hint = 'Relative paths are resolved against the directory of the kubeconfig';
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }

@@ -850,7 +850,7 @@ export function remoteProgramContract(shell: Shell): void {
           rootDir: root,
           nonce,
         });
-        const message = expect.stringContaining(`local: the shell program was aborted: ${reason}`);
+        const message = expect.stringContaining(`local: the program that kubeletadm runs on the host was aborted: ${reason}`);
         await expect(dying.perform([write('/1'), write('/2'), write('/3'), write('/4'), write('/5')])).rejects.toMatchObject({
           code: 'HOST_PROGRAM_BROKEN',
           message,

@@ -40,7 +40,7 @@ const BAD: readonly [string, string, RegExp][] = [
   [
     'no longer knows the CA of the cluster',
     'authentication: {x509: {clientCAFile: /etc/kubernetes/pki/other.crt}}',
-    /refuses the credential of its own node, which the previous kubelet accepted: .* returned 401/,
+    /no longer accepts the credential of this node: .* returned 401/,
   ],
 ];
 

@@ -291,7 +291,7 @@ describe('credentials', () => {
   it('report a missing file', async () => {
     const text = kubeconfig({}, { 'client-certificate': 'none.crt', 'client-key': 'none.key' });
     expect(await failure(clusterOf(text).version())).toBe(
-      'test.conf: cannot read none.crt (client-certificate): it does not exist. Relative paths are relative to the folder of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]',
+      'test.conf: cannot read none.crt (client-certificate): it does not exist. Relative paths are resolved against the directory of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]',
     );
   });
 

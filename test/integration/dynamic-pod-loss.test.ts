@@ -33,7 +33,7 @@ class Sink extends Writable {
   }
 }
 
-describe('dynamic assign of a configuration that would end pods', () => {
+describe('dynamic assign of a configuration that would terminate pods', () => {
   let directory: string;
   let fleet: AgentFleet;
 
@@ -86,7 +86,7 @@ describe('dynamic assign of a configuration that would end pods', () => {
       const { code, stderr } = await assign(`${OVERLAY}maxPods: 1\n`, ...options);
       expect(code).toBe(3);
       for (const node of ['n1', 'n2'])
-        expect(stderr).toContain(`${node}: maxPods 1 is less than the 2 pods of the node: default/b-${node} would end`);
+        expect(stderr).toContain(`${node}: maxPods 1 is less than the 2 pods of the node: default/b-${node} would be terminated`);
       expect(stderr).toContain('--allow-pod-loss');
       expect(stderr).toContain('[PODS_AT_RISK]');
       expect(stderr).not.toContain('n3:');
@@ -96,7 +96,7 @@ describe('dynamic assign of a configuration that would end pods', () => {
 
   it('is applied with --allow-pod-loss, with a warning, and the permission on the Nodes', async () => {
     const { code, stderr } = await assign(`${OVERLAY}maxPods: 1\n`, '--allow-pod-loss', '--min-ready', '0s');
-    expect([code, stderr]).toEqual([0, expect.stringContaining('default/b-n1 would end')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('default/b-n1 would be terminated')]);
     const [source = null] = await annotation(CONFIG_SOURCE_ANNOTATION);
     const { namespace, name, kubeletConfigKey } = JSON.parse(source ?? '{}').configMap;
     const allowed = `${namespace}/${name}/${kubeletConfigKey}`;

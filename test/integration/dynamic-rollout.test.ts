@@ -164,7 +164,7 @@ describe('dynamic assign of many nodes', () => {
       'n2: batch 4, down now',
     ]);
     const blocked = await dynamic('assign', ...NODES, '--configmap', source, '--dry-run');
-    expect([blocked.code, blocked.stderr]).toEqual([3, expect.stringContaining('rollout stopped: n2 is down, 6 nodes not started')]);
+    expect([blocked.code, blocked.stderr]).toEqual([3, expect.stringContaining('rollout stopped: n2 is down; 6 nodes were not changed')]);
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
   });
 
@@ -180,7 +180,7 @@ describe('dynamic assign of many nodes', () => {
       /n1: rolled back: the kubelet exited.*kubectl annotate node n1 --overwrite kubeletadm\.dev\/config-retry=.*\[DYNAMIC_FELL_BACK\]/,
     );
     expect(stderr).toContain(
-      'rollout stopped: n1 failed, 5 nodes not started. Fix the cause and rerun the command, or assign another ConfigMap. [ROLLOUT_STOPPED]',
+      'rollout stopped: n1 failed; 5 nodes were not changed. Fix the cause and rerun the command, or assign another ConfigMap. [ROLLOUT_STOPPED]',
     );
     expect([...fleet.restarts.values()]).toEqual([2, 0, 0, 0, 0, 0]);
   });
@@ -216,7 +216,7 @@ describe('dynamic assign of many nodes', () => {
       'rollback, batch 3, 1 node: n5',
     ]);
     expect(stderr).toContain('n4: rolled back: ');
-    expect(stderr).toContain('rollout stopped: n4 failed, 1 node not started.');
+    expect(stderr).toContain('rollout stopped: n4 failed; 1 node was not changed.');
     const had = nameOf(good);
     expect(fleet.runs()).toEqual({ n1: had, n2: had, n3: had, n4: 'local', n5: 'local', n6: 'local' });
     expect(fleet.mostUnavailable()).toBe(2);
@@ -363,7 +363,9 @@ describe('dynamic assign of many nodes', () => {
     const { code, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
     expect([code, stderr]).toEqual([
       3,
-      expect.stringContaining('rollout stopped: n2 is down, 6 nodes not started: --max-unavailable allows no more'),
+      expect.stringContaining(
+        'rollout stopped: n2 is down; 6 nodes were not changed, because --max-unavailable allows no more unavailable nodes',
+      ),
     ]);
     // A rollout of this node alone may assign the configuration that repairs it.
     fleet.plan.set(fleet.elapsedSeconds + 20, () => fleet.setReady('n2', true));

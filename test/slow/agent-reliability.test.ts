@@ -74,7 +74,7 @@ const RUN: Readonly<Record<string, BadCase>> = {
   'configz differs': { behaviour: { configz: { maxPods: 7 } }, names: 'configz differs from the desired configuration in maxPods' },
   'API lock-out': {
     behaviour: { lockedOut: true },
-    names: 'the kubelet refuses the credential of its own node, which the previous kubelet accepted',
+    names: 'the kubelet API no longer accepts the credential of this node',
   },
   'DNS loss: the API server is not found': { behaviour: { silent: true }, shows: 40, names: 'Ready is Unknown: NodeStatusUnknown' },
   'disk filled by logs': { behaviour: { pressure: 'DiskPressure' }, names: 'the Node has DiskPressure' },

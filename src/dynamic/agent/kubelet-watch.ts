@@ -106,7 +106,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
    */
   const lockOut = (differing: readonly string[] | null): string | null =>
     wasAccepted && differing === null && compared.issue?.isRefusal === true
-      ? `the kubelet refuses the credential of its own node, which the previous kubelet accepted: ${compared.issue.why}`
+      ? `the kubelet API no longer accepts the credential of this node: ${compared.issue.why}`
       : null;
 
   const unknownOf = ({ ready }: NodeReport): readonly string[] => [

@@ -150,7 +150,7 @@ function diedAgain(host: string, failure: KubeletFailure | null): Problem {
 }
 
 function resetFirst(nodeName: string): string {
-  return `Run kubeletadm dynamic reset ${nodeName} --wait none, or assign another ConfigMap, first`;
+  return `First run kubeletadm dynamic reset ${nodeName} --wait none, or assign another ConfigMap`;
 }
 
 function isOf({ assigned }: StoreReport, identity: ConfigIdentity): boolean {

@@ -35,5 +35,8 @@ function serviceIpAt(serviceSubnet: string, index: number): string {
 }
 
 function unusable(message: string): AppError {
-  return new AppError({ code: 'CONFIG_INVALID_SUBNET', message, hint: 'Set networking.serviceSubnet or --service-cidr' }, { exitCode: 2 });
+  return new AppError(
+    { code: 'CONFIG_INVALID_SUBNET', message, hint: 'Correct networking.serviceSubnet or --service-cidr' },
+    { exitCode: 2 },
+  );
 }

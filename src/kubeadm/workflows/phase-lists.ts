@@ -8,7 +8,7 @@ const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the preflight chec
 const KUBELET_START: PhaseHelp = { name: 'kubelet-start', short: 'Write the kubelet configuration and (re)start the kubelet' };
 const SAVE_SETTINGS: PhaseHelp = {
   name: 'kubelet-start/remember',
-  short: 'Store on the host the settings given by options and files, for later upgrades',
+  short: 'Store the settings from options and files on the host for later upgrades',
 };
 const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the TLS bootstrap of the kubelet' };
 

@@ -136,7 +136,7 @@ async function inspectHost({ host, signal }: PhaseContext): Promise<FoundFiles> 
   if (found(CONFIG_YAML) !== null) return found;
   const message = `${CONFIG_YAML} does not exist: the host has not joined a cluster`;
   throw new AppError(
-    { host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with join' },
+    { host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with kubeletadm join' },
     { exitCode: 3 },
   );
 }

@@ -36,8 +36,8 @@ function validateGate(name: string, value: boolean, to: Minor, catalogue: Catalo
   if (gate === null) return goneGate(entry, value, to);
   const since = formatMinor(sinceOf(entry, to));
   if (gate.locked) {
-    if (value === gate.default) return { did: 'removed', message: `always ${onOff(value)}, locked since ${since}`, lossy: false };
-    return { did: 'removed', message: `always ${onOff(gate.default)}, locked since ${since}: ${value} is rejected`, lossy: true };
+    if (value === gate.default) return { did: 'removed', message: `locked to ${value} since ${since}`, lossy: false };
+    return { did: 'removed', message: `locked to ${gate.default} since ${since}: the kubelet rejects ${value}`, lossy: true };
   }
   if (gate.stage === 'GA' && value === gate.default)
     return { did: 'removed', message: `GA since ${since} and ${onOff(value)} by default`, lossy: false };
@@ -55,9 +55,9 @@ function goneGate(entry: GateEntry, value: boolean, to: Minor): Omit<MigrationSt
   const last = entry.versions.at(-1);
   const gone = `the gate was removed in ${formatMinor(entry.removedIn ?? to)}`;
   const always = last?.default ?? false;
-  if (value === always) return { did: 'removed', message: `always ${onOff(always)}, ${gone}`, lossy: false };
-  const what = last?.stage === 'GA' ? `always ${onOff(always)}` : 'the feature was removed';
-  return { did: 'removed', message: `${what}, ${gone}: ${value} cannot be kept`, lossy: true };
+  if (value === always) return { did: 'removed', message: `${gone}; the feature is always ${onOff(always)}`, lossy: false };
+  const kept = last?.stage === 'GA' ? `is always ${onOff(always)}` : 'was removed too';
+  return { did: 'removed', message: `${gone}; the feature ${kept}: ${value} cannot be kept`, lossy: true };
 }
 
 /** The first minor of the current state. */

@@ -32,12 +32,12 @@ export function fileRisks(input: RiskInput): readonly PodRisk[] {
     ...SOCKETS.flatMap((path) => {
       const socket = socketPath(textAt(after, path));
       if (socket === null || !isNew(path) || files[socket] === undefined || files[socket]?.type === 'socket') return [];
-      return [risk(path, `${path} ${socket} is no socket of the host: the kubelet would exit`, 'loss')];
+      return [risk(path, `${path} ${socket} is not a socket on the host: the kubelet would exit`, 'loss')];
     }),
     ...DIRECTORIES.flatMap((path) => {
       const type = files[textAt(after, path)]?.type;
       return isNew(path) && type !== undefined && type !== 'directory'
-        ? [risk(path, `${path} ${textAt(after, path)} is no directory`, 'warning')]
+        ? [risk(path, `${path} ${textAt(after, path)} is not a directory`, 'warning')]
         : [];
     }),
   ];
@@ -47,7 +47,7 @@ export function fileRisks(input: RiskInput): readonly PodRisk[] {
     const path = textAt(after, field);
     const file = files[path];
     if (path === '' || !isNew(field) || file === undefined || file?.type === 'file') return null;
-    return file === null ? `${field} ${path} does not exist on the host` : `${field} ${path} is no file`;
+    return file === null ? `${field} ${path} does not exist on the host` : `${field} ${path} is not a file`;
   }
 }
 

@@ -34,9 +34,9 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
 /** Number of pods that a text names. */
 const NAMED = 5;
 
-/** `maxPods 1 is less than the 3 pods of the node: default/a, default/b would end`. Long lists of pods are cut. */
+/** `maxPods 1 is less than the 3 pods of the node: default/a, default/b would be terminated`. Long lists of pods are cut. */
 export function describeRisk({ why, pods }: PodRisk): string {
   if (pods.length === 0) return why;
   const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : '';
-  return `${why}: ${pods.slice(0, NAMED).join(', ')}${more} would end`;
+  return `${why}: ${pods.slice(0, NAMED).join(', ')}${more} would be terminated`;
 }

@@ -295,7 +295,7 @@ describe('an invalid fleet file', () => {
     [
       'another kind',
       HEADER.replace('Fleet', 'Fleeet') + N1,
-      ['f:2:7: unknown kind "Fleeet" of "kubeletadm.dev/v1alpha1". Did you mean Fleet? [CONFIG_UNKNOWN_KIND]'],
+      ['f:2:7: unknown kind "Fleeet" in "kubeletadm.dev/v1alpha1". Did you mean Fleet? [CONFIG_UNKNOWN_KIND]'],
     ],
     [
       'two documents',

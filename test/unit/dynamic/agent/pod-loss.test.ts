@@ -21,7 +21,7 @@ function pod(name: string, nodeName: string, more: { readonly isStatic?: boolean
   };
 }
 
-describe('an agent with a payload that would end pods', () => {
+describe('an agent with a payload that would terminate pods', () => {
   let world: World;
   beforeEach(async () => {
     world = newWorld({ timing: { trialMs: 30_000 } });
@@ -42,7 +42,7 @@ describe('an agent with a payload that would end pods', () => {
     await world.until('rejected', ends('Rejected'));
     const { message } = await world.condition();
     expect(message).toContain(
-      'maxPods 1 is less than the 3 pods of the node: default/b, default/c would end. Assign again with --allow-pod-loss',
+      'maxPods 1 is less than the 3 pods of the node: default/b, default/c would be terminated. Assign again with --allow-pod-loss',
     );
     expect([world.starts(), world.runs()]).toEqual([0, 110]);
   });
@@ -84,7 +84,7 @@ describe('an agent with a payload that would end pods', () => {
   it.each([
     ['resolvConf: /no/such', 'resolvConf /no/such does not exist on the host'],
     ['podPidsLimit: 1', 'podPidsLimit 1 is less than the 16 tasks'],
-    ['clusterDNS: [not-an-ip]', 'clusterDNS not-an-ip is no IP address'],
+    ['clusterDNS: [not-an-ip]', 'clusterDNS not-an-ip is not an IP address'],
   ])('rejects %s', async (line, why) => {
     await assign('bad', `${HEADER}${line}\n`);
     await world.until('rejected', ends('Rejected'));

@@ -56,7 +56,7 @@ describe('an agent', () => {
       await world.until('it is good', phase('good'));
       for (const [name, pods, cause] of [
         ['crash', 60, 'the kubelet exited: '],
-        ['locked', 61, 'the kubelet refuses the credential of its own node, which the previous kubelet accepted: '],
+        ['locked', 61, 'the kubelet API no longer accepts the credential of this node: '],
       ] as const) {
         await world.push(name, payload(pods));
         await world.assign(name);

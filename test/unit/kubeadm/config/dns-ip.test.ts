@@ -16,15 +16,15 @@ describe('dnsIp', () => {
   it.each([
     [
       '192.168.10.0/24,fd03:x::/112',
-      'the service subnet "192.168.10.0/24,fd03:x::/112" is neither a CIDR nor two comma-separated CIDRs. Set networking.serviceSubnet or --service-cidr. [CONFIG_INVALID_SUBNET]',
+      'the service subnet "192.168.10.0/24,fd03:x::/112" is neither a CIDR nor two comma-separated CIDRs. Correct networking.serviceSubnet or --service-cidr. [CONFIG_INVALID_SUBNET]',
     ],
     [
       '',
-      'the service subnet "" is neither a CIDR nor two comma-separated CIDRs. Set networking.serviceSubnet or --service-cidr. [CONFIG_INVALID_SUBNET]',
+      'the service subnet "" is neither a CIDR nor two comma-separated CIDRs. Correct networking.serviceSubnet or --service-cidr. [CONFIG_INVALID_SUBNET]',
     ],
     [
       '10.0.0.0/29',
-      'the service subnet 10.0.0.0/29 is too small: it has no address number 10. Set networking.serviceSubnet or --service-cidr. [CONFIG_INVALID_SUBNET]',
+      'the service subnet 10.0.0.0/29 is too small: it has no address number 10. Correct networking.serviceSubnet or --service-cidr. [CONFIG_INVALID_SUBNET]',
     ],
   ])('refuses %j', (subnets, message) => {
     expect(() => dnsIp(subnets)).toThrow(message);

@@ -83,22 +83,22 @@ describe('the documents of a file', () => {
     [
       'an unknown kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: Foo\n',
-      [`f.yaml:2:7: unknown kind "Foo" of "kubeadm.k8s.io/v1beta4". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
+      [`f.yaml:2:7: unknown kind "Foo" in "kubeadm.k8s.io/v1beta4". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
     ],
     [
       'a misspelled kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfigration\n',
-      ['f.yaml:2:7: unknown kind "JoinConfigration" of "kubeadm.k8s.io/v1beta4". Did you mean JoinConfiguration? [CONFIG_UNKNOWN_KIND]'],
+      ['f.yaml:2:7: unknown kind "JoinConfigration" in "kubeadm.k8s.io/v1beta4". Did you mean JoinConfiguration? [CONFIG_UNKNOWN_KIND]'],
     ],
     [
       'a kind in another case',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: initconfiguration\n',
-      ['f.yaml:2:7: unknown kind "initconfiguration" of "kubeadm.k8s.io/v1beta4". Did you mean InitConfiguration? [CONFIG_UNKNOWN_KIND]'],
+      ['f.yaml:2:7: unknown kind "initconfiguration" in "kubeadm.k8s.io/v1beta4". Did you mean InitConfiguration? [CONFIG_UNKNOWN_KIND]'],
     ],
     [
       'an unknown group',
       'apiVersion: foo/bar\nkind: zzz\n',
-      [`f.yaml:2:7: unknown kind "zzz" of "foo/bar". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
+      [`f.yaml:2:7: unknown kind "zzz" in "foo/bar". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
     ],
     [
       'the group of another kind',

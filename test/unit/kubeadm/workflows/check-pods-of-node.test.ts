@@ -152,13 +152,13 @@ const REFUSED = {
     {
       host: 'w1',
       code: 'PODS_AT_RISK',
-      message: 'maxPods 1 is less than the 3 pods of the node: default/b, default/c would end',
+      message: 'maxPods 1 is less than the 3 pods of the node: default/b, default/c would be terminated',
       hint: 'Change the field, move the pods, or permit the loss with --allow-pod-loss',
     },
   ],
 };
 
-describe('a change of a node that would end pods', () => {
+describe('a change of a node that would terminate pods', () => {
   it('is refused with the names of the pods, and nothing is written', async () => {
     await joined();
     const before = host.performed.length;

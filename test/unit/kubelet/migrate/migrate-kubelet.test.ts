@@ -165,21 +165,21 @@ describe('migrateKubelet', () => {
   });
 
   it.each<[string, boolean, readonly [number, number], string | null]>([
-    ['CSIMigration', true, [25, 36], 'removed: featureGates.CSIMigration: always on, the gate was removed in 1.27'],
+    ['CSIMigration', true, [25, 36], 'removed: featureGates.CSIMigration: the gate was removed in 1.27; the feature is always on'],
     [
       'CSIMigration',
       false,
       [24, 36],
-      'LOSSY removed: featureGates.CSIMigration: always on, the gate was removed in 1.27: false cannot be kept',
+      'LOSSY removed: featureGates.CSIMigration: the gate was removed in 1.27; the feature is always on: false cannot be kept',
     ],
     [
       'DynamicKubeletConfig',
       true,
       [22, 36],
-      'LOSSY removed: featureGates.DynamicKubeletConfig: the feature was removed, the gate was removed in 1.26: true cannot be kept',
+      'LOSSY removed: featureGates.DynamicKubeletConfig: the gate was removed in 1.26; the feature was removed too: true cannot be kept',
     ],
-    ['NodeSwap', true, [28, 36], 'removed: featureGates.NodeSwap: always on, locked since 1.34'],
-    ['NodeSwap', false, [28, 36], 'LOSSY removed: featureGates.NodeSwap: always on, locked since 1.34: false is rejected'],
+    ['NodeSwap', true, [28, 36], 'removed: featureGates.NodeSwap: locked to true since 1.34'],
+    ['NodeSwap', false, [28, 36], 'LOSSY removed: featureGates.NodeSwap: locked to true since 1.34: the kubelet rejects false'],
     ['NodeSwap', false, [28, 30], null],
     ['NodeSwap', true, [30, 21], 'LOSSY removed: featureGates.NodeSwap: unknown to a 1.21 kubelet: added in 1.22'],
     ['NodeSwap', false, [30, 21], 'removed: featureGates.NodeSwap: unknown to a 1.21 kubelet: added in 1.22'],

@@ -238,7 +238,7 @@ const HARMLESS: readonly (readonly [what: string, before: JsonObject, after: Jso
   ['a graceful shutdown', {}, { shutdownGracePeriod: '30s', shutdownGracePeriodCriticalPods: '10s' }],
 ];
 
-describe('a change that would end pods', () => {
+describe('a change that would terminate pods', () => {
   it.each(REFUSED)('is a loss: %s', (_, before, after, expected) => expect(losses(before, after)).toEqual(expected));
   it.each(HARMLESS)('is none: %s', (_, before, after) => expect(losses(before, after)).toEqual([]));
 
@@ -320,15 +320,17 @@ it('keeps kubelets before 1.32 and without Leases apart', () => {
 
 describe('the text of a finding', () => {
   it('names the field, the numbers and the pods', () =>
-    expect(find({}, { maxPods: 3 }).map(describeRisk)).toEqual(['maxPods 3 is less than the 4 pods of the node: default/ccc would end']));
+    expect(find({}, { maxPods: 3 }).map(describeRisk)).toEqual([
+      'maxPods 3 is less than the 4 pods of the node: default/ccc would be terminated',
+    ]));
   it('names amounts', () =>
     expect(find({}, { systemReserved: { cpu: '3' } }).map(describeRisk)).toEqual([
-      'systemReserved leaves 1000m of cpu for pods, less than the 1600m that the pods of the node request: default/bb would end',
+      'systemReserved leaves 1000m of cpu for pods, less than the 1600m that the pods of the node request: default/bb would be terminated',
     ]));
   it('cuts long lists', () => {
     const pods = Array.from({ length: 9 }, (_, i) => pod(`p${i}`));
     expect(find({}, { maxPods: 1 }, { pods }).map(describeRisk)).toEqual([
-      'maxPods 1 is less than the 9 pods of the node: default/p1, default/p2, default/p3, default/p4, default/p5 and 3 more would end',
+      'maxPods 1 is less than the 9 pods of the node: default/p1, default/p2, default/p3, default/p4, default/p5 and 3 more would be terminated',
     ]);
   });
 });
