@@ -1,12 +1,11 @@
 import { type AppError, type ExitCode, formatProblem } from '../base/errors.ts';
-import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { problemsOf } from '../fleet/fleet-failure.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { clusterLine, countByStatus, planLines, planSummary, summaryLine } from './fleet-report.ts';
+import { clusterLine, countByStatus, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
@@ -72,9 +71,5 @@ function nothingToDo({ unplanned, unchanged, retry }: NothingToApply): string {
   if (retry === null && unplanned.length === 0) return 'Nothing to do.\n';
   if (retry === null)
     return unchanged === 0 ? '' : `Nothing to do on the ${unchanged === 1 ? '1 host' : `${unchanged} hosts`} that were planned.\n`;
-  const { hosts, last } = retry;
-  // The last run may have covered other hosts than the user expects.
-  if (hosts.length === 0)
-    return `Nothing to do: no host to retry; the last run, of ${last.startedAt} over ${namesText(last.hosts)}, is complete.\n`;
-  return `Nothing to do on the selected hosts: earlier runs, the last of ${last.startedAt}, left ${namesText(hosts)} unfinished.\n`;
+  return `${retryLine(retry)}\n`;
 }

@@ -7,6 +7,7 @@ import type { FleetCommitRequest } from './fleet-commit.ts';
 import type { FleetHistoryRequest } from './fleet-history.ts';
 import type { FleetInitRequest } from './fleet-init.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
+import { defineFleetReset } from './fleet-reset-command.ts';
 import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
@@ -40,6 +41,7 @@ export function defineFleet(fleet: Command, on: On): void {
   settleCommands(fleet, on);
   historyCommand(fleet, on);
   defineFleetRun(fleet, on);
+  defineFleetReset(fleet.command('reset').description('Revert the changes made to hosts of a fleet file by init, join or apply'), on);
   const schema = fleet.command('schema').description('Print the JSON Schema of fleet files, for editors');
   on(
     schema,

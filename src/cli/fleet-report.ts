@@ -3,6 +3,7 @@ import { styled, type Text } from '../base/text/styled.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { shownChanges } from '../fleet/operations.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
+import type { RetriedHosts } from '../fleet/use-cases/run-journal.ts';
 import type { Change } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
@@ -108,4 +109,12 @@ export function reasonOf({ error, status }: HostOutcome): string {
   const { code, message } = problem;
   const colon = message.indexOf(': ');
   return code === 'HOST_UNREACHABLE' && colon >= 0 ? message.slice(colon + 2) : message;
+}
+
+/** Why a run with `--retry failed` has no hosts. */
+export function retryLine({ hosts, last }: RetriedHosts): string {
+  // The last run may have covered other hosts than the user expects.
+  if (hosts.length === 0)
+    return `Nothing to do: no host to retry; the last run, of ${last.startedAt} over ${namesText(last.hosts)}, is complete.`;
+  return `Nothing to do on the selected hosts: earlier runs, the last of ${last.startedAt}, left ${namesText(hosts)} unfinished.`;
 }

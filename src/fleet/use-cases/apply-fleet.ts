@@ -1,9 +1,8 @@
-import { AppError, formatProblem, type Problem, usageError } from '../../base/errors.ts';
+import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
 import { type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../fleet.ts';
-import { fleetFailure, problemsOf } from '../fleet-failure.ts';
-import { hostsToRetry, type JournalEntry, type JournaledRun } from '../journal.ts';
+import { fleetFailure } from '../fleet-failure.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
 import { type Approval, approvePlan, requireApproval, withPlanned } from './approve-plan.ts';
@@ -13,6 +12,7 @@ import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.t
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
+import { entryOf, journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
 
 export interface ApplyFleetRequest extends AppliedRequest {
   /** Apply without asking. A saved plan is always applied without asking. */
@@ -64,14 +64,6 @@ export interface NothingToApply extends Pick<FleetTasks, 'unplanned' | 'unchange
   readonly retry: RetriedHosts | null;
 }
 
-/** Hosts that earlier runs did not finish. */
-export interface RetriedHosts {
-  /** Names; the fleet file may no longer contain them. */
-  readonly hosts: readonly string[];
-  /** The last run over the fleet file or plan. */
-  readonly last: JournaledRun;
-}
-
 /**
  * Applies a fleet file or a saved plan, and records the run in a journal.
  * @returns the failure of the run; null when all hosts succeeded
@@ -98,7 +90,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   try {
     const hosts = tasks.map(({ host }) => host.name);
     await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
-    for (const outcome of approved.outcomes) if (outcome.status !== 'pending') await journal.write(endOf(outcome, services.clock.now()));
+    for (const outcome of approved.outcomes) if (outcome.status !== 'pending') await journal.write(entryOf(outcome, services.clock.now()));
     const running = view.begin({
       hosts: approved.tasks.map(({ host }) => host.name),
       retryCommand: retryCommandOf(planFile, work.request.file),
@@ -144,51 +136,10 @@ async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, 
   }
 }
 
-/** Records hosts before they start and when they end. */
-function journaled(ports: FleetPorts, journal: RunJournal, { clock }: Pick<FleetRunPorts, 'clock'>): FleetPorts {
-  const time = (): string => clock.now().toISOString();
-  return {
-    ...ports,
-    begins: async (host) => {
-      await ports.begins?.(host);
-      await journal.write({ event: 'host-began', time: time(), host });
-    },
-    ended: async (outcome) => {
-      await ports.ended?.(outcome);
-      await journal.write(endOf(outcome, clock.now()));
-    },
-  };
-}
-
-function endOf(outcome: HostOutcome, now: Date): JournalEntry {
-  const { host, status } = outcome;
-  const problems = problemsOf([outcome]).map(formatProblem);
-  return { event: 'host-ended', time: now.toISOString(), host, status, ...(problems.length === 0 ? {} : { problems }) };
-}
-
 /** Fleet file or plan, as the user named it. */
 function retryCommandOf(planFile: string | undefined, file: string | undefined): string {
   const subject = planFile !== undefined ? [quoteShell(planFile)] : file === undefined ? [] : ['-f', quoteShell(file)];
   return ['kubeletadm apply', ...subject, '--retry failed'].join(' ');
-}
-
-/**
- * The hosts that earlier runs of a command did not finish.
- * @param run.name the fleet file or plan, as messages show it
- * @throws AppError USAGE (exit code 2) if no run of the command is recorded
- */
-async function readRetriedHosts(
-  journals: RunJournals,
-  { subject, command, name }: { readonly subject: string; readonly command: string; readonly name: string },
-): Promise<RetriedHosts> {
-  const runs = await journals.all(subject);
-  const last = runs.findLast((run) => run.command === command);
-  if (last === undefined)
-    throw usageError(
-      `--retry failed: no earlier ${command} of ${name} is recorded in ${journals.directory}`,
-      `Run ${command} without --retry`,
-    );
-  return { hosts: hostsToRetry(runs, command), last };
 }
 
 /** The failure of a run; hosts that the saved plan does not cover are failures too. */

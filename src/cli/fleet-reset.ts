@@ -1,0 +1,60 @@
+import { type ExitCode, formatProblem } from '../base/errors.ts';
+import { namesText } from '../base/text/name-ranges.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { type ResetFleetRequest, type ResetQuestion, resetFleet } from '../fleet/use-cases/reset-fleet.ts';
+import { planDocument } from '../host/plan/document.ts';
+import { countByStatus, planLines, retryLine, summaryLine } from './fleet-report.ts';
+import { watchFleet } from './fleet-watch.ts';
+import type { Services } from './services.ts';
+import type { OutputRequest } from './show-document.ts';
+import { renderPlan } from './show-plan.ts';
+
+export interface FleetResetRequest extends ResetFleetRequest {
+  /** JSON: the plan of a dry run, otherwise one event per line. */
+  readonly output: OutputRequest;
+  /** Exit code 6 for a dry run with pending changes. */
+  readonly failsIfChanged: boolean;
+}
+
+/** `fleet reset`. */
+export async function runFleetReset(services: Services, request: FleetResetRequest): Promise<ExitCode> {
+  const { output, dryRun } = request;
+  const { format, verbosity } = output;
+  const { isPending, failure } = await resetFleet(services, request, {
+    warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
+    nothing: (retry) => {
+      if (format === 'text') services.output.stdout(`${retryLine(retry)}\n`);
+    },
+    confirm: (question) => services.confirm(questionText(question)),
+    begin: (interruption) => {
+      const watch = watchFleet(services, output, dryRun ? { reads: true } : { events: true, interruption });
+      return {
+        ...watch,
+        done: ({ outcomes }, cluster) => {
+          const message = summaryLine(outcomes);
+          if (dryRun && format !== 'text') {
+            const plans = outcomes.flatMap(({ plan }) => plan ?? []);
+            const warnings = plans.flatMap((plan) => plan.warnings);
+            const document = planDocument(
+              plans.map(({ host }) => host),
+              warnings,
+              cluster,
+            );
+            services.output.stdout(renderPlan(document, format));
+          } else if (dryRun) services.output.stdout(joinLines([...planLines(outcomes, { origins: false, verbosity }), message]));
+          else if (watch.asEvents)
+            watch.reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(outcomes) } });
+          else services.output.stdout(`${message}\n`);
+        },
+      };
+    },
+  });
+  if (failure !== null) throw failure;
+  return isPending && request.failsIfChanged ? 6 : 0;
+}
+
+function questionText({ hosts, orphans }: ResetQuestion): string {
+  const what = hosts.length === 1 ? hosts[0] : `${hosts.length} hosts (${namesText(hosts)})`;
+  const left = orphans.length === 0 ? '' : ` No control plane remains for ${namesText(orphans)}.`;
+  return `Reset ${what}? All changes made by init or join are reverted.${left} [y/N] `;
+}

@@ -1,0 +1,56 @@
+import { formatProblem, usageError } from '../../base/errors.ts';
+import type { FleetPorts, HostOutcome } from '../fleet.ts';
+import { problemsOf } from '../fleet-failure.ts';
+import { hostsToRetry, type JournalEntry, type JournaledRun } from '../journal.ts';
+import type { FleetRunPorts } from '../ports.ts';
+import type { RunJournal, RunJournals } from '../run-journals.ts';
+
+/** Hosts that earlier runs did not finish. */
+export interface RetriedHosts {
+  /** Names; the fleet file may no longer contain them. */
+  readonly hosts: readonly string[];
+  /** The last run over the fleet file or plan. */
+  readonly last: JournaledRun;
+}
+
+/** Records hosts before they start and when they end. */
+export function journaled(ports: FleetPorts, journal: RunJournal, { clock }: Pick<FleetRunPorts, 'clock'>): FleetPorts {
+  const time = (): string => clock.now().toISOString();
+  return {
+    ...ports,
+    begins: async (host) => {
+      await ports.begins?.(host);
+      await journal.write({ event: 'host-began', time: time(), host });
+    },
+    ended: async (outcome) => {
+      await ports.ended?.(outcome);
+      await journal.write(entryOf(outcome, clock.now()));
+    },
+  };
+}
+
+/** The journal's entry of a host that has ended. */
+export function entryOf(outcome: HostOutcome, now: Date): JournalEntry {
+  const { host, status } = outcome;
+  const problems = problemsOf([outcome]).map(formatProblem);
+  return { event: 'host-ended', time: now.toISOString(), host, status, ...(problems.length === 0 ? {} : { problems }) };
+}
+
+/**
+ * The hosts that earlier runs of a command did not finish.
+ * @param run.name the fleet file or plan, as messages show it
+ * @throws AppError USAGE (exit code 2) if no run of the command is recorded
+ */
+export async function readRetriedHosts(
+  journals: RunJournals,
+  { subject, command, name }: { readonly subject: string; readonly command: string; readonly name: string },
+): Promise<RetriedHosts> {
+  const runs = await journals.all(subject);
+  const last = runs.findLast((run) => run.command === command);
+  if (last === undefined)
+    throw usageError(
+      `--retry failed: no earlier ${command} of ${name} is recorded in ${journals.directory}`,
+      `Run ${command} without --retry`,
+    );
+  return { hosts: hostsToRetry(runs, command), last };
+}
