@@ -52,8 +52,8 @@ describe('an invalid command line', () => {
     ['a subcommand similar to none', ['fleet', 'destroy'], 'unknown command fleet destroy. See kubeletadm fleet --help.'],
     [
       'an option of a sibling command',
-      ['fleet', 'plan', '--serial', '2'],
-      'unknown option --serial for fleet plan: it belongs to apply and fleet apply. See kubeletadm fleet plan --help.',
+      ['fleet', 'plan', '--replan'],
+      'unknown option --replan for fleet plan: it belongs to apply and fleet apply. See kubeletadm fleet plan --help.',
     ],
     ['a misspelt option', ['fleet', 'plan', '--limt', 'x'], 'unknown option --limt for fleet plan. Did you mean --limit?'],
     [
