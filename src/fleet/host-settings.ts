@@ -3,6 +3,7 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import { parseIp } from '../base/text/ip.ts';
 import { upTo } from '../base/text/up-to.ts';
 import type { Step } from '../codec/field-path.ts';
+import type { HostHooks } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import type { Taint } from '../kube/taint.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
@@ -16,6 +17,7 @@ import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
 import { type HostEntry, where } from './entries.ts';
 import type { Findings, Place } from './findings.ts';
 import { invalidFleetValue, invalidHostAddress, setTwice } from './fleet-problems.ts';
+import { hostHooks } from './host-hooks.ts';
 import { hostPreparation } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
 import type { Layer } from './layer.ts';
@@ -32,6 +34,7 @@ export interface HostSettings {
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
   readonly preparation: HostPreparation;
+  readonly hooks: HostHooks;
   readonly scope: Scope;
   /** Place of a member. */
   readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => Place;
@@ -78,6 +81,7 @@ export function hostSettings(
     nodeRegistration: registration,
     declared: reader.declared(),
     preparation: hostPreparation(layers, { scope: reader.scope, findings, kubernetesVersion }),
+    hooks: hostHooks(layers, reader.scope),
     scope: reader.scope,
     placeOf: (member) => reader.placeOf(member),
   };

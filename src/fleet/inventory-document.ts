@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../base/json.ts';
 import { maskSecrets } from '../base/text/mask.ts';
 import { printable } from '../base/text/printable.ts';
 import { sourceToExactJson } from '../codec/source.ts';
+import type { HostHooks } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import { formatTaint } from '../kube/taint.ts';
 import { argValue } from '../kubeadm/config/model.ts';
@@ -68,6 +69,7 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
     },
     ...Object.fromEntries(host.declared.map(({ path, value }) => [path.join('.'), value])),
     ...preparationDocument(host.preparation),
+    ...hooksDocument(host.hooks),
     kubeletConfiguration: declaredConfiguration(host),
     variables: Object.fromEntries(variables),
     ...(withOrigins ? { origins: originsDocument(host) } : {}),
@@ -77,6 +79,11 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
 /** The declared swap, kernel and installation settings. */
 function preparationDocument(preparation: HostPreparation): JsonObject {
   return Object.fromEntries(Object.entries(preparation).filter(([, value]) => value !== null)) as JsonObject;
+}
+
+function hooksDocument(hooks: HostHooks): JsonObject {
+  const declared = Object.entries(hooks).flatMap(([name, hook]) => (hook === null ? [] : [[name, { ...hook }] as const]));
+  return declared.length === 0 ? {} : { hooks: Object.fromEntries(declared) as JsonObject };
 }
 
 function shown(value: string | number | boolean): Json {

@@ -16,6 +16,12 @@ const PARTS: Readonly<Record<string, JsonObject>> = {
   fingerprint: { type: 'string', pattern: '^\\s*(?:[0-9A-Fa-f]\\s*){40}(?:(?:[0-9A-Fa-f]\\s*){24})?$' },
   mode: { type: 'string', pattern: '^0?[0-7]{3}$' },
   swap: { enum: ['off', 'keep', false] },
+  hookCommand: {
+    anyOf: [
+      { type: 'string', minLength: 1 },
+      { type: 'array', items: { type: 'string' } },
+    ],
+  },
   sysctlValue: { type: ['string', 'number'] },
   hostKey: { type: 'string', pattern: '^\\s*\\S+\\s+[A-Za-z0-9+/]+=*' },
   kubeletConfiguration: { $ref: '#/definitions/KubeletConfiguration' },

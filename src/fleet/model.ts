@@ -1,5 +1,6 @@
 import type { Position, Problem } from '../base/errors.ts';
 import type { SourceDocument } from '../codec/source.ts';
+import type { HostHooks } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
@@ -69,6 +70,8 @@ export interface ResolvedHost {
   readonly ssh: ResolvedSsh;
   /** Preparation of the host before it becomes a node. */
   readonly preparation: HostPreparation;
+  /** Commands before and after the changes of the host. */
+  readonly hooks: HostHooks;
   /**
    * Name, CRI socket, taints, flags (including `node-ip` and `node-labels`), ignored checks: input of
    * JoinConfiguration and InitConfiguration.

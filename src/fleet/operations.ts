@@ -2,6 +2,7 @@ import type { JsonObject } from '../base/json.ts';
 import { maskSecrets } from '../base/text/mask.ts';
 import { SensitiveText } from '../base/text/secret.ts';
 import { digestOf } from '../codec/canonical-json.ts';
+import { hookText } from '../host/hooks.ts';
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import { type HostPlan, maskObject } from '../host/plan/document.ts';
 import { withoutTexts } from '../host/plan/same-plan.ts';
@@ -54,7 +55,8 @@ function subjectOf(change: Change): string {
 
 /** The subject of a host change: a path, a unit, packages. */
 export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): string {
-  const { path, unit, packages, module, name } = change;
+  const { path, unit, packages, module, name, command } = change;
+  if (Array.isArray(command)) return hookText(command.map(String));
   const subject = path ?? unit ?? (Array.isArray(packages) ? packages.join(' ') : (module ?? name));
   return subject === undefined ? '' : String(subject);
 }

@@ -134,7 +134,7 @@ function asHost(
   { jumps, direct }: Route,
   overlays: (layer: Layer) => OverlayMaker,
 ): ResolvedHost {
-  const { ssh, nodeRegistration, declared, preparation, scope } = settings;
+  const { ssh, nodeRegistration, declared, preparation, hooks, scope } = settings;
   return {
     name: entry.name,
     get position() {
@@ -146,6 +146,7 @@ function asHost(
     nodeRegistration,
     declared,
     preparation,
+    hooks,
     overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),
     variables: () => variableValues(entry, layers),
     origins: () => originsOf(layers),

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../base/json.ts';
 import { digestOf } from '../codec/canonical-json.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
 import { type SourceDocument, sourceToJson } from '../codec/source.ts';
+import { type HostHooks, NO_HOOKS } from '../host/hooks.ts';
 import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';
 import { type HostPlan, impactOfPlan } from '../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
@@ -19,7 +20,10 @@ const API_VERSION = 'kubeletadm.dev/v1alpha1';
 const KIND = 'FleetPlan';
 
 /** A host with all settings of its node, so that a saved plan needs no fleet file. */
-export type PlannedHost = Pick<ResolvedHost, 'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared' | 'preparation'> & {
+export type PlannedHost = Pick<
+  ResolvedHost,
+  'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared' | 'preparation' | 'hooks'
+> & {
   readonly overlays: readonly { readonly document: SourceDocument }[];
 };
 
@@ -84,6 +88,8 @@ export interface SavedHost {
   readonly declared: readonly FieldSetting[];
   /** Absent: nothing declared. */
   readonly preparation?: HostPreparation;
+  /** Absent: none. */
+  readonly hooks?: HostHooks;
   /** Keys of `overlays`. */
   readonly overlays: readonly string[];
   /** Key of `changes`; host-specific parts are placeholders such as `<node>`. */
@@ -127,7 +133,7 @@ export function savePlan(
     return made;
   };
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
-    const { name, role, groups, ssh, nodeRegistration, declared, preparation } = host;
+    const { name, role, groups, ssh, nodeRegistration, declared, preparation, hooks } = host;
     const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
     return {
       name,
@@ -138,6 +144,7 @@ export function savePlan(
       nodeRegistration,
       declared,
       ...(isUndeclared(preparation) ? {} : { preparation }),
+      ...(hooks.beforeChange === null && hooks.afterChange === null ? {} : { hooks }),
       overlays: host.overlays.map(({ document }) => keyOfOverlay(document)),
       ...(key === null ? {} : { changes: key }),
       operations: plan === null ? null : operationsOf(plan),
@@ -179,6 +186,7 @@ const bastion = z.strictObject({
   identityFiles: texts,
   hostKeys,
 });
+const hook = z.strictObject({ command: texts, timeoutSeconds: z.number(), layer: text });
 const preparation = z.strictObject({
   swap: orNull(z.literal('off')),
   kernelModules: orNull(texts),
@@ -261,6 +269,7 @@ const SCHEMA = z.strictObject({
       }),
       declared: z.array(z.strictObject({ path: texts, value: json, source: text })),
       preparation: optional(preparation),
+      hooks: optional(z.strictObject({ beforeChange: orNull(hook), afterChange: orNull(hook) })),
       overlays: texts,
       changes: optional(text),
       operations: orNull(z.array(z.tuple([text, text]))),
@@ -337,7 +346,7 @@ export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly 
       ? []
       : [
           {
-            host: { preparation: NO_PREPARATION, ...host, overlays: keys.map(documentOf) },
+            host: { preparation: NO_PREPARATION, hooks: NO_HOOKS, ...host, overlays: keys.map(documentOf) },
             operations,
             planned: changes[key] ?? { changes: [], deferred: [] },
           },

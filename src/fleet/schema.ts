@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { decodeStrictBase64 } from '../base/text/base64.ts';
-import { isTimeLimit } from '../base/text/go-duration.ts';
+import { goDurationMs, isTimeLimit } from '../base/text/go-duration.ts';
 import { quoteValue } from '../codec/document-problems.ts';
 import type { IssueParams } from '../codec/read-document.ts';
 import { duration, optional, taint, text, texts } from '../kubeadm/config/schema-parts.ts';
@@ -174,6 +174,45 @@ const binaries = z.strictObject({
   units: optional(texts.describe('Units to enable and start after the files are installed')),
 });
 
+const hookCommand = custom<string | readonly string[]>(
+  'hookCommand',
+  (written) => (isHookCommand(written) ? written : null),
+  (written) => ({
+    code: 'CONFIG_INVALID_VALUE',
+    message: `${shown(written)} is not a command`,
+    hint: 'Use a list of the program and its arguments, or a string for the shell of the host; []: no hook',
+  }),
+);
+
+/** env(1) would take a program with = in its name for a variable. */
+function isHookCommand(written: unknown): written is string | readonly string[] {
+  const isWord = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');
+  if (!Array.isArray(written)) return isWord(written) && written.trim() !== '';
+  const [program] = written as readonly unknown[];
+  return written.every(isWord) && (program === undefined || (isWord(program) && program !== '' && !program.includes('=')));
+}
+
+const MOST_HOOK_MS = 600_000;
+
+const hook = z.strictObject({
+  command: hookCommand.describe(
+    'Command run as root on the host: a list of the program and its arguments, or a string for sh -c; []: no hook',
+  ),
+  timeout: optional(
+    duration
+      .refine((text) => isTimeLimit(text) && goDurationMs(text) <= MOST_HOOK_MS, {
+        message: 'must be a duration from 1s to 10m',
+        params: { code: 'CONFIG_OUT_OF_RANGE' } satisfies IssueParams,
+      })
+      .describe('Time limit of the command, from 1s to 10m (default: 2m)'),
+  ),
+});
+
+const hooks = z.strictObject({
+  beforeChange: optional(hook.describe('Runs before the first change of the host; a failure refuses the host, and nothing is changed')),
+  afterChange: optional(hook.describe('Runs after all changes of the host are verified; a failure fails the host, and the changes stay')),
+});
+
 const arg = z.strictObject({ name: text, value: text.default('') });
 
 /** Settings of a baseline, a group, a host or an import. */
@@ -205,6 +244,7 @@ const layer = {
   taints: optional(z.array(taint).describe('Taints of the Node; this list replaces the lists of lower layers')),
   kubeletExtraArgs: optional(z.array(arg).describe('Flags of the kubelet; a flag replaces flags of the same name in lower layers')),
   ignorePreflightErrors: optional(texts.describe('Preflight checks whose errors are shown as warnings')),
+  hooks: optional(hooks.describe('Commands before and after apply changes a host; each replaces the hook of lower layers')),
   kubeletConfiguration: optional(kubeletConfiguration.describe('Fields of KubeletConfiguration, merged over lower layers')),
 };
 

@@ -1,5 +1,6 @@
 import { LOCK_FILE } from './commit/commit-program.ts';
 import { pullImage, removePods } from './cri/runtime-commands.ts';
+import { hookText, runHook } from './hooks.ts';
 import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
 import type { CommandOperation, Operation, OperationOf, RunCommand } from './plan/operation.ts';
 
@@ -12,7 +13,7 @@ interface OperationKind<O> {
   /** The command on the host; absent: the remote program has functions for it. */
   readonly command?: (operation: O) => RunCommand;
   /** Additional time limit for this operation. */
-  readonly extraMs?: number;
+  readonly extraMs?: number | ((operation: O) => number);
 }
 
 /** Every kind needs a command or a text for its failure. */
@@ -97,6 +98,11 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     command: ({ name, value }) => ({ kind: 'run', argv: ['sysctl', '-q', '-w', `${name}=${value}`] }),
   },
   'turn-off-swap': { done: () => 'turned swap off', command: () => ({ kind: 'run', argv: ['swapoff', '-a'] }), extraMs: 300_000 },
+  'run-hook': {
+    done: ({ hook, command }) => `ran the hook ${hook}: ${hookText(command)}`,
+    command: runHook,
+    extraMs: ({ timeoutSeconds }) => timeoutSeconds * 1000,
+  },
   'take-lock': { done: () => 'took the lock of the host', failed: () => `cannot take the lock ${LOCK_FILE}` },
   'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
   'arm-revert': {
@@ -150,7 +156,10 @@ export function commandOf(operation: CommandOperation): RunCommand {
 
 /** Time limit of operations in one program. */
 export function timeoutMsOf(operations: readonly Operation[]): number {
-  return operations.reduce((sum, operation) => sum + (kindOf(operation).extraMs ?? 0), BASE_MS);
+  return operations.reduce((sum, operation) => {
+    const { extraMs = 0 } = kindOf(operation);
+    return sum + (typeof extraMs === 'number' ? extraMs : extraMs(operation));
+  }, BASE_MS);
 }
 
 const BASE_MS = 120_000;

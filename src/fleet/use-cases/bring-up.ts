@@ -98,11 +98,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   const run = { dryRun, skipPhases, allow: request.allow ?? DEFAULT_ALLOWED };
   const member = workflowMember({
     name: first.name,
-    planHost: planAfterPreparation(
-      first.preparation,
-      await installSources(services, directory),
-      run,
-    )(initControlPlaneWorkflow, workflowOptions),
+    planHost: planAfterPreparation(first, await installSources(services, directory), run)(initControlPlaneWorkflow, workflowOptions),
     connect,
     cluster: null,
     clock: services.clock,

@@ -57,7 +57,7 @@ export async function fleetDrift(
       services,
       // A field that a ConfigMap overrides is drift, and no failure.
       { ...request, podLoss: 'ignore', allow: 'unsafe', ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN] },
-      { tasks, cluster, file, directory, access, dryRun: true, reporter },
+      { tasks, cluster, file, directory, access, dryRun: true, ignoresHooks: true, reporter },
     );
     const result = await runFleet(members, rules, withoutOverrides(ports));
     const { outcomes } = result;

@@ -1,6 +1,7 @@
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
+import { NO_HOOKS } from '../../host/hooks.ts';
 import type { Host } from '../../host/host.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
@@ -48,6 +49,8 @@ export interface FleetMembersInput {
   readonly directory: string;
   readonly access: FleetAccess;
   readonly dryRun: boolean;
+  /** Plan without hooks: the run only compares the hosts with the file. */
+  readonly ignoresHooks?: boolean;
   readonly reporter: Reporter;
   /** The control planes of the fleet: a running one uploads the certificates for the others. */
   readonly controlPlanes?: readonly PlannedHost[];
@@ -110,7 +113,7 @@ export async function fleetMembers(
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
   const memberOf = async ({ host, operations, planned }: FleetTask): Promise<FleetMember> => {
-    const { name, role, nodeRegistration, declared, overlays, preparation } = host;
+    const { name, role, nodeRegistration, declared, overlays } = host;
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (reporter?: Reporter): Promise<Host> =>
@@ -124,7 +127,8 @@ export async function fleetMembers(
       writing: dryRun ? null : await writing(target),
       claims: input.claims,
     };
-    const planOf = planAfterPreparation(preparation, sources, run);
+    const hooks = input.ignoresHooks === true ? NO_HOOKS : host.hooks;
+    const planOf = planAfterPreparation({ name, preparation: host.preparation, hooks }, sources, run);
     const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, planHost: planOf(joinWorkflow, own) }), stage: WORKERS });
     const controlPlaneMemberOf = (settings: ControlPlaneSettings): FleetMember => {
       const patches = settings.patches?.filter(isForKubelet) ?? null;

@@ -117,6 +117,7 @@ export async function fleetStatus(
       directory: directoryOf(services, fleet.file),
       access,
       dryRun: true,
+      ignoresHooks: true,
       reporter,
       // In the same round trip as the plan.
       connect: async (target, { name, role }, queries, reporter) => {

@@ -54,6 +54,9 @@ export interface RunCommand {
   readonly what?: string;
 }
 
+/** When a hook runs, by its name in the fleet file. */
+export type HookName = 'beforeChange' | 'afterChange';
+
 /** An operation that is a command of the host, given by `commandOf`. */
 export type CommandOperation =
   | RunCommand
@@ -84,7 +87,15 @@ export type CommandOperation =
   | { readonly kind: 'extract-archive'; readonly path: string; readonly to: string }
   | { readonly kind: 'load-module'; readonly module: string }
   | { readonly kind: 'set-sysctl'; readonly name: string; readonly value: string }
-  | { readonly kind: 'turn-off-swap' };
+  | { readonly kind: 'turn-off-swap' }
+  /** A command of the operator before the first or after the last change of a host. */
+  | {
+      readonly kind: 'run-hook';
+      readonly hook: HookName;
+      readonly command: readonly string[];
+      readonly environment: Readonly<Record<string, string>>;
+      readonly timeoutSeconds: number;
+    };
 
 /** An operation on the lock of a host, or on a change that waits for its confirmation. */
 export type HoldOperation =

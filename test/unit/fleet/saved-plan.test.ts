@@ -5,6 +5,7 @@ import { canonicalJson } from '../../../src/codec/canonical-json.ts';
 import { parseSource, type SourceDocument } from '../../../src/codec/source.ts';
 import { differingOperations, operationsOf } from '../../../src/fleet/operations.ts';
 import { hostsToApply, isExpired, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
+import { NO_HOOKS } from '../../../src/host/hooks.ts';
 import { NO_PREPARATION } from '../../../src/host/install/model.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
@@ -39,6 +40,7 @@ function host(name: string): PlannedHost {
     nodeRegistration,
     declared: [],
     preparation: NO_PREPARATION,
+    hooks: NO_HOOKS,
     overlays: [{ document: OVERLAY }],
   };
 }

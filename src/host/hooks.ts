@@ -1,0 +1,67 @@
+import { quoteShell } from '../base/text/shell-quote.ts';
+import type { OperationOf, RunCommand } from './plan/operation.ts';
+
+/** A command of the operator, run as root on the host. */
+export interface HostHook {
+  readonly command: readonly string[];
+  readonly timeoutSeconds: number;
+  /** Layer that declares the hook: `group edge`. */
+  readonly layer: string;
+}
+
+/** The hooks of a host; null: none. */
+export interface HostHooks {
+  readonly beforeChange: HostHook | null;
+  readonly afterChange: HostHook | null;
+}
+
+export const NO_HOOKS: HostHooks = { beforeChange: null, afterChange: null };
+
+/** Begins the last line of a failed hook, which reports how the command ended. */
+const ENDED = 'kubeletadm-hook-ended ';
+
+/**
+ * Ends the command with SIGTERM at the time limit, and with SIGKILL 10 s later where timeout(1) supports that (busybox
+ * before 1.34 does not). Standard output goes to standard error, which is reported for a failure.
+ */
+const RUN_HOOK = `limit=$1; shift
+kill='-k 10'; timeout $kill 1 true 2>/dev/null || kill=
+timeout $kill "$limit" env "$@" >&2; status=$?
+[ "$status" = 0 ] || printf '\\n${ENDED}%s\\n' "$status" >&2
+exit "$status"`;
+
+/** The command line of a hook for messages. */
+export function hookText(command: readonly string[]): string {
+  const [shell, flag, text] = command;
+  return command.length === 3 && shell === 'sh' && flag === '-c' ? (text ?? '') : command.map(quoteShell).join(' ');
+}
+
+/** The command that runs a hook on the host, with its environment and time limit. */
+export function runHook({ hook, command, environment, timeoutSeconds }: OperationOf<'run-hook'>): RunCommand {
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  return { kind: 'run', argv: ['sh', '-c', RUN_HOOK, 'sh', String(timeoutSeconds), ...variables, ...command], what: `the hook ${hook}` };
+}
+
+/** How a hook ended. */
+export interface HookFailure {
+  /** Null: unknown. */
+  readonly exitCode: number | null;
+  readonly timedOut: boolean;
+  /** Output lines of the command, without empty lines. */
+  readonly output: readonly string[];
+}
+
+/** Exit codes of timeout(1) at the time limit: after SIGTERM, and after SIGKILL. */
+const TIMEOUT_CODES: readonly number[] = [124, 137, 143];
+
+/** Reads the standard error of a failed hook. */
+export function readHookFailure(stderr: string): HookFailure {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '');
+  const end = lines.findLast((line) => line.startsWith(ENDED));
+  const exitCode = end === undefined ? null : Number(end.slice(ENDED.length));
+  return {
+    exitCode: Number.isInteger(exitCode) ? exitCode : null,
+    timedOut: exitCode !== null && TIMEOUT_CODES.includes(exitCode),
+    output: lines.filter((line) => !line.startsWith(ENDED)),
+  };
+}
