@@ -28,7 +28,7 @@ export async function runFleetDrift(services: Services, { run, output, showsDiff
   const { format } = output;
   if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes), format));
   else {
-    const diff = showsDiff ? planLines(outcomes, { origins: false }) : [];
+    const diff = showsDiff ? planLines(outcomes, { origins: false, verbosity: output.verbosity }) : [];
     const lines = drifts.length === 0 ? noDriftLines(outcomes) : [...tableOf(drifts), ...uncheckedLines(outcomes)];
     services.output.stdout(joinLines([...lines, ...diff]));
   }
@@ -67,7 +67,7 @@ function documentOf(outcomes: readonly HostOutcome[]): object {
       name: outcome.host,
       status: outcome.status === 'pending' || (outcome.status === 'unchanged' && hasDrift(outcome)) ? 'drifted' : outcome.status,
       // Null: unknown.
-      drift: outcome.plan === null ? null : hasDrift(outcome) ? driftOf(outcome) : [],
+      drift: outcome.plan === null ? null : hasDrift(outcome) ? driftOf(outcome, 1) : [],
       ...(outcome.plan === null ? { reason: reasonOf(outcome) } : {}),
     })),
   };

@@ -1,8 +1,9 @@
-import { changedRef, isClusterChange } from '../host/plan/change.ts';
+import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
 import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
 import { type HostOutcome, hasWork } from './fleet.ts';
+import { shownChanges } from './operations.ts';
 
 /** A difference between a host and the fleet file or the cluster. */
 export interface Drift {
@@ -29,11 +30,13 @@ function overridesIn({ warnings }: NonNullable<HostOutcome['plan']>): readonly D
 
 /**
  * The differences between a host and the fleet file or the cluster; empty when the actual state was not read.
+ * @param verbosity 1 or more includes the program's internal files. Default: 0
  */
-export function driftOf({ plan }: HostOutcome): readonly Drift[] {
+export function driftOf({ plan }: HostOutcome, verbosity = 0): readonly Drift[] {
   const phases = plan?.host.phases ?? [];
   if (isNew(phases)) return [{ what: 'host', why: 'the host has not joined the cluster' }];
-  const changes = phases.flatMap(({ plan: { changes } }) => changes);
+  const all = phases.flatMap(({ plan: { changes } }): readonly (Change & { readonly path?: string })[] => changes);
+  const changes = shownChanges(all, verbosity);
   const changed = changes.map((change): Drift => {
     const { reason } = change;
     if (isClusterChange(change)) {

@@ -103,7 +103,7 @@ function shortDigest(value: unknown): string {
  * The changes that text shows and counts. The file with the declared node settings is omitted, because it
  * follows from the other changes, unless it is the only change.
  */
-export function shownChanges(changes: readonly JsonObject[], verbosity: number): readonly JsonObject[] {
+export function shownChanges<C extends { readonly path?: unknown }>(changes: readonly C[], verbosity: number): readonly C[] {
   const others = verbosity > 0 ? changes : changes.filter(({ path }) => path !== NODE_SETTINGS_PATH);
   return others.length === 0 ? changes : others;
 }

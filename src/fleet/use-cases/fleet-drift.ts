@@ -61,7 +61,9 @@ export async function fleetDrift(
     );
     const result = await runFleet(members, rules, withoutOverrides(ports));
     const { outcomes } = result;
-    const drifts = outcomes.flatMap((outcome) => (hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome) }] : []));
+    const drifts = outcomes.flatMap((outcome) =>
+      hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome, request.verbosity) }] : [],
+    );
     return { outcomes, drifts, failure: fleetFailure(result, { signal: services.signal, reads: true }) };
   } finally {
     await access.close();
