@@ -1,4 +1,3 @@
-import type { JsonObject } from '../base/json.ts';
 import { maskSecrets } from '../base/text/mask.ts';
 import { SensitiveText } from '../base/text/secret.ts';
 import { digestOf } from '../codec/canonical-json.ts';
