@@ -11,9 +11,10 @@ import {
   requireWritable,
   writeLocalFile,
 } from './cli/adapters/input-local.ts';
+import { withLiveDisplay } from './cli/adapters/live-output.ts';
+import type { LiveTerminal } from './cli/adapters/live-terminal.ts';
 import { jsonReporter } from './cli/adapters/reporter-json.ts';
 import { textReporter } from './cli/adapters/reporter-text.ts';
-import { withStatusLine } from './cli/adapters/status-line.ts';
 import { textOutput } from './cli/adapters/text-output.ts';
 import { thisProcess } from './cli/adapters/this-process.ts';
 import type { RawOutput, Services } from './cli/services.ts';
@@ -39,11 +40,15 @@ export type WholeProgram =
   | 'connectEtcd'
   | 'startLab';
 
-/** Ports of every program: the local host and API servers. */
-export function localServices(environment: Environment): Omit<Services, WholeProgram> {
+/**
+ * Ports of every program: the local host and API servers.
+ * @param loadTerminal loads the terminal of a live display; absent: the program has none
+ */
+export function localServices(environment: Environment, loadTerminal?: () => Promise<LiveTerminal>): Omit<Services, WholeProgram> {
   const { env, stdin, stdout, stderr, signal, onForcedExit } = environment;
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
-  const raw = stderr.isTTY === true && env.TERM !== 'dumb' ? withStatusLine(plain, () => stderr.columns ?? 80) : plain;
+  const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';
+  const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
   const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   const output = textOutput(raw, { colour, isTerminal: stdout.isTTY === true });
   return {

@@ -12,7 +12,8 @@ import { type SshAccess, sshAccess } from './wiring-ssh.ts';
 /** Wires options to adapters. Heavy modules (SSH, the Kubernetes client) are loaded on first use. */
 export function createServices(environment: Environment): Services {
   const { env, stdin, stderr, program } = environment;
-  const local = localServices(environment);
+  const loadTerminal = async () => (await import('./cli/adapters/live-terminal.ts')).liveTerminal(environment.stderr);
+  const local = localServices(environment, loadTerminal);
   const ssh = sshAccess(env, local.output.stderr);
   return {
     ...local,

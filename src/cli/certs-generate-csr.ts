@@ -10,5 +10,5 @@ export interface GenerateCsrRequest extends GenerateRequest {
 
 /** `certs generate-csr`. */
 export function runCertsGenerateCsr(services: Services, request: GenerateCsrRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { open: () => openGenerateCsr(services, request) });
+  return runOpened(services, request.plan, { title: 'certs generate-csr', open: () => openGenerateCsr(services, request) });
 }

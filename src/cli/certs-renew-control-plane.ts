@@ -10,5 +10,5 @@ export interface RenewCertsRequest extends RenewRequest {
 
 /** `certs renew NAME... | all`. */
 export function runCertsRenewControlPlane(services: Services, request: RenewCertsRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { open: (reporter) => openRenewCerts(services, request, reporter) });
+  return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewCerts(services, request, reporter) });
 }

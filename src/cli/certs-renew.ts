@@ -10,5 +10,5 @@ export interface RenewKubeletRequest extends RenewRequest {
 
 /** `certs renew-kubelet`. */
 export function runCertsRenew(services: Services, request: RenewKubeletRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { open: (reporter) => openRenewKubelet(services, request, reporter) });
+  return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewKubelet(services, request, reporter) });
 }

@@ -4,7 +4,7 @@ import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-roll
 import { type AssignedRequest, type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import { showClusterPlan } from './dynamic-plan.ts';
 import { nodeDocument } from './dynamic-status.ts';
-import { rolloutListener } from './dynamic-watch.ts';
+import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
@@ -42,14 +42,16 @@ async function assign(services: Services, request: AssignToNodesRequest & { read
   const { verbosity, format } = plan;
   const asEvents = !plan.dryRun && format === 'json';
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
+  const title = assigned === null ? 'dynamic reset' : 'dynamic assign';
+  const watch = watchRollout(services, { reporter, title, rollout: request.rollout });
   const result = await assignToNodes(services, request, {
     reporter,
-    listenerFor: ({ total, prefix }) => rolloutListener(services, { reporter, total, verb: 'assigned', prefix }),
+    listenerFor: watch.listenerFor,
     ended: (final) => {
-      services.output.status?.(null);
+      watch.close();
       showResult(services, { format, reporter }, final);
     },
-  }).finally(() => services.output.status?.(null));
+  }).finally(() => watch.close());
   if (result.kind === 'planned')
     return showClusterPlan(services, plan, { phase: assigned === null ? 'dynamic-reset' : 'dynamic-assign', ...result });
   const { exitCode, problems } = result.end;

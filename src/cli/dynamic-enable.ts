@@ -19,10 +19,13 @@ export interface DynamicEnableRequest extends EnableRequest {
 
 /** `dynamic enable HOST...`. */
 export function runDynamicEnable(services: Services, request: DynamicEnableRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { open: (reporter) => openDynamicEnable(services, request, reporter) });
+  return runOpened(services, request.plan, { title: 'dynamic enable', open: (reporter) => openDynamicEnable(services, request, reporter) });
 }
 
 /** `dynamic disable HOST...`. */
 export function runDynamicDisable(services: Services, request: DynamicDisableRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { open: (reporter) => openDynamicDisable(services, request, reporter) });
+  return runOpened(services, request.plan, {
+    title: 'dynamic disable',
+    open: (reporter) => openDynamicDisable(services, request, reporter),
+  });
 }

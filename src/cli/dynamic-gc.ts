@@ -20,7 +20,8 @@ export interface DynamicGcRequest extends CollectRequest, CheckpointCollectionRe
 /** `dynamic gc`: deletes ConfigMaps that no node uses; with `--host` unused checkpoints on those hosts. */
 export async function runDynamicGc(services: Services, request: DynamicGcRequest): Promise<ExitCode> {
   const { namespace, hosts, plan } = request;
-  if (hosts !== null) return runOpened(services, plan, { open: () => openCheckpointCollection(services, request, hosts) });
+  if (hosts !== null)
+    return runOpened(services, plan, { title: 'dynamic gc', open: () => openCheckpointCollection(services, request, hosts) });
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const { changes, cluster, deleted } = await collectConfigMaps(services, request, reporter);
   if (plan.dryRun) return showClusterPlan(services, plan, { phase: 'dynamic-gc', plans: plansOf(changes), cluster });

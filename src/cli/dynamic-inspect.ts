@@ -23,7 +23,11 @@ export interface DynamicInspectRequest extends InspectRequest {
 export async function runDynamicInspect(services: Services, request: DynamicInspectRequest): Promise<ExitCode> {
   const { plan } = request;
   const { dryRun, format } = plan;
-  if (request.repair) return runOpened(services, plan, { open: (reporter) => openRepair(services, { ...request, dryRun }, reporter) });
+  if (request.repair)
+    return runOpened(services, plan, {
+      title: 'dynamic inspect --repair',
+      open: (reporter) => openRepair(services, { ...request, dryRun }, reporter),
+    });
   const found = await inspectNodeConfig(services, request);
   const { shown, findings } =
     'agent' in found ? inspectedAgent(found.host, found.agent, format) : inspectedStore(found.host, found.store, format);

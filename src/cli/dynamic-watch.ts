@@ -1,38 +1,81 @@
 import { formatProblem, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
+import { minReadyOf, type RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
 import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/roll-out.ts';
+import { estimateRestMs } from '../fleet/run-steps.ts';
 import { describeSource } from '../kubelet/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';
+import { liveDisplay } from './live-display.ts';
+import type { LiveRow, LiveView } from './live-view.ts';
 import type { Services } from './services.ts';
 
 export interface WatchInput {
   readonly reporter: Reporter;
-  /** Number of nodes. */
-  readonly total: number;
-  /** `assigned` or `reset`. */
-  readonly verb: string;
-  /** Prefix of the batch numbers: `revert `. */
-  readonly prefix?: string;
+  /** The command, as the live display names it. */
+  readonly title: string;
+  readonly rollout: RolloutOptions;
 }
 
-/** Reports the progress of a rollout: one line per event, and a status line on a terminal. */
-export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter, total, verb, prefix = '' }: WatchInput): RolloutListener {
+/** Time limits of a node, in milliseconds. */
+interface RolloutLimits {
+  readonly timeoutMs: number;
+  readonly minReadyMs: number;
+}
+
+/** Observes a rollout and, after a failure, its rollback. */
+export interface RolloutWatch {
+  /** @param part `prefix` precedes the numbers of batches */
+  listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
+  /** Erases the live display; may be called twice. */
+  close(): void;
+}
+
+/** Reports the progress of a rollout: one line per event, and a live display on a terminal. */
+export function watchRollout(services: Pick<Services, 'clock' | 'output'>, { reporter, title, rollout }: WatchInput): RolloutWatch {
+  const { clock } = services;
+  const now = (): number => clock.now().getTime();
+  const none = { title, startedAt: now(), nodes: [], batch: '', endedAt: [], limits: { timeoutMs: rollout.timeoutMs, minReadyMs: 0 } };
+  let state: RolloutState = none;
+  const display = liveDisplay(services, () => rolloutView(state, now()));
+  return {
+    listenerFor: ({ total, prefix }) => {
+      state = { ...none, limits: { timeoutMs: rollout.timeoutMs, minReadyMs: minReadyOf(rollout, total) } };
+      const listener = reportingListener(reporter, { total, prefix });
+      return {
+        ...listener,
+        batch: (batch) => {
+          state = { ...state, batch: `${prefix}batch ${batch.number}${batch.isCanary ? ' (canary)' : ''}` };
+          listener.batch?.(batch);
+        },
+        ended: (outcome) => {
+          state = { ...state, endedAt: [...state.endedAt, now()] };
+          listener.ended?.(outcome);
+        },
+        progress: (nodes) => {
+          state = { ...state, nodes };
+        },
+      };
+    },
+    close: () => display.close(),
+  };
+}
+
+function reportingListener(reporter: Reporter, { total, prefix }: { readonly total: number; readonly prefix: string }): RolloutListener {
   const print = (code: string, message: string, more: Partial<Parameters<Reporter['report']>[0]> = {}): void =>
     reporter.report({ level: 'info', code, message, ...more });
-  let batch = '';
   return {
     batch: ({ number, names, isCanary, down }) => {
-      batch = `${prefix}batch ${number}`;
       if (total === 1) return;
+      const batch = `${prefix}batch ${number}`;
       const count = `${names.length} ${names.length === 1 ? 'node' : 'nodes'}`;
       const others = down.length === 0 ? '' : `; down: ${namesText(down)}`;
       const data = { batch: number, nodes: names, canary: isCanary, down };
       print('ROLLOUT_BATCH', `${batch}${isCanary ? ' (canary)' : ''}, ${count}: ${namesText(names)}${others}`, { data });
     },
     assigned: (host, desired, isNew) => {
-      const what = desired === null ? 'reset' : `${verb} ${describeSource(desired)}`;
+      const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
       print('DYNAMIC_ASSIGNED', isNew ? what : `unchanged: already ${what}`, { host });
     },
     state: (node) => {
@@ -57,7 +100,6 @@ export function rolloutListener({ output }: Pick<Services, 'output'>, { reporter
       if (error === null) print('CLUSTER_ANSWERS', 'the API server is reachable again');
       else if (isAppError(error)) print(error.code, `${error.problems.map(formatProblem).join('; ')}; retrying`, { level: 'warning' });
     },
-    progress: (nodes) => output.status?.(progressLine(nodes, batch)),
   };
 }
 
@@ -70,18 +112,47 @@ const ENDED = {
   replaced: 'assigned by another operator',
 } as const;
 
-/** `7/50 nodes · batch 3: edge-003 trial, edge-004 waiting · 2 down · 1 failed`. */
-function progressLine(nodes: readonly RolloutOutcome[], batch: string): string {
-  const of = (stage: RolloutOutcome['stage']): readonly RolloutOutcome[] => nodes.filter((node) => node.stage === stage);
-  const inProgress = of('in-progress').map(({ name, validated }) => `${name} ${validated.verdict.state}`);
+/** State of a rollout as the display shows it. */
+interface RolloutState {
+  readonly title: string;
+  readonly startedAt: number;
+  readonly nodes: readonly RolloutOutcome[];
+  readonly batch: string;
+  /** Times at which nodes ended, in milliseconds since the epoch. */
+  readonly endedAt: readonly number[];
+  readonly limits: RolloutLimits;
+}
+
+/** The live display of a rollout. */
+function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: RolloutState, now: number): LiveView {
+  const of = (...stages: readonly RolloutOutcome['stage'][]): readonly RolloutOutcome[] =>
+    nodes.filter(({ stage }) => stages.includes(stage));
+  const [waiting, active, ended] = [of('waiting'), of('in-progress'), of('updated', 'failed', 'unreachable', 'replaced')];
   const down = nodes.filter(({ validated }) => !validated.config.isReady).length;
-  const parts = [
-    `${of('updated').length}/${nodes.length} nodes`,
-    inProgress.length === 0
-      ? ''
-      : `${batch}${batch === '' ? '' : ': '}${inProgress.slice(0, 6).join(', ')}${inProgress.length > 6 ? ', …' : ''}`,
-    down === 0 ? '' : `${down} down`,
-    of('failed').length === 0 ? '' : `${of('failed').length} failed`,
-  ];
-  return parts.filter(Boolean).join(' · ');
+  return {
+    title,
+    startedAt,
+    total: Math.max(nodes.length, 1),
+    done: ended.length,
+    restMs: nodes.length <= 1 ? null : estimateRestMs(endedAt, waiting.length + active.length, now),
+    counts: [
+      { word: 'updated', count: of('updated').length, style: 'green' },
+      { word: 'failed', count: of('failed', 'replaced').length, style: 'red' },
+      { word: 'unreachable', count: of('unreachable').length, style: 'yellow' },
+      { word: 'down', count: down, style: 'yellow' },
+    ],
+    notes: [batch, waiting.length > 0 ? `${waiting.length} queued` : ''],
+    active: active.map((node) => rowOf(node, limits)),
+    failures: of('failed', 'unreachable', 'replaced').map(({ name, stage, validated, error }) => {
+      const why = error?.problems[0]?.message ?? validated.verdict.why;
+      return { name, text: why === null ? ENDED[stage] : `${ENDED[stage]}: ${why}` };
+    }),
+  };
+}
+
+function rowOf({ name, validated, beganAt, updatedSince }: RolloutOutcome, { timeoutMs, minReadyMs }: RolloutLimits): LiveRow {
+  const { state, why } = validated.verdict;
+  const deadline =
+    updatedSince === null ? { what: 'times out', at: beganAt + timeoutMs } : { what: 'updated', at: updatedSince + minReadyMs };
+  return { name, activity: why === null ? state : `${state}: ${why}`, since: beganAt, medianMs: null, deadline };
 }

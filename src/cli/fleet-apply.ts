@@ -7,6 +7,7 @@ import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { clusterLine, countByStatus, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import { showDuration, showRecap } from './recap.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
 import type { Services } from './services.ts';
@@ -39,19 +40,27 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
     },
     approval: {
       obstacle: output.format === 'json' ? '-o json prints only events' : services.canAsk ? null : 'standard input is not a terminal',
-      planning: () => watchFleet(services, output, { reads: true }),
+      planning: () => watchFleet(services, output, { title: 'plan', reads: true }),
       approve: (plan) => approve(services, plan, output.verbosity),
     },
     begin: (interruption) => {
-      const watch = watchFleet(services, output, { events: true, interruption });
+      const title = ['apply', request.planFile ?? request.run.file ?? ''].join(' ').trim();
+      const watch = watchFleet(services, output, { title, events: true, interruption });
       report?.useCanary(fleetRules(run.rules, { total: interruption.hosts.length, dryRun: false }).canary);
       return {
         ...watch,
         ports: report?.record(watch.ports) ?? watch.ports,
-        done: ({ outcomes }) => {
+        done: ({ outcomes, stopped }) => {
           const message = summaryLine(outcomes);
-          if (watch.asEvents) watch.reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(outcomes) } });
-          else services.output.stdout(`${message}\n`);
+          if (watch.asEvents) {
+            watch.reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(outcomes) } });
+            return;
+          }
+          const elapsedMs = services.clock.now().getTime() - watch.startedAt;
+          const recap = { outcomes, stopped, retryCommand: interruption.retryCommand, elapsedMs };
+          showRecap(services, recap);
+          services.output.stdout(`${message}\n`);
+          showDuration(services, recap);
         },
       };
     },

@@ -22,7 +22,7 @@ export interface FleetDriftRequest {
 
 /** `fleet drift`: reports hosts that differ from the fleet file. */
 export async function runFleetDrift(services: Services, { run, output, showsDiff, failsIfDrifted }: FleetDriftRequest): Promise<ExitCode> {
-  const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { reads: true });
+  const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet drift', reads: true });
   const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
   const { outcomes, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
   const { format } = output;

@@ -1,8 +1,11 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
+import { estimateRestMs } from '../fleet/run-steps.ts';
 import { type ExecutedCommand, type ExecuteRequest, executeOnFleet } from '../fleet/use-cases/execute-on-fleet.ts';
 import type { CommandFact } from '../host/facts/query.ts';
+import { liveDisplay } from './live-display.ts';
+import type { LiveCount, LiveView } from './live-view.ts';
 import type { Services } from './services.ts';
 
 export interface FleetExecRequest extends ExecuteRequest {
@@ -14,13 +17,35 @@ export interface FleetExecRequest extends ExecuteRequest {
  * line, as with ssh.
  */
 export async function runFleetExec(services: Services, request: FleetExecRequest): Promise<ExitCode> {
-  const { output } = services;
-  const failure = await executeOnFleet(services, request, (one, { done, total }) => {
+  const { clock } = services;
+  const state = { startedAt: clock.now().getTime(), endedAt: [] as number[], total: 0, failed: 0 };
+  const display = liveDisplay(services, () => viewOf(state, clock.now().getTime()));
+  const failure = await executeOnFleet(services, request, (one, { total }) => {
     show(services, request.format, one);
-    output.status?.(done === total ? null : `${done}/${total} hosts`);
-  }).finally(() => output.status?.(null));
+    state.total = total;
+    state.endedAt.push(clock.now().getTime());
+    if (one.result?.exitCode !== 0) state.failed++;
+  }).finally(() => display.close());
   if (failure !== null) throw failure;
   return 0;
+}
+
+function viewOf(
+  {
+    startedAt,
+    endedAt,
+    total,
+    failed,
+  }: { readonly startedAt: number; readonly endedAt: readonly number[]; readonly total: number; readonly failed: number },
+  now: number,
+): LiveView {
+  const done = endedAt.length;
+  const counts: readonly LiveCount[] = [
+    { word: 'ok', count: done - failed },
+    { word: 'failed', count: failed, style: 'red' },
+  ];
+  const restMs = estimateRestMs(endedAt, total - done, now);
+  return { title: 'fleet exec', startedAt, total, done, restMs, counts, notes: [], active: [], failures: [] };
 }
 
 /** The complete output of a host as one block. */

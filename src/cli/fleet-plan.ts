@@ -44,7 +44,7 @@ async function planAndPrint(
   { run, output: plan, out, signingKey, validForMs }: FleetPlanRequest,
   report: RunReport | null,
 ): Promise<PlanFleetResult> {
-  const watch = watchFleet(services, plan, { reads: true });
+  const watch = watchFleet(services, plan, { title: 'plan', reads: true });
   return planFleet(
     services,
     { run, out, asDocument: plan.format !== 'text', signingKey, validForMs },

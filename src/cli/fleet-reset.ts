@@ -5,6 +5,7 @@ import { type ResetFleetRequest, type ResetQuestion, resetFleet } from '../fleet
 import { planDocument } from '../host/plan/document.ts';
 import { countByStatus, planLines, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import { showDuration, showRecap } from './recap.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
 import { renderPlan } from './show-plan.ts';
@@ -27,10 +28,11 @@ export async function runFleetReset(services: Services, request: FleetResetReque
     },
     confirm: (question) => services.confirm(questionText(question)),
     begin: (interruption) => {
-      const watch = watchFleet(services, output, dryRun ? { reads: true } : { events: true, interruption });
+      const title = 'fleet reset';
+      const watch = watchFleet(services, output, dryRun ? { title, reads: true } : { title, events: true, interruption });
       return {
         ...watch,
-        done: ({ outcomes }, cluster) => {
+        done: ({ outcomes, stopped }, cluster) => {
           const message = summaryLine(outcomes);
           if (dryRun && format !== 'text') {
             const plans = outcomes.flatMap(({ plan }) => plan ?? []);
@@ -44,7 +46,13 @@ export async function runFleetReset(services: Services, request: FleetResetReque
           } else if (dryRun) services.output.stdout(joinLines([...planLines(outcomes, { origins: false, verbosity }), message]));
           else if (watch.asEvents)
             watch.reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(outcomes) } });
-          else services.output.stdout(`${message}\n`);
+          else {
+            const elapsedMs = services.clock.now().getTime() - watch.startedAt;
+            const recap = { outcomes, stopped, retryCommand: interruption.retryCommand, elapsedMs };
+            showRecap(services, recap);
+            services.output.stdout(`${message}\n`);
+            showDuration(services, recap);
+          }
         },
       };
     },

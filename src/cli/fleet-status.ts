@@ -31,7 +31,7 @@ async function readStatus(
   services: Services,
   { run, output, readsCertificates }: Pick<FleetStatusRequest, 'run' | 'output'> & { readonly readsCertificates: boolean },
 ): Promise<FleetStatus> {
-  const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { reads: true });
+  const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet status', reads: true });
   return fleetStatus(services, run, { ...watch, readsCertificates }).finally(() => watch.close());
 }
 

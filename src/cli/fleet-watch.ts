@@ -2,13 +2,12 @@ import { onAbort } from '../base/abort.ts';
 import { formatProblem } from '../base/errors.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
-import type { FleetPorts, FleetProgress } from '../fleet/fleet.ts';
+import type { FleetPorts } from '../fleet/fleet.ts';
 import { problemsOf } from '../fleet/fleet-failure.ts';
-import { hostBlocks } from '../fleet/host-blocks.ts';
 import type { InterruptedRun } from '../fleet/use-cases/apply-fleet.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
-import { progressLog } from './progress-log.ts';
+import { followHosts } from './follow-hosts.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
 
@@ -19,13 +18,16 @@ export interface FleetWatch {
   readonly reporter: Reporter;
   /** Results are events (`-o json` of a command that changes hosts): nothing else goes to standard output. */
   readonly asEvents: boolean;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** May be called twice. */
   close(): void;
 }
 
 /**
- * Watches a run over a fleet. In text mode the output of each host is printed when the host is done, so that
- * hosts are never mixed. A terminal has a status line at the bottom; without a terminal the progress is
- * printed once a minute. In event mode each event is printed immediately, with its host.
+ * Watches a run over a fleet. In text mode the result of each host is printed when the host is done, and the
+ * progress is shown as `followHosts` describes. In event mode each event is printed immediately, with its host.
+ * @param title the command and its subject
  * @param interruption the state of the hosts, reported when a second interruption stops the run
  * @param reads the run only inspects hosts: a warning that many hosts share is printed once, at the end
  */
@@ -33,22 +35,23 @@ export function watchFleet(
   services: Services,
   { format, verbosity }: OutputRequest,
   {
+    title,
     events = false,
     reads = false,
     interruption,
   }: {
+    readonly title: string;
     readonly events?: boolean;
     readonly reads?: boolean;
     readonly interruption?: InterruptedRun | undefined;
   },
 ): FleetWatch {
-  const { clock, output, signal } = services;
+  const { clock, signal } = services;
   const asEvents = events && format === 'json';
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
-  const blocks = hostBlocks(reporter, { applies: !reads });
   const warnings = sameWarnings(reporter);
-  const log = progressLog(services, reporter);
-  const reporterOf = asEvents ? () => reporter : reads ? (host: string) => warnings.of(blocks.of(host)) : blocks.of;
+  const follows = followHosts(services, reporter, { title, verbosity, applies: !reads, asEvents });
+  const reporterOf = (host: string): Reporter => (reads && !asEvents ? warnings.of(follows.of(host)) : follows.of(host));
   let changing: readonly string[] = [];
   const forget = onAbort(signal, () => {
     reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) });
@@ -67,16 +70,17 @@ export function watchFleet(
   return {
     reporter,
     asEvents,
+    startedAt: follows.startedAt,
     ports: {
       signal,
-      reporterOf: (host) => (hosts === null ? log.of(host, reporterOf(host)) : hosts.of(host, log.of(host, reporterOf(host)))),
+      reporterOf: (host) => (hosts === null ? reporterOf(host) : hosts.of(host, reporterOf(host))),
       begins: async (host) => {
         hosts?.began(host);
       },
       ended: async (outcome) => {
         const { host, status } = outcome;
         hosts?.ended(outcome);
-        if (!asEvents) blocks.ended(outcome);
+        follows.ended(outcome);
         const problems = problemsOf([outcome]).map(formatProblem);
         const data = { status, ...(problems.length === 0 ? {} : { problems }) };
         if (asEvents)
@@ -84,15 +88,13 @@ export function watchFleet(
       },
       progress: (progress) => {
         changing = progress.changing;
-        output.status?.(progressLine(progress));
-        log.progress(progress);
+        follows.progress(progress);
       },
     },
     close: () => {
       forget();
       removeExitListener?.();
-      log.close();
-      output.status?.(null);
+      follows.close();
       warnings.flush();
     },
   };
@@ -120,19 +122,4 @@ function sameWarnings(reporter: Reporter) {
       kept.clear();
     },
   };
-}
-
-/** `12/50 hosts · changing edge-003, edge-004 · inspecting 6 · 2 queued · 1 failed`. */
-function progressLine({ total, looking, waiting, changing, ended }: FleetProgress): string {
-  const done = Object.values(ended).reduce((sum, count) => sum + count, 0);
-  const bad = (ended.failed ?? 0) + (ended.reverted ?? 0) + (ended.refused ?? 0);
-  const parts = [
-    `${done}/${total} hosts`,
-    changing.length === 0 ? '' : `changing ${namesText(changing.slice(0, 8))}${changing.length > 8 ? ', …' : ''}`,
-    looking.length === 0 ? '' : `inspecting ${looking.length <= 3 ? namesText(looking) : looking.length}`,
-    waiting === 0 ? '' : `${waiting} queued`,
-    bad === 0 ? '' : `${bad} failed`,
-    ended.unreachable ? `${ended.unreachable} unreachable` : '',
-  ];
-  return parts.filter(Boolean).join(' · ');
 }

@@ -13,6 +13,7 @@ export interface InitRequest extends CommandRequest {
 export function runInit(services: Services, request: InitRequest): Promise<ExitCode> {
   const { plan } = request;
   return runOpened(services, plan, {
+    title: 'init',
     open: (reporter) => openInit(services, request, reporter),
     afterwards: ({ joinCommands, certificateKey }) => {
       const key = certificateKey();

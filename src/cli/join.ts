@@ -10,5 +10,5 @@ export interface JoinRequest extends CommandRequest {
 
 /** `join` and `join phase NAME...`. */
 export function runJoin(services: Services, request: JoinRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { open: (reporter) => openJoin(services, request, reporter) });
+  return runOpened(services, request.plan, { title: 'join', open: (reporter) => openJoin(services, request, reporter) });
 }

@@ -12,5 +12,5 @@ export interface ResetRequest extends CommandRequest {
 export function runReset(services: Services, request: ResetRequest): Promise<ExitCode> {
   const confirm = (hosts: readonly string[]): Promise<boolean | null> =>
     services.confirm(`Reset ${hosts.join(', ')}? All changes made by init or join are reverted. [y/N] `);
-  return runOpened(services, request.plan, { open: (reporter) => openReset(services, request, { reporter, confirm }) });
+  return runOpened(services, request.plan, { title: 'reset', open: (reporter) => openReset(services, request, { reporter, confirm }) });
 }

@@ -2,19 +2,21 @@ import { onAbort } from '../base/abort.ts';
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FleetMember, FleetProgress, HostOutcome } from '../fleet/fleet.ts';
-import { hostBlocks } from '../fleet/host-blocks.ts';
 import { type HostsWorkflow, type OpenedCommand, runWorkflowOnHosts } from '../fleet/use-cases/run-workflow-on-hosts.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import { type InterruptionLog, interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { summaryLine } from './fleet-report.ts';
-import { progressLog } from './progress-log.ts';
+import { followHosts } from './follow-hosts.ts';
+import { showDuration, showRecap } from './recap.ts';
 import type { Services } from './services.ts';
 import { type PlanRequest, renderPlan } from './show-plan.ts';
 
 /** A run of one command over hosts, and its output options. */
 export interface HostsRun extends HostsWorkflow {
+  /** The command, as the live display names it: `join`. */
+  readonly title: string;
   readonly plan: PlanRequest;
   readonly reporter: Reporter;
   readonly warnings: readonly Warning[];
@@ -22,18 +24,23 @@ export interface HostsRun extends HostsWorkflow {
 
 /**
  * Opens a command, runs it on its hosts and closes it.
+ * @param command.title the command, as the live display names it: `join`
  * @param command.afterwards prints further results of the command
  */
 export async function runOpened<Command extends OpenedCommand>(
   services: Services,
   plan: PlanRequest,
-  command: { readonly open: (reporter: Reporter) => Promise<Command>; readonly afterwards?: (opened: Command) => void },
+  command: {
+    readonly title: string;
+    readonly open: (reporter: Reporter) => Promise<Command>;
+    readonly afterwards?: (opened: Command) => void;
+  },
 ): Promise<ExitCode> {
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const opened = await command.open(reporter);
   const { workflow, warnings } = opened;
   try {
-    const code = await runOnHosts(services, { ...workflow, plan, reporter, warnings });
+    const code = await runOnHosts(services, { ...workflow, title: command.title, plan, reporter, warnings });
     command.afterwards?.(opened);
     return code;
   } finally {
@@ -48,30 +55,35 @@ export async function runOpened<Command extends OpenedCommand>(
 export async function runOnHosts(services: Services, run: HostsRun): Promise<ExitCode> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const several = run.targets.length > 1;
-  const blocks = hostBlocks(run.reporter, { applies: !run.dryRun });
-  const log = progressLog(services, run.reporter);
+  const { verbosity, format } = run.plan;
+  const title = [run.title, ...(several ? [] : run.targets.map(({ address }) => address ?? ''))].join(' ').trim();
+  const follows = followHosts(services, run.reporter, { title, verbosity, applies: !run.dryRun, isSingle: !several });
   let interruption: InterruptionWatch | null = null;
   const workflow = { ...run, skipPhases: [...run.plan.skipPhases, ...run.skipPhases] };
   const { outcomes, results, failure } = await runWorkflowOnHosts(services, workflow, (members) => {
     const watch = watchInterruption(services, run, members);
     interruption = watch;
     return {
-      reporterOf: (host) => watch.of(host, log.of(host, several ? blocks.of(host) : run.reporter)),
+      reporterOf: (host) => watch.of(host, follows.of(host)),
       begins: async (host) => watch.began(host),
       ended: async (outcome) => {
         watch.ended(outcome);
-        if (several) blocks.ended(outcome);
+        follows.ended(outcome);
       },
       progress: (progress) => {
         watch.progress(progress);
-        log.progress(progress);
+        follows.progress(progress);
       },
     };
   }).finally(() => {
     interruption?.close();
-    log.close();
+    follows.close();
   });
+  const elapsedMs = services.clock.now().getTime() - follows.startedAt;
+  const recap = several && !run.dryRun && format === 'text' ? { outcomes, stopped: null, retryCommand: null, elapsedMs } : null;
+  if (recap !== null) showRecap(services, recap);
   const code = finish(services, run, { results, outcomes });
+  if (recap !== null) showDuration(services, recap);
   if (failure === null) return code;
   throw new AppError(failure.problems, { exitCode: failure.exitCode });
 }

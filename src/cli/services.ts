@@ -20,17 +20,28 @@ export interface Output {
   stderr(text: Text): void;
   /** Content of a file, on stdout: kept byte for byte, and escaped as other text only where stdout is a terminal. */
   document(text: string): void;
-  /** Shows a status line at the bottom; null removes it. Absent: no terminal. */
-  readonly status?: (line: string | null) => void;
+  /** Shows a display in the last lines, and draws it again if the size changes; null removes it. Absent: no terminal. */
+  readonly status?: (display: Display | null) => void;
 }
+
+/** Size of a terminal, in characters. */
+export interface TerminalSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Renders the lines of a display for the size of the terminal. */
+export type Display = (size: TerminalSize) => readonly Text[];
 
 /** Writes text verbatim, terminal codes included. */
 export interface RawOutput {
   stdout(text: string): void;
   stderr(text: string): void;
-  /** Shows a status line at the bottom; null removes it. Absent: no terminal. */
-  readonly status?: (line: string | null) => void;
+  readonly status?: RawStatus;
 }
+
+/** Shows a display in the last lines; null removes it. */
+export type RawStatus = (render: ((size: TerminalSize) => string) | null) => void;
 
 /** The user interface: results, progress and questions. */
 export interface Terminal extends Reporters {

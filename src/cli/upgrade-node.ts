@@ -10,5 +10,5 @@ export interface UpgradeNodeRequest extends CommandRequest {
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
 export function runUpgradeNode(services: Services, request: UpgradeNodeRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { open: (reporter) => openUpgradeNode(services, request, reporter) });
+  return runOpened(services, request.plan, { title: 'upgrade node', open: (reporter) => openUpgradeNode(services, request, reporter) });
 }

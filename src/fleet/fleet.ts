@@ -92,6 +92,10 @@ export interface FleetProgress {
   readonly waiting: number;
   readonly changing: readonly string[];
   readonly ended: Readonly<Partial<Record<HostStatus, number>>>;
+  /** The first hosts to be changed must succeed before others start. Default: false. */
+  readonly isCanary?: boolean;
+  /** Number of hosts that may be changed at once now. Absent: no host is changed. */
+  readonly atOnce?: number;
 }
 
 export interface FleetPorts {
@@ -338,6 +342,13 @@ class FleetRun {
     this.#tellProgress();
   }
 
+  #limits(): Pick<FleetProgress, 'isCanary' | 'atOnce'> {
+    const { canary, dryRun } = this.#rules;
+    if (dryRun) return {};
+    const state = this.#state();
+    return { isCanary: state.passed < canary, atOnce: mayBegin(this.#rules, { ...state, changing: 0 }) };
+  }
+
   #tellProgress(): void {
     this.#ports.progress?.({
       total: this.#members.length,
@@ -345,6 +356,7 @@ class FleetRun {
       waiting: this.#waiting.length,
       changing: [...this.#changing],
       ended: this.#ended,
+      ...this.#limits(),
     });
   }
 }

@@ -5,14 +5,14 @@ import type { HostOutcome } from './fleet.ts';
 export interface HostBlocks {
   /** Output to this reporter is buffered until the host has ended. */
   of(host: string): Reporter;
-  /** Prints the buffered output of a host, or one line if the host is unchanged. */
-  ended(outcome: HostOutcome): void;
+  /** Prints the buffered output of a host. */
+  ended(outcome: Pick<HostOutcome, 'host'>): void;
 }
 
 /**
  * Buffers the output of each host until it has ended; beyond a limit, output is printed at once. With several
- * hosts, messages about unchanged phases need `-v`.
- * @param applies whether hosts are changed; otherwise the plan lists their changes
+ * hosts, warnings and errors are printed, and single changes and unchanged phases need `-v`.
+ * @param applies whether hosts are changed; otherwise messages about single changes do not occur
  */
 export function hostBlocks(reporter: Reporter, { applies }: { readonly applies: boolean }): HostBlocks {
   const kept = new Map<string, ReportEvent[]>();
@@ -20,27 +20,24 @@ export function hostBlocks(reporter: Reporter, { applies }: { readonly applies: 
     for (const event of kept.get(host) ?? []) reporter.report(event);
     kept.delete(host);
   };
+  const isDetail = ({ code, level }: ReportEvent): boolean =>
+    code === 'PHASE_NOOP' || (applies && level === 'info' && code !== 'PLAN_DIFFERENCE');
   return {
     of: (host) => ({
       ...(reporter.verbosity === undefined ? {} : { verbosity: reporter.verbosity }),
       report: (event) => {
         const events = kept.get(host) ?? [];
         kept.set(host, events);
-        events.push(event.code === 'PHASE_NOOP' ? { ...event, verbosity: 1 } : event);
+        events.push(isDetail(event) ? { ...event, verbosity: moreVerbose(event.verbosity) } : event);
         if (events.length >= MOST_EVENTS) flush(host);
       },
     }),
-    ended: (outcome) => {
-      const { host } = outcome;
-      flush(host);
-      if (applies && neededNothing(outcome)) reporter.report({ level: 'info', code: 'HOST_UNCHANGED', host, message: 'up to date' });
-    },
+    ended: ({ host }) => flush(host),
   };
 }
 
-/** Whether a host has no changes and waits for nothing. */
-function neededNothing({ status, plan }: HostOutcome): boolean {
-  return status === 'unchanged' && plan !== null && plan.host.phases.every((phase) => phase.plan.deferred === undefined);
+function moreVerbose(verbosity: ReportEvent['verbosity']): NonNullable<ReportEvent['verbosity']> {
+  return verbosity === undefined || verbosity === 0 ? 1 : verbosity;
 }
 
 /** Limit of buffered events per host. */

@@ -113,7 +113,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const sorted = (text: string): readonly string[] => {
       const [first, ...others] = text.trimEnd().split('\n');
       expect(first).toMatch(/^cluster: context "kubernetes-admin@kubernetes", https:/);
-      return others.sort();
+      expect(others.at(-1)).toMatch(/^took [0-9ms]+$/);
+      return others.slice(0, -1).sort();
     };
 
     it('are reported in one line each', async () => {
@@ -148,10 +149,12 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const fixed = await apply();
     expect(fixed.stdout).toBe('3 hosts: 1 changed, 2 unchanged.\n');
     expect(fixed.stderr.split('\n').filter((line) => line.startsWith('node3'))).toEqual([
-      `node3 [kubelet-start] updated /${CONFIG}`,
-      'node3 [kubelet-start] restarted kubelet',
-      'node3 [kubelet-start] confirmed over a new connection',
+      expect.stringMatching(/^node3 changed: config\.yaml maxPods 6 → 60, kubelet restarted, confirmed \([0-9.]+s\)$/),
     ]);
+    writeFileSync(hostFile(3, CONFIG), desired.replace('maxPods: 60', 'maxPods: 6'));
+    const inDetail = await apply('-v', '1', '--limit', 'node3');
+    for (const line of [`updated /${CONFIG}`, 'restarted kubelet', 'confirmed over a new connection'])
+      expect(inDetail.stderr).toContain(`node3 [kubelet-start] ${line}\n`);
     expect(config(3)).toBe(desired);
   });
 

@@ -37,7 +37,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kube/adapters': ['@kubernetes/client-node', 'socks'],
   'src/x509/adapters': ['@peculiar/x509', 'reflect-metadata'],
   'src/lab': ['@peculiar/x509', 'reflect-metadata', 'ssh2'],
-  'src/cli': ['commander', 'yaml'],
+  'src/cli': ['ansi-escapes', 'commander', 'log-update', 'yaml'],
   'src/template-files.ts': ['handlebars'],
 };
 

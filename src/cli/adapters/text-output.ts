@@ -1,5 +1,5 @@
 import { visible } from '../../base/text/printable.ts';
-import { renderText } from '../../base/text/styled.ts';
+import { joinLines, renderText } from '../../base/text/styled.ts';
 import type { Output, RawOutput } from '../services.ts';
 
 /**
@@ -14,6 +14,10 @@ export function textOutput(raw: RawOutput, { colour, isTerminal }: { readonly co
     stdout: (text) => raw.stdout(renderText(text, colour)),
     stderr: (text) => raw.stderr(renderText(text, colour)),
     document: (text) => raw.stdout(isTerminal ? visible(text) : text),
-    ...(status === undefined ? {} : { status }),
+    ...(status === undefined
+      ? {}
+      : {
+          status: (display) => status(display === null ? null : (size) => renderText(joinLines(display(size)), colour).replace(/\n$/, '')),
+        }),
   };
 }

@@ -79,6 +79,10 @@ export interface RolloutOutcome {
   readonly error: AppError | null;
   /** This run changed its assignment. */
   readonly isTouched: boolean;
+  /** Start of the node, in milliseconds since the epoch. */
+  readonly beganAt: number;
+  /** Time since which the node is updated without interruption, in milliseconds since the epoch; null: it is not. */
+  readonly updatedSince: number | null;
 }
 
 export interface RolloutResult {
@@ -379,6 +383,6 @@ function unproven(node: AssessedNode): AssessedNode {
   return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
 }
 
-function outcomeOf({ target, stage, validated, error, isTouched }: Member): RolloutOutcome {
-  return { name: target.name, desired: target.desired, stage, validated, error, isTouched };
+function outcomeOf({ target, stage, validated, error, isTouched, beganAt, updatedSince }: Member): RolloutOutcome {
+  return { name: target.name, desired: target.desired, stage, validated, error, isTouched, beganAt, updatedSince };
 }

@@ -55,7 +55,7 @@ const phase = (name: string) => ({ level: 'info', code: 'PHASE_STARTED', phase: 
 describe('a run over a fleet without a terminal', () => {
   it('reports once a minute which host is in which phase, and for how long', async () => {
     const { clock, reporter, services } = world();
-    const watch = watchFleet(services, OUTPUT, {});
+    const watch = watchFleet(services, OUTPUT, { title: 'apply' });
     watch.ports.progress?.(RUNNING);
     await clock.advance(10_000);
     watch.ports.reporterOf('n2').report(phase('install-packages'));
@@ -76,7 +76,7 @@ describe('a run over a fleet without a terminal', () => {
 
   it('names at most eight hosts', async () => {
     const { clock, reporter, services } = world();
-    const watch = watchFleet(services, OUTPUT, {});
+    const watch = watchFleet(services, OUTPUT, { title: 'apply' });
     const changing = Array.from({ length: 50 }, (_, i) => `n${i + 1}`);
     watch.ports.progress?.({ total: 50, looking: [], waiting: 0, changing, ended: {} });
     await clock.advance(60_000);
@@ -86,12 +86,12 @@ describe('a run over a fleet without a terminal', () => {
 
   it('is silent on a terminal, and while no host is in progress', async () => {
     const shown = world(() => undefined);
-    const watch = watchFleet(shown.services, OUTPUT, {});
+    const watch = watchFleet(shown.services, OUTPUT, { title: 'apply' });
     watch.ports.progress?.(RUNNING);
     await shown.clock.advance(60_000);
     expect(shown.reporter.messages('PROGRESS')).toEqual([]);
     const idle = world();
-    watchFleet(idle.services, OUTPUT, {}).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
+    watchFleet(idle.services, OUTPUT, { title: 'apply' }).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
     await idle.clock.advance(60_000);
     expect(idle.reporter.messages('PROGRESS')).toEqual([]);
   });
@@ -122,6 +122,7 @@ describe('a command for hosts without a terminal', () => {
       };
       const connecting = { ...services, connectHost: async () => host, newId: async () => 'id', self: { name: 'me', id: 1, machine: 'm' } };
       ended = runOnHosts(connecting as unknown as Services, {
+        title: 'test',
         targets: [{ address: 'n1' }],
         cluster: null,
         planHost: (context, run) => planWorkflow(workflow, context, null, run),

@@ -1,45 +1,43 @@
 import { describe, expect, it } from 'vitest';
-import type { HostOutcome } from '../../../src/fleet/fleet.ts';
+import type { ReportEvent } from '../../../src/base/reporter.ts';
 import { hostBlocks } from '../../../src/fleet/host-blocks.ts';
-import type { PhasePlan } from '../../../src/host/plan/change.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
-function outcome(host: string, plan: PhasePlan, status: HostOutcome['status'] = 'unchanged'): HostOutcome {
-  return { host, status, error: null, plan: { host: { name: host, phases: [{ phase: 'p', plan }] }, warnings: [], refusals: [] } };
-}
-
-const NOOP: PhasePlan = { changes: [], noop: 'all is well' };
 const noopOf = (host: string) => ({ level: 'info', code: 'PHASE_NOOP', host, phase: 'p', message: 'all is well' }) as const;
 const doneOf = (host: string) => ({ level: 'info', code: 'CHANGE_DONE', host, phase: 'p', message: 'created /a' }) as const;
 
 describe('hostBlocks', () => {
-  it('keeps the output of a host together, and prints unchanged phases only with -v', () => {
+  it('keeps the output of a host together, and prints single changes and unchanged phases only with -v', () => {
     const reporter = recordingReporter();
     const blocks = hostBlocks(reporter, { applies: true });
     for (const event of [doneOf, noopOf]) for (const host of ['a', 'b']) blocks.of(host).report(event(host));
     expect(reporter.events).toEqual([]);
-    blocks.ended(outcome('b', { changes: [] }, 'changed'));
-    expect(reporter.events).toEqual([doneOf('b'), { ...noopOf('b'), verbosity: 1 }]);
-  });
-
-  it('prints one line for an unchanged host', () => {
-    const reporter = recordingReporter();
-    const blocks = hostBlocks(reporter, { applies: true });
-    blocks.of('a').report(noopOf('a'));
-    blocks.ended(outcome('a', NOOP));
-    expect(reporter.events.filter(({ verbosity = 0 }) => verbosity === 0)).toEqual([
-      { level: 'info', code: 'HOST_UNCHANGED', host: 'a', message: 'up to date' },
+    blocks.ended({ host: 'b' });
+    expect(reporter.events).toEqual([
+      { ...doneOf('b'), verbosity: 1 },
+      { ...noopOf('b'), verbosity: 1 },
     ]);
   });
 
-  it.each<[string, boolean, HostOutcome]>([
-    ['was only planned', false, outcome('a', NOOP)],
-    ['has a deferred change', true, outcome('a', { changes: [], deferred: 'at boot' })],
-    ['was unreachable', true, { host: 'a', status: 'unreachable', plan: null, error: null }],
-    ['was not started', true, outcome('a', NOOP, 'stopped')],
-  ])('does not print that line for a host that %s', (_, applies, ended) => {
+  it('always prints warnings, errors and the difference to the plan, and keeps a higher verbosity', () => {
     const reporter = recordingReporter();
-    hostBlocks(reporter, { applies }).ended(ended);
-    expect(reporter.events).toEqual([]);
+    const blocks = hostBlocks(reporter, { applies: true });
+    const events: readonly ReportEvent[] = [
+      { ...doneOf('a'), level: 'warning', code: 'PLAN_CHANGED' },
+      { ...doneOf('a'), level: 'error' },
+      { ...doneOf('a'), code: 'PLAN_DIFFERENCE' },
+      { ...doneOf('a'), verbosity: 3 },
+    ];
+    for (const event of events) blocks.of('a').report(event);
+    blocks.ended({ host: 'a' });
+    expect(reporter.events).toEqual(events);
+  });
+
+  it('prints the messages of a command that only reads', () => {
+    const reporter = recordingReporter();
+    const blocks = hostBlocks(reporter, { applies: false });
+    blocks.of('a').report(doneOf('a'));
+    blocks.ended({ host: 'a' });
+    expect(reporter.events).toEqual([doneOf('a')]);
   });
 });

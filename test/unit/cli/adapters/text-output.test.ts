@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { joinLines, styled } from '../../../../src/base/text/styled.ts';
-import { withStatusLine } from '../../../../src/cli/adapters/status-line.ts';
 import { textOutput } from '../../../../src/cli/adapters/text-output.ts';
 import { HOSTILE, UNSAFE } from '../../../support/hostile-text.ts';
 import { repositoryTexts } from '../../../support/source-files.ts';
@@ -11,12 +10,12 @@ function outputOn(terminal: boolean) {
     written += text;
   };
   const raw = { stdout: write, stderr: write };
-  const output = textOutput(terminal ? withStatusLine(raw, () => 200) : raw, { colour: terminal, isTerminal: terminal });
+  const output = textOutput(raw, { colour: terminal, isTerminal: terminal });
   return { output, written: () => written };
 }
 
-/** Escape sequences of the program's own styles and of the status line. */
-const withoutOwnCodes = (text: string): string => text.replace(/\u001b\[(?:0|1|31|32|33|36)m|\r\u001b\[2K/g, '');
+/** Escape sequences of the program's own styles. */
+const withoutOwnCodes = (text: string): string => text.replace(/\u001b\[(?:0|1|31|32|33|36)m/g, '');
 
 describe.each([
   ['a terminal', true],
@@ -57,5 +56,5 @@ describe('lines', () => {
 
 it('is the only file with terminal escape sequences', () => {
   const texts = [...repositoryTexts()].filter(([path, text]) => path.startsWith('src/') && /\\u001b|\\x1b\[|\\e\[|\\033/i.test(text));
-  expect(texts.map(([path]) => path).toSorted()).toEqual(['src/base/text/styled.ts', 'src/cli/adapters/status-line.ts']);
+  expect(texts.map(([path]) => path)).toEqual(['src/base/text/styled.ts']);
 });

@@ -1,0 +1,81 @@
+import type { Style } from '../base/text/styled.ts';
+import type { FleetProgress, HostOutcome, HostStatus } from '../fleet/fleet.ts';
+import { estimateRestMs, type HostSteps, medianStepMs, type RunSteps } from '../fleet/run-steps.ts';
+import { reasonOf } from './fleet-report.ts';
+import type { LiveRow, LiveView } from './live-view.ts';
+import { FAILURE_WORDS } from './run-results.ts';
+
+/** The known state of a run over hosts. */
+export interface HostsState {
+  readonly title: string;
+  readonly steps: Pick<RunSteps, 'startedAt' | 'hosts'>;
+  /** Null: the run has not started. */
+  readonly progress: FleetProgress | null;
+  readonly outcomes: readonly HostOutcome[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+const COUNTS: readonly (readonly [word: string, style: Style | undefined, statuses: readonly HostStatus[]])[] = [
+  ['changed', 'green', ['changed']],
+  ['to change', undefined, ['pending']],
+  ['ok', undefined, ['unchanged']],
+  ['failed', 'red', ['failed', 'refused']],
+  ['rolled back', 'red', ['reverted']],
+  ['unreachable', 'yellow', ['unreachable']],
+  ['not started', 'yellow', ['stopped', 'interrupted']],
+];
+
+/** The live display of a run over hosts. */
+export function hostsView({ title, steps, progress, outcomes, now }: HostsState): LiveView {
+  const hosts = steps.hosts();
+  const medians = medianStepMs(hosts);
+  const ended = progress?.ended ?? {};
+  const total = progress?.total ?? 1;
+  const done = Object.values(ended).reduce((sum, count) => sum + count, 0);
+  const busy = new Set([...(progress?.looking ?? []), ...(progress?.changing ?? [])]);
+  const isCanary = progress?.isCanary === true;
+  const queued = total - done - busy.size;
+  const endedAt = hosts.flatMap((host) => host.endedAt ?? []);
+  return {
+    title,
+    startedAt: steps.startedAt,
+    total,
+    done,
+    restMs: isCanary || total === 1 ? null : estimateRestMs(endedAt, total - done, now),
+    counts: COUNTS.map(([word, style, statuses]) => ({
+      word,
+      style,
+      count: statuses.reduce((sum, status) => sum + (ended[status] ?? 0), 0),
+    })),
+    notes: [isCanary && total > 1 ? 'canary: the others wait for its result' : atOnceText(progress), queued > 0 ? `${queued} queued` : ''],
+    active: hosts.flatMap((host) => (busy.has(host.host) && host.endedAt === null ? [rowOf(host, medians)] : [])),
+    failures: outcomes.flatMap((outcome) => {
+      const word = FAILURE_WORDS[outcome.status];
+      return word === undefined ? [] : [{ name: outcome.host, text: `${word}: ${reasonOf(outcome)}` }];
+    }),
+  };
+}
+
+function atOnceText(progress: FleetProgress | null): string {
+  const { atOnce, total = 1 } = progress ?? {};
+  return atOnce === undefined || total === 1 || atOnce >= total ? '' : `up to ${atOnce} at once`;
+}
+
+const STEP_TEXTS: Readonly<Record<string, string>> = {
+  inspect: 'inspecting',
+  change: 'starting',
+  confirm: 'confirming the change',
+  'roll back': 'rolling back',
+};
+
+function rowOf({ host, steps, activity, revertsAt }: HostSteps, medians: ReadonlyMap<string, number>): LiveRow {
+  const { name, startedAt } = steps.at(-1) ?? { name: 'inspect', startedAt: 0 };
+  return {
+    name: host,
+    activity: activity ?? STEP_TEXTS[name] ?? name,
+    since: startedAt,
+    medianMs: medians.get(name) ?? null,
+    deadline: revertsAt === null || name !== 'confirm' ? null : { what: 'rolls back', at: revertsAt },
+  };
+}

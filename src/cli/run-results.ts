@@ -1,0 +1,124 @@
+import type { Reporter } from '../base/reporter.ts';
+import { namesText } from '../base/text/name-ranges.ts';
+import { summarizeChanges } from '../fleet/change-summary.ts';
+import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
+import type { HostSteps } from '../fleet/run-steps.ts';
+import { reasonOf } from './fleet-report.ts';
+
+/** Prints the results of the hosts of a run as they end. */
+export interface RunResults {
+  ended(outcome: HostOutcome, steps: HostSteps | undefined): void;
+  /** Prints the results that were kept to group equal ones. */
+  close(): void;
+}
+
+export interface RunResultsOptions {
+  readonly total: number;
+  /** Equal results share a line; otherwise each host has a line as soon as it has ended. */
+  readonly folds: boolean;
+}
+
+/** The results of a larger run are printed in about this number of groups, and of no fewer hosts than the next number. */
+const GROUPS = 20;
+const LEAST_GROUP = 10;
+/** Changed hosts with different results beyond this number of lines are only counted. */
+const MOST_LINES = 40;
+
+/** Hosts with the same result. */
+interface Group {
+  readonly status: HostStatus;
+  readonly text: string;
+  readonly hosts: string[];
+  readonly durationsMs: number[];
+}
+
+/**
+ * Reports one line for each host that was changed, is unchanged or failed: `node17 changed: updated
+ * config.yaml, kubelet restarted, confirmed (4.1s)`. If results are folded, hosts with the same result share a
+ * line, and failed hosts are left to the live display and the recap. Hosts that were not started are part of the
+ * recap alone.
+ */
+export function runResults(reporter: Reporter, { total, folds }: RunResultsOptions): RunResults {
+  const kept = new Map<string, Group>();
+  let lines = 0;
+  const report = ({ status, text, hosts, durationsMs }: Group): void => {
+    lines++;
+    const host = namesText(hosts.toSorted(BY_NAME));
+    const count = hosts.length === 1 ? '' : `(${hosts.length} hosts) `;
+    const level = FAILED.has(status) ? 'error' : 'info';
+    const duration = status === 'unchanged' || durationsMs.length === 0 ? '' : ` (${durationText(durationsMs)})`;
+    reporter.report({ level, code: CODES[status] ?? 'HOST_ENDED', host, message: `${count}${text}${duration}` });
+  };
+  const print = (isLast: boolean): void => {
+    const groups = [...kept.values()];
+    const room = folds ? Math.max(0, MOST_LINES - lines) : groups.length;
+    if (groups.length > room && !isLast) return;
+    for (const group of groups.slice(0, room)) report(group);
+    if (groups.length > room) report(counted(groups.slice(room)));
+    kept.clear();
+  };
+  return {
+    ended: (outcome, steps) => {
+      const { host, status } = outcome;
+      const isReported = status === 'changed' || status === 'unchanged' || (FAILED.has(status) && !folds);
+      if (!isReported) return;
+      const text = resultText(outcome, steps);
+      const group = kept.get(keyOf({ status, text })) ?? { status, text, hosts: [], durationsMs: [] };
+      group.hosts.push(host);
+      const duration = durationOf(steps);
+      if (duration !== null) group.durationsMs.push(duration);
+      kept.set(keyOf(group), group);
+      const waiting = [...kept.values()].reduce((sum, { hosts }) => sum + hosts.length, 0);
+      if (!folds || total <= GROUPS || waiting >= Math.max(LEAST_GROUP, total / GROUPS)) print(false);
+    },
+    close: () => print(true),
+  };
+}
+
+const CODES: Readonly<Partial<Record<HostStatus, string>>> = { changed: 'HOST_CHANGED', unchanged: 'HOST_UNCHANGED' };
+const FAILED: ReadonlySet<HostStatus> = new Set(['failed', 'reverted', 'refused', 'unreachable']);
+
+/** Orders names with numbers: `n2` before `n10`. */
+const BY_NAME = new Intl.Collator('en', { numeric: true }).compare;
+
+function keyOf({ status, text }: Pick<Group, 'status' | 'text'>): string {
+  return `${status}\0${text}`;
+}
+
+function counted(groups: readonly Group[]): Group {
+  const hosts = groups.flatMap((group) => group.hosts);
+  const text = 'changed in other ways; -v 1 prints the changes of each host';
+  return { status: 'changed', text, hosts, durationsMs: groups.flatMap(({ durationsMs }) => durationsMs) };
+}
+
+/** Words for the result of a failed host. */
+export const FAILURE_WORDS: Readonly<Partial<Record<HostStatus, string>>> = {
+  failed: 'failed',
+  reverted: 'rolled back',
+  refused: 'refused',
+  unreachable: 'unreachable',
+};
+
+function resultText(outcome: HostOutcome, steps: HostSteps | undefined): string {
+  const { status, plan } = outcome;
+  if (status === 'unchanged') {
+    const deferred = plan === null ? [] : summarizeChanges(plan.host);
+    return deferred.length === 0 ? 'up to date' : `unchanged: ${deferred.join(', ')}`;
+  }
+  const word = FAILURE_WORDS[status];
+  if (word !== undefined) return `${word}: ${reasonOf(outcome)}`;
+  const isConfirmed = steps?.isConfirmed === true;
+  const clauses = [...(plan === null ? [] : summarizeChanges(plan.host)), ...(isConfirmed ? ['confirmed'] : [])];
+  return clauses.length === 0 ? 'changed' : `changed: ${clauses.join(', ')}`;
+}
+
+function durationOf(steps: HostSteps | undefined): number | null {
+  const first = steps?.steps.find(({ name }) => name !== 'inspect' && name !== 'queued') ?? steps?.steps[0];
+  return first === undefined || steps?.endedAt == null ? null : steps.endedAt - first.startedAt;
+}
+
+/** `4.1s`, or `3.8s to 4.4s` of several hosts. */
+function durationText(durationsMs: readonly number[]): string {
+  const [least, most] = [Math.min(...durationsMs), Math.max(...durationsMs)].map((ms) => `${(ms / 1000).toFixed(1)}s`);
+  return least === most ? `${least}` : `${least} to ${most}`;
+}

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/base/errors.ts';
+import { textReporter } from '../../../src/cli/adapters/reporter-text.ts';
+import { recapRows } from '../../../src/cli/recap.ts';
+import { runResults } from '../../../src/cli/run-results.ts';
+import type { HostOutcome, HostStatus } from '../../../src/fleet/fleet.ts';
+import type { HostSteps } from '../../../src/fleet/run-steps.ts';
+import type { HostChange } from '../../../src/host/plan/change.ts';
+
+const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' };
+
+function maxPods(after: number): HostChange {
+  return {
+    kind: 'write-file',
+    path: '/var/lib/kubelet/config.yaml',
+    mode: 0o644,
+    owner: 'root:root',
+    content: '',
+    before: null,
+    action: 'update',
+    reason: 'a test',
+    fields: [{ field: 'maxPods', before: 70, after, impact: 'new-pods-only' }],
+  };
+}
+
+function outcome(host: string, status: HostStatus, changes: readonly HostChange[] = []): HostOutcome {
+  const plan = { host: { name: host, phases: [{ phase: 'kubelet-start', plan: { changes } }] }, warnings: [], refusals: [] };
+  const problem = { code: 'HOST_UNREACHABLE', message: `cannot connect to ${host}: connection refused`, hint: 'Check the address' };
+  const isFailed = status === 'unreachable' || status === 'reverted';
+  return { host, status, plan: status === 'unreachable' ? null : plan, error: isFailed ? new AppError(problem) : null };
+}
+
+function stepsOf(host: string, ms: number): HostSteps {
+  const steps = [
+    { name: 'inspect', startedAt: 0, endedAt: 500 },
+    { name: 'kubelet-start', startedAt: 500, endedAt: 500 + ms },
+  ];
+  return { host, startedAt: 0, endedAt: 500 + ms, status: 'changed', steps, isConfirmed: true, activity: null, revertsAt: null };
+}
+
+function printed(total: number, folds: boolean) {
+  let text = '';
+  const reporter = textReporter(
+    {
+      stderr: (more) =>
+        (text += typeof more === 'string' ? more : more.map((part) => (typeof part === 'string' ? part : part.text)).join('')),
+    },
+    0,
+  );
+  return { results: runResults(reporter, { total, folds }), lines: () => text.split('\n').slice(0, -1) };
+}
+
+describe('the results of hosts', () => {
+  it('are one line for each host without a terminal, as soon as it has ended', () => {
+    const { results, lines } = printed(3, false);
+    results.ended(outcome('n1', 'changed', [maxPods(72), RESTART]), stepsOf('n1', 4_100));
+    expect(lines()).toEqual(['n1 changed: config.yaml maxPods 70 → 72, kubelet restarted, confirmed (4.1s)']);
+    results.ended(outcome('n2', 'unchanged'), stepsOf('n2', 10));
+    results.ended(outcome('n3', 'unreachable'), undefined);
+    results.ended(outcome('n4', 'stopped'), undefined);
+    expect(lines().slice(1)).toEqual(['n2 up to date', 'n3 error: unreachable: connection refused']);
+  });
+
+  it('are 200 lines for 200 hosts without a terminal', () => {
+    const { results, lines } = printed(200, false);
+    for (let i = 1; i <= 200; i++) results.ended(outcome(`n${i}`, 'changed', [maxPods(72)]), stepsOf(`n${i}`, 1_000));
+    results.close();
+    expect(lines()).toHaveLength(200);
+  });
+
+  it('share lines on a terminal: 200 changed hosts print at most 60', () => {
+    const { results, lines } = printed(200, true);
+    for (let i = 1; i <= 200; i++) results.ended(outcome(`n${i}`, 'changed', [maxPods(72), RESTART]), stepsOf(`n${i}`, 1_000 + i));
+    results.close();
+    expect(lines()).toHaveLength(20);
+    expect(lines()[0]).toBe('n[1:10] (10 hosts) changed: config.yaml maxPods 70 → 72, kubelet restarted, confirmed (1.0s)');
+  });
+
+  it('are at most 60 lines on a terminal for 200 hosts that all change in other ways', () => {
+    const { results, lines } = printed(200, true);
+    for (let i = 1; i <= 200; i++) results.ended(outcome(`n${i}`, 'changed', [maxPods(100 + i)]), stepsOf(`n${i}`, 1_000));
+    results.close();
+    expect(lines()).toHaveLength(41);
+    expect(lines().at(-1)).toBe('n[41:200] (160 hosts) changed in other ways; -v 1 prints the changes of each host (1.0s)');
+  });
+
+  it('appear immediately on a terminal if the run is small', () => {
+    const { results, lines } = printed(3, true);
+    results.ended(outcome('n1', 'changed', [maxPods(72)]), stepsOf('n1', 1_000));
+    expect(lines()).toHaveLength(1);
+    // The live display and the recap show it.
+    results.ended(outcome('n2', 'unreachable'), undefined);
+    results.close();
+    expect(lines()).toHaveLength(1);
+  });
+
+  it('name the phases of an unchanged host that are deferred', () => {
+    const { results, lines } = printed(1, false);
+    const host = { name: 'n1', phases: [{ phase: 'kubelet-start', plan: { changes: [], deferred: 'at boot' } }] };
+    results.ended({ ...outcome('n1', 'unchanged'), plan: { host, warnings: [], refusals: [] } }, undefined);
+    expect(lines()).toEqual(['n1 unchanged: kubelet-start deferred']);
+  });
+
+  it('summarise long lists', () => {
+    const { results, lines } = printed(1, false);
+    const { fields: _, ...file } = maxPods(1) as Extract<HostChange, { kind: 'write-file' }>;
+    const created = ['a', 'b', 'c', 'd'].map((name) => ({ ...file, action: 'create' as const, path: `/etc/${name}` }));
+    const many = ['a', 'b', 'c', 'd', 'e'].map((field) => ({ field, before: null, after: 'x'.repeat(50), impact: 'safe' as const }));
+    results.ended(outcome('n1', 'changed', [...created, file, { ...file, path: '/etc/f', fields: many }]), undefined);
+    const value = `${'x'.repeat(29)}…`;
+    expect(lines()).toEqual([
+      `n1 changed: f a unset → ${value}, b unset → ${value}, c unset → ${value}, 2 more fields, updated config.yaml, created 4 files`,
+    ]);
+  });
+});
+
+describe('the recap', () => {
+  const rowsOf = (outcomes: readonly HostOutcome[], stopped: string | null = null) =>
+    recapRows({ outcomes, stopped, retryCommand: 'kubeletadm apply -f fleet.yaml --retry failed', elapsedMs: 0 });
+
+  it('has no row for hosts that changed or are up to date', () => {
+    expect(rowsOf([outcome('n1', 'changed'), outcome('n2', 'unchanged'), outcome('n3', 'pending')])).toEqual([]);
+  });
+
+  it('has the result, the reason and the next action of each other host, once for equal ones', () => {
+    const stopped = Array.from({ length: 100 }, (_, i) => outcome(`n${i + 3}`, 'stopped'));
+    expect(rowsOf([outcome('n1', 'unreachable'), outcome('n2', 'unreachable'), ...stopped], '2 hosts failed')).toEqual([
+      ['n1, n2 (2)', 'unreachable', 'connection refused', 'Check the address'],
+      ['n[3:102] (100)', 'not started', '2 hosts failed', 'Run kubeletadm apply -f fleet.yaml --retry failed'],
+    ]);
+  });
+});
