@@ -36,7 +36,7 @@ hosts:
     const init = await run('init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1');
     expect(init.code, init.stderr).toBe(0);
     fleet('{}');
-    const applied = await run('apply', ...ofFile());
+    const applied = await run('apply', '--yes', ...ofFile());
     expect(applied.code, applied.stderr).toBe(0);
   });
   afterAll(async () => {
@@ -52,7 +52,7 @@ hosts:
     expect(plan.stdout).toMatch(/^ {2}~ \[before-change\] run-hook echo .*: beforeChange of baseline, time limit 120s$/m);
     expect(plan.stdout).toMatch(/^ {2}~ \[after-change\] run-hook echo .*: afterChange of baseline, time limit 60s$/m);
     expect(logged()).toEqual([]);
-    const applied = await run('apply', ...ofFile());
+    const applied = await run('apply', '--yes', ...ofFile());
     expect(applied, applied.stderr).toMatchObject({ code: 0, stdout: '2 hosts: 2 changed.\n' });
     expect(logged().toSorted()).toEqual(
       ['node1', 'node2']
@@ -61,7 +61,7 @@ hosts:
     );
     for (const host of ['node1', 'node2'])
       expect(logged().findIndex((line) => line.includes(host))).toBe(logged().findIndex((line) => line.startsWith(`beforeChange ${host}`)));
-    expect((await run('apply', ...ofFile())).stdout).toBe('2 hosts: 2 unchanged.\n');
+    expect((await run('apply', '--yes', ...ofFile())).stdout).toBe('2 hosts: 2 unchanged.\n');
     expect(logged()).toHaveLength(4);
     expect((await run('fleet', 'drift', ...ofFile())).stdout).toBe('No drift.\n');
   });
@@ -75,7 +75,7 @@ hosts:
     const applied = await run('apply', file);
     expect(applied, applied.stderr).toMatchObject({ code: 0, stdout: '1 host: 1 changed.\n' });
     expect(logged()).toEqual(['beforeChange node2 node2 kubelet-start']);
-    expect((await run('apply', ...ofFile())).code).toBe(0);
+    expect((await run('apply', '--yes', ...ofFile())).code).toBe(0);
   });
 
   it('refuse the host before any change if the first hook fails, and show its output without terminal codes', async () => {
@@ -84,7 +84,7 @@ hosts:
     fleet(
       `{beforeChange: {command: "echo first; printf 'pods\\\\033[31mremain\\\\n' >&2; exit 3"}, afterChange: {command: '${record()}'}}`,
     );
-    const { code, stdout, stderr } = await run('apply', ...ofFile(), '--limit', 'node1');
+    const { code, stdout, stderr } = await run('apply', '--yes', ...ofFile(), '--limit', 'node1');
     expect([code, stdout]).toEqual([3, '1 host: 1 refused.\n']);
     expect(stderr).toMatch(/the hook beforeChange \(.*\) exited with code 3: pods.*remain\. Nothing was changed\..* \[HOOK_FAILED\]/);
     expect(stderr).toMatch(/output of the hook beforeChange:\n.*first/);
@@ -96,10 +96,10 @@ hosts:
   it('fail the host if the second hook fails or takes too long; the change stays', async () => {
     maxPods++;
     fleet('{afterChange: {command: [tail, -f, /dev/null], timeout: 1s}}');
-    const { code, stdout, stderr } = await run('apply', ...ofFile(), '--limit', 'node1');
+    const { code, stdout, stderr } = await run('apply', '--yes', ...ofFile(), '--limit', 'node1');
     expect([code, stdout]).toEqual([1, '1 host: 1 failed.\n']);
     expect(stderr).toContain('the hook afterChange (tail -f /dev/null) did not end within 1s. The change was verified and stays.');
     expect(maxPodsOf(1)).toBe(String(maxPods));
-    expect((await run('apply', ...ofFile(), '--limit', 'node1')).stdout).toBe('1 host: 1 unchanged.\n');
+    expect((await run('apply', '--yes', ...ofFile(), '--limit', 'node1')).stdout).toBe('1 host: 1 unchanged.\n');
   });
 });

@@ -37,7 +37,7 @@ ${hosts}`,
     const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--host', 'node1'];
     expect((await run(init)).code).toBe(0);
     fleet();
-    const applied = await run(['apply', '-f', join(directory, 'fleet.yaml'), '--limit', '!node1', '--canary', '0']);
+    const applied = await run(['apply', '--yes', '-f', join(directory, 'fleet.yaml'), '--limit', '!node1', '--canary', '0']);
     expect(applied.code, applied.stderr).toBe(0);
   });
   afterAll(async () => {
