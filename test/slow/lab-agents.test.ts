@@ -94,7 +94,7 @@ describe('lab --agents', () => {
       });
     const [before, starts] = [files(), lab.hosts[1]?.kubeletStarts()];
     expect(before[0]).toContain('kind: KubeletConfiguration');
-    for (const refused of [await fleetRun('apply'), await fleetRun('plan')]) {
+    for (const refused of [await fleetRun('apply', '--yes'), await fleetRun('plan')]) {
       expect(refused.code, refused.stderr).toBe(3);
       expect(refused.stderr).toMatch(
         /node2: preflight: Node node2 runs ConfigMap kubeletadm-system\/node-config-\S+, assigned at \S+Z: this change of config\.yaml would have no effect: maxPods \(desired 20, running 33\)\. .*kubeletadm dynamic reset node2.* \[ConfigOverridden\]/,
@@ -125,7 +125,7 @@ describe('lab --agents', () => {
     expect(explained.stdout).not.toMatch(/[0-9a-f]{64}/);
 
     // Ignored: written, and drift remains although the file has the value.
-    const written = await fleetRun('apply', '--ignore-preflight-errors', 'ConfigOverridden');
+    const written = await fleetRun('apply', '--yes', '--ignore-preflight-errors', 'ConfigOverridden');
     expect([written.code, written.stderr]).toEqual([0, expect.stringContaining('[ConfigOverridden]')]);
     expect(files()[0]).toContain('maxPods: 20\n');
     expect((await fleetRun('fleet', 'status')).stdout).toMatch(/ 1 field overridden$/m);
