@@ -130,7 +130,7 @@ function defineReads(dynamic: Command, on: On): void {
     .command('status')
     .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME (default: all)')
-    .option('-w, --watch', 'print each change until interrupted');
+    .option('-w, --watch', 'after the first table, print changed rows until interrupted');
   addTableOptions(status);
   addNodeSelectionOptions(status);
   on(addClusterOptions(addBackend(status)), statusRequest, async () => (await import('./dynamic-status.ts')).runDynamicStatus);

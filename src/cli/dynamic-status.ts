@@ -16,7 +16,10 @@ import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderDocument } from './show-document.ts';
-import { showTable, type Table, type TableRequest } from './show-table.ts';
+import { showTable, type TableRequest } from './show-table.ts';
+import { tableWatch, type WatchedTable } from './watch-table.ts';
+
+const API_VERSION = 'kubeletadm.dev/v1alpha1';
 
 export interface DynamicStatusRequest extends Omit<NodeStatusRequest, 'names' | 'selector'> {
   /** Undefined: all Nodes. */
@@ -37,20 +40,23 @@ export async function runDynamicStatus(services: Services, { choice, ...rest }: 
   const names = choice?.kind === 'names' ? choice.names : choice?.kind === 'fleet' ? await nodesOfFleet(services, choice) : [];
   const request = { ...rest, names, selector: choice?.kind === 'selector' ? choice.selector : undefined };
   const { verbosity } = request.output;
-  const print = ({ nodes, now }: NodeStatus): void => showTable(services.output, tableOf(nodes, now), request.output);
   if (request.watches) {
-    let shown = '';
+    const show = tableWatch(services.output, request.output);
     return watchNodeStatus(services, request, {
       reporter: services.reporter({ verbosity, format: 'text' }),
-      changed: (status) => {
-        // The age of a report alone is not a change.
-        const state = JSON.stringify(status.nodes.map(nodeDocument));
-        if (state !== shown) print(status);
-        shown = state;
-      },
+      changed: (status) => show(tableOf(status)),
     });
   }
-  print(await readNodeStatus(services, request));
+  const table = tableOf(await readNodeStatus(services, request));
+  showTable(
+    services.output,
+    {
+      ...table,
+      notes: table.rows.flatMap(({ notes }) => notes),
+      document: () => ({ apiVersion: API_VERSION, kind: 'NodeConfigList', items: table.rows.map(({ document }) => document) }),
+    },
+    request.output,
+  );
   return 0;
 }
 
@@ -67,7 +73,7 @@ export async function runDynamicHistory(services: Services, request: DynamicHist
   const rows = events.map((event) => [event.at.toISOString().replace('.000', ''), happened(event)]);
   const table =
     rows.length === 0 ? ['No change found: API servers delete Events after an hour by default.'] : renderTable([['AT', 'CHANGE'], ...rows]);
-  const document = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigHistory', node, items };
+  const document = { apiVersion: API_VERSION, kind: 'NodeConfigHistory', node, items };
   services.output.stdout(format === 'text' ? joinLines(table) : renderDocument(document, format));
   return 0;
 }
@@ -105,7 +111,7 @@ export function nodeDocument({ config, verdict }: AssessedNode): object {
   };
 }
 
-function tableOf(nodes: readonly AssessedNode[], now: Date): Table {
+function tableOf({ nodes, now }: NodeStatus): WatchedTable {
   return {
     columns: ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'],
     wide: ['KUBELET', 'READY'],
@@ -113,10 +119,11 @@ function tableOf(nodes: readonly AssessedNode[], now: Date): Table {
       name: `node/${node.config.name}`,
       cells: rowOf(node, now),
       wide: [node.config.kubeletVersion || '-', node.config.isReady ? 'yes' : 'no'],
+      // Without the ages of the row: time alone is not a change.
+      document: nodeDocument(node),
+      notes: notesOf(node),
     })),
     empty: 'No nodes found.',
-    notes: nodes.flatMap(notesOf),
-    document: () => ({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items: nodes.map(nodeDocument) }),
   };
 }
 

@@ -44,8 +44,16 @@ export function showTable(output: Pick<Output, 'stdout'>, table: Table, { format
 }
 
 /** The lines of a table as text. */
-export function tableLines({ columns, wide = [], rows }: Table, { format, headers }: TableRequest): readonly string[] {
+export function tableLines(table: Pick<Table, 'columns' | 'wide' | 'rows'>, request: TableRequest): readonly string[] {
+  return renderTable(tableCells(table, request));
+}
+
+/** The header, if it is requested, and the rows. */
+export function tableCells(
+  { columns, wide = [], rows }: Pick<Table, 'columns' | 'wide' | 'rows'>,
+  { format, headers }: TableRequest,
+): readonly (readonly string[])[] {
   const isWide = format === 'wide';
   const header = headers ? [[...columns, ...(isWide ? wide : [])]] : [];
-  return renderTable([...header, ...rows.map((row) => [...row.cells, ...(isWide ? (row.wide ?? []) : [])])]);
+  return [...header, ...rows.map((row) => [...row.cells, ...(isWide ? (row.wide ?? []) : [])])];
 }

@@ -2,9 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { interrupted } from '../../src/base/errors.ts';
 import type { HostTarget } from '../../src/fleet/host-target.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
@@ -132,6 +134,30 @@ describe('output formats of tables', () => {
     );
     // As kubectl reads the value.
     expect((await status('-o=jsonpath={.items[0].node}')).stdout).toBe('n1');
+  });
+
+  it('of Nodes, of which a watch prints only the changed ones', async () => {
+    const parts: string[] = [];
+    const stop = new AbortController();
+    const annotate = (value: string | null): Promise<unknown> =>
+      admin.patch({ apiVersion: 'v1', kind: 'Node', name: 'n2' }, 'merge', {
+        metadata: { annotations: { [CONFIG_SOURCE_ANNOTATION]: value } },
+      });
+    const source = JSON.stringify({ configMap: { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet' } });
+    const stdout = (text: unknown): void => {
+      parts.push(String(text));
+      if (parts.length === 1) void annotate(source);
+      else stop.abort(interrupted('SIGINT'));
+    };
+    const { code } = await runCommand(['dynamic', 'status', '--watch', '--kubeconfig', lab.kubeconfig], {
+      signal: stop.signal,
+      services: ({ output }) => ({ output: { ...output, stdout } }),
+    });
+    await annotate(null);
+    expect(code).toBe(130);
+    expect(namesOf(parts[0] ?? '')).toEqual(['n1', 'n2', 'other']);
+    expect(parts[1]).toMatch(/^n2 .* kube-system\/a/);
+    expect(parts[1]).not.toMatch(/NODE|^(n1|other) /m);
   });
 
   it('of the hosts of a fleet file', async () => {

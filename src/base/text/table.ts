@@ -7,16 +7,26 @@ import { visibleInLine } from './printable.ts';
  * @returns lines without trailing spaces
  */
 export function renderTable(rows: readonly (readonly string[])[], width: number | null = null): readonly string[] {
-  const cells = rows.map((row) => row.map(visibleInLine));
+  return tableRenderer()(rows).map((line) => cut(line, width));
+}
+
+/**
+ * Renders a table in parts, as `renderTable`. The columns of a part are at least as wide as those of the parts
+ * before, so that rows printed one after the other stay aligned.
+ */
+export function tableRenderer(): (rows: readonly (readonly string[])[]) => readonly string[] {
   const widths: number[] = [];
-  for (const row of cells)
-    for (const [i, cell] of row.entries()) if (i < row.length - 1) widths[i] = Math.max(widths[i] ?? 0, [...cell].length);
-  return cells.map((row) => {
-    const line = row
-      .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd((widths[i] ?? 0) + cell.length - [...cell].length)))
-      .join('  ');
-    return cut(line.trimEnd(), width);
-  });
+  return (rows) => {
+    const cells = rows.map((row) => row.map(visibleInLine));
+    for (const row of cells)
+      for (const [i, cell] of row.entries()) if (i < row.length - 1) widths[i] = Math.max(widths[i] ?? 0, [...cell].length);
+    return cells.map((row) =>
+      row
+        .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd((widths[i] ?? 0) + cell.length - [...cell].length)))
+        .join('  ')
+        .trimEnd(),
+    );
+  };
 }
 
 /** A text of at most `width` characters; a truncated text ends with `…`. */
