@@ -86,13 +86,14 @@ function hostChangeLines(change: JsonObject): readonly Text[] {
 
 /** The fields that change for a running kubelet, or the impact of a change without fields if it is not safe. */
 function impactLines({ fields, impact }: JsonObject): readonly Text[] {
+  if (fields === null) return ['      impact: unknown, because the running configuration of the kubelet cannot be read'];
   if (Array.isArray(fields) && fields.length > 0)
     return (fields as unknown as readonly FieldChange[]).map((field) => [
       `      ${formatFieldChange(field)}  (`,
       styledImpact(field.impact),
       ')',
     ]);
-  return impact === undefined || impact === 'safe' ? [] : [['      impact: ', styledImpact(impact as Impact)]];
+  return impact === undefined || impact === null || impact === 'safe' ? [] : [['      impact: ', styledImpact(impact as Impact)]];
 }
 
 /** The name of an impact; those that need attention in colour. */
@@ -118,7 +119,7 @@ function clusterChangeLines(change: JsonObject): readonly Text[] {
   const head = `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${reason}`;
   if (typeof change.diff === 'string' && change.diff !== '') return [head, ...diffLines(change.diff, undefined)];
   const body = stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd().split('\n');
-  return [head, ...body.map((line) => indented(line, action === 'create' ? 'green' : null))];
+  return [head, ...body.map((line) => indented(line, action === 'create' ? 'green' : null)), ...impactLines(change)];
 }
 
 /** The indented diff; with `--show-origin` each written line has its source. */

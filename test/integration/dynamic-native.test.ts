@@ -217,6 +217,7 @@ describe('dynamic assign', () => {
       .map((line) => JSON.parse(line));
     expect(events.map(({ code: what, host: node, message }) => [what, node ?? '', message])).toEqual([
       ['CLUSTER', '', expect.stringMatching(/^cluster: context "c", https:\/\/cluster\.test:6443 /)],
+      ['DYNAMIC_IMPACT', '', 'impact unknown, because the running configuration cannot be read: n1'],
       ['DYNAMIC_ASSIGNED', 'n1', `assigned ${source}`],
       ['DYNAMIC_STATE', 'n1', 'waiting'],
       ['DYNAMIC_STATE', 'n1', 'trial'],

@@ -147,6 +147,50 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     expect((await assign(`${OVERLAY}${line}\n`, '--wait', 'none')).code).toBe(0);
   });
 
+  it('prints the changed fields of each node with their impact, and the highest impact', async () => {
+    serveConfigz('n1', { maxPods: 120 });
+    fleet.cluster.proxyNode('n3', () => 'down');
+    const payload = `${OVERLAY}maxPods: 100\ncpuManagerPolicy: static\nkubeReserved: {cpu: 500m}\nstaticPodURLHeader: {Authorization: [s3cret]}\n`;
+    const planned = await assign(payload, '--dry-run');
+    expect(planned.code, planned.stderr).toBe(0);
+    for (const line of [
+      '      maxPods: 120 -> 100  (new-pods-only)',
+      '      maxPods: 110 -> 100  (new-pods-only)',
+      '      cpuManagerPolicy: none -> static  (drain)',
+      '      impact: unknown, because the running configuration of the kubelet cannot be read',
+    ])
+      expect(planned.stdout.split('\n')).toContain(line);
+    expect(planned.stdout).toMatch(/ in the cluster; highest impact: unsafe\.\n$/);
+    const json = await assign(payload, '--dry-run', '-o', 'json');
+    const document = JSON.parse(json.stdout) as { readonly highestImpact: string; readonly cluster: { readonly changes: JsonObject[] } };
+    expect(document.highestImpact).toBe('unsafe');
+    const nodes = document.cluster.changes.filter(({ action }) => action === 'patch');
+    expect(nodes.map(({ impact }) => impact)).toEqual(['unsafe', 'unsafe', null]);
+    expect(nodes[0]?.fields).toContainEqual({ field: 'maxPods', before: 120, after: 100, impact: 'new-pods-only' });
+    expect(nodes[2]?.fields).toBeNull();
+    expect(planned.stderr + JSON.stringify(nodes)).not.toContain('s3cret');
+  });
+
+  it('reports the changed fields of all nodes and the highest impact before the first assignment', async () => {
+    serveConfigz('n1', { maxPods: 120 });
+    fleet.cluster.proxyNode('n3', () => 'down');
+    const { code, stderr } = await assign(`${OVERLAY}maxPods: 100\neventRecordQPS: 7\n`, '--wait', 'none');
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        /^eventRecordQPS: 50 -> 7 \(safe\) on 2 nodes\nmaxPods: values differ by node \(new-pods-only\) on 2 nodes\nhighest impact: new-pods-only\nimpact unknown, because the running configuration cannot be read: n3\n[\s\S]*n1 assigned /m,
+      ),
+    ]);
+    const again = await assign(`${OVERLAY}maxPods: 101\n`, '--wait', 'none', '-o', 'json');
+    const events = again.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JsonObject);
+    const [change, highest, unknown] = events.filter((event) => event.code === 'DYNAMIC_IMPACT').map(({ data }) => data);
+    expect(change).toEqual({ field: 'maxPods', impact: 'new-pods-only', nodes: ['n1', 'n2'] });
+    expect([highest, unknown]).toEqual([{ highestImpact: 'new-pods-only' }, { impact: null, nodes: ['n3'] }]);
+  });
+
   it('costs at most three requests per node', async () => {
     const before = fleet.cluster.calls.length;
     await assign(`${OVERLAY}maxPods: 1\n`);

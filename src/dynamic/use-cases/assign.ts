@@ -11,7 +11,8 @@ import { planBatches } from '../rollout.ts';
 import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
-import { type CheckedPayload, checkPodRisks } from './check-pod-risks.ts';
+import { reportImpact, withFields } from './assignment-impact.ts';
+import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
 import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
 import { type PushedFileRequest, performPush, planPushedFile } from './push-file.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
@@ -43,6 +44,11 @@ export interface Assignment {
   readonly desired: ConfigSource | null;
   /** The ConfigMap that is stored first; null: it exists. */
   readonly push: PushPlan | null;
+  /**
+   * Changed fields of the running configuration, by node; null: that configuration is unknown. Without nodes that run
+   * the source already.
+   */
+  readonly fields: CheckedRisks['fields'];
 }
 
 /**
@@ -56,7 +62,7 @@ export async function checkAssignment(
   { names, backend, assigned, force, allowPodLoss, reporter }: AssignmentRequest,
 ): Promise<Assignment> {
   const nodes = await readNodes(cluster, names, { backend });
-  if (assigned === null) return { nodes, desired: null, push: null };
+  if (assigned === null) return { nodes, desired: null, push: null, fields: new Map() };
   if (!force) requireEnabled(nodes);
   const push =
     assigned.kind === 'file' ? await planPushedFile(files, { pushed: assigned.pushed, text: assigned.text, cluster, reporter }) : null;
@@ -69,17 +75,17 @@ export async function checkAssignment(
     await requireGoodPayload(payload.text, describeSource(desired), { nodes, validation: assigned.validation, reporter });
     if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
   } else data = { [desired.kubeletConfigKey]: assigned.text };
-  await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, reporter });
+  const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, reporter });
   for (const node of nodes) warnOfNode(node, reporter);
-  return { nodes, desired, push };
+  return { nodes, desired, push, fields };
 }
 
 /**
  * The planned changes, grouped by the batches of a successful rollout.
  * @throws AppError with exit code 3 when no node could start, as in a real run
  */
-export function planRollout({ nodes, desired, push }: Assignment, rollout: RolloutOptions, by: AssignedBy): readonly PhasePlan[] {
-  const changes = new Map(nodes.map((node) => [node.name, planAssignment(node, desired, by)]));
+export function planRollout({ nodes, desired, push, fields }: Assignment, rollout: RolloutOptions, by: AssignedBy): readonly PhasePlan[] {
+  const changes = new Map(nodes.map((node) => [node.name, withFields(planAssignment(node, desired, by), fields.get(node.name))]));
   const stages = nodes.map(({ name, isReady }) => ({
     name,
     isReady,
@@ -109,8 +115,9 @@ export async function carryOutAssignment(
   assignment: Assignment,
   run: Omit<DynamicRollout, 'names' | 'desired'>,
 ): Promise<RolloutEnd> {
-  const { nodes, desired, push } = assignment;
+  const { nodes, desired, push, fields } = assignment;
   const { reporter, rollout, allowsPodLoss } = run;
+  reportImpact(fields, reporter);
   if (push !== null) await performPush(cluster, push, reporter);
   // A node that never reported will not report the removal of its assignment either.
   const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
@@ -139,7 +146,7 @@ async function assignAll(
     desired,
     reporter,
     allowsPodLoss,
-  }: Omit<Assignment, 'push'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss'>,
+  }: Omit<Assignment, 'push' | 'fields'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss'>,
 ): Promise<void> {
   for (const node of nodes) {
     const change = planAssignment(node, desired, assignedBy(ports, { allowsPodLoss }));
@@ -150,17 +157,21 @@ async function assignAll(
   }
 }
 
-/** Refuses nodes whose pods the payload would end. Nodes that already run the payload are not checked. */
+/**
+ * Refuses nodes whose pods the payload would end. Nodes that already run the payload are not checked.
+ * @returns the changed fields of the checked nodes
+ */
 async function requirePodsKept(
   cluster: Cluster,
   { nodes, source, data }: CheckedPayload,
   { allowPodLoss, reporter }: Pick<AssignmentRequest, 'allowPodLoss' | 'reporter'>,
-): Promise<void> {
+): Promise<CheckedRisks['fields']> {
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
-  const { losses, warnings } = await checkPodRisks(cluster, { nodes: changed, source, data });
+  const { losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });
   if (losses.length > 0 && !allowPodLoss) throw new AppError(losses, { exitCode: 3 });
   for (const { host, code, message } of [...losses, ...warnings])
     reporter.report({ level: 'warning', code, message, ...(host === undefined ? {} : { host }) });
+  return fields;
 }
 
 function requireEnabled(nodes: readonly NodeConfig[]): void {

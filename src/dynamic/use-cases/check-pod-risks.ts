@@ -1,12 +1,14 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { JsonObject } from '../../base/json.ts';
+import type { FieldChange } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBELET_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, loadCatalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import type { ConfigSource } from '../../kubelet/config-source.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
+import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk, findPodRisks } from '../../kubelet/workload/pod-risks.ts';
 import { type PodInput, readDnsServices, readPodInput } from '../../kubelet/workload/read-pod-input.ts';
@@ -22,6 +24,14 @@ export interface CheckedPayload {
   readonly data: Readonly<Record<string, string>>;
 }
 
+/** The effects of an assignment. */
+export interface CheckedRisks {
+  readonly losses: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Changed fields of the running configuration, by node; null: that configuration is unknown. */
+  readonly fields: ReadonlyMap<string, readonly FieldChange[] | null>;
+}
+
 /** Number of nodes that are read at the same time. */
 const AT_ONCE = 16;
 
@@ -29,12 +39,9 @@ const AT_ONCE = 16;
  * Finds the pods that an assignment would end, before it is made. Each node costs at most three requests:
  * its configz, its pods and its Node; what cannot be read is unknown and causes no finding. Files and other
  * facts of hosts are checked by the agent on each host.
- * @returns a problem for each node with a loss, and one for each node with a warning
+ * @returns a problem for each node with a loss, and one for each node with a warning; and the changed fields of each node
  */
-export async function checkPodRisks(
-  cluster: Cluster,
-  { nodes, source, data }: CheckedPayload,
-): Promise<{ readonly losses: readonly Problem[]; readonly warnings: readonly Problem[] }> {
+export async function checkPodRisks(cluster: Cluster, { nodes, source, data }: CheckedPayload): Promise<CheckedRisks> {
   const catalogue = await loadCatalogue();
   let read: Promise<PodInput['dnsServices']> | null = null;
   const services = (): Promise<PodInput['dnsServices']> => {
@@ -42,13 +49,14 @@ export async function checkPodRisks(
     return read;
   };
   const payload = { source, data, catalogue, services };
-  const found = await inParallel(nodes, AT_ONCE, async (node) => ({ node, risks: await risksOf(cluster, node, payload) }));
+  const found = await inParallel(nodes, AT_ONCE, async (node) => ({ node, ...(await effectsOn(cluster, node, payload)) }));
   const problems = (severity: PodRisk['severity']): readonly Problem[] =>
     found.flatMap(({ node, risks }) => {
       const texts = risks.filter((risk) => risk.severity === severity).map(describeRisk);
       return texts.length === 0 ? [] : [podsAtRisk(node.name, texts, severity)];
     });
-  return { losses: problems('loss'), warnings: problems('warning') };
+  const fields = new Map(found.map((one) => [one.node.name, one.fields]));
+  return { losses: problems('loss'), warnings: problems('warning'), fields };
 }
 
 interface Payload extends Omit<CheckedPayload, 'nodes'> {
@@ -56,9 +64,14 @@ interface Payload extends Omit<CheckedPayload, 'nodes'> {
   readonly services: () => Promise<PodInput['dnsServices']>;
 }
 
-async function risksOf(cluster: Cluster, node: NodeConfig, { source, data, catalogue, services }: Payload): Promise<readonly PodRisk[]> {
+interface NodeEffects {
+  readonly risks: readonly PodRisk[];
+  readonly fields: readonly FieldChange[] | null;
+}
+
+async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, catalogue, services }: Payload): Promise<NodeEffects> {
   const { name, group, backend } = node;
-  if (node.minor === null) return [];
+  if (node.minor === null) return { risks: [], fields: null };
   const minor = Math.min(node.minor, NEWEST_MINOR);
   // The proxy to a kubelet that is down would delay the command.
   const running = node.isReady ? await runningConfig(cluster, name, { minor, catalogue }) : null;
@@ -84,13 +97,13 @@ async function risksOf(cluster: Cluster, node: NodeConfig, { source, data, catal
     },
     { allow: 'unsafe', isCordoned: false },
   );
-  if (prepared.config === null) return [];
+  if (prepared.config === null) return { risks: [], fields: null };
   const change = { before: running, after: prepared.config };
   const risks = findPodRisks({ ...change, ...(await readPodInput(cluster, name, change, services)), nodeName: name, minor, host: null });
-  if (running !== null) return risks;
+  if (running !== null) return { risks, fields: configFieldChanges(running, prepared.config, { catalogue, minor }) };
   // Without the running configuration, a default value may be no change.
   const set = new Set(prepared.candidate.changes.map((text) => fieldOf(text)));
-  return risks.filter(({ path }) => set.has(fieldOf(path)));
+  return { risks: risks.filter(({ path }) => set.has(fieldOf(path))), fields: null };
 }
 
 /** The field at the beginning of a path or of a change. */

@@ -73,6 +73,13 @@ export type ObjectChange =
       /** `status`; absent: the object itself. */
       readonly subresource?: string;
       readonly reason: string;
+      /** Effect on the pods of the node whose kubelet reads the changed object. Absent: unknown, or no kubelet changes. */
+      readonly impact?: Impact;
+      /**
+       * Changed fields of the effective configuration of that kubelet. Null: its running configuration is unknown.
+       * Absent: no kubelet changes.
+       */
+      readonly fields?: readonly FieldChange[] | null;
     }
   | MarkNode
   | { readonly kind: 'delete-object'; readonly ref: ObjectRef; readonly reason: string };

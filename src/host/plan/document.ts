@@ -197,7 +197,7 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
       const { metadata, ...patch } = change.patch;
       const named = { name, ...(namespace === undefined ? {} : { namespace }), ...(isJsonObject(metadata) ? metadata : {}) };
       const object = { apiVersion, kind, metadata: named, ...patch };
-      return { phase, action: 'patch', object, reason: change.reason };
+      return { phase, action: 'patch', object, reason: change.reason, ...impactDocument(change) };
     }
     case 'delete-object': {
       const { apiVersion, kind, name, namespace } = change.ref;
@@ -207,6 +207,12 @@ function clusterChangeDocument(phase: string, change: ClusterChange): JsonObject
     default:
       return { phase, ...etcdMemberDocument(change), reason: change.reason };
   }
+}
+
+function impactDocument(change: Extract<ClusterChange, { readonly kind: 'patch-object' | 'mark-node' }>): JsonObject {
+  if (change.kind !== 'patch-object' || change.fields === undefined) return {};
+  const { impact = null, fields } = change;
+  return { impact, fields: fields?.map((field) => ({ ...field })) ?? null };
 }
 
 /** An etcd member is shown as an object, so that all changes outside of hosts have one format. */

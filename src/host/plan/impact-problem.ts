@@ -1,5 +1,5 @@
 import type { Problem } from '../../base/errors.ts';
-import type { HostChange } from './change.ts';
+import { type HostChange, isClusterChange } from './change.ts';
 import { type HostPlan, impactOfPlan } from './document.ts';
 import { formatFieldChange } from './format-field-change.ts';
 import { exceeds, type Impact } from './impact.ts';
@@ -15,7 +15,9 @@ const SHOWN = 5;
 export function impactNotAllowed({ name, phases }: Pick<HostPlan, 'name' | 'phases'>, allowed: Impact | undefined): Problem | null {
   const highest = impactOfPlan({ phases });
   if (allowed === undefined || highest === null || !exceeds(highest, allowed)) return null;
-  const above = phases.flatMap(({ plan }) => plan.changes).flatMap((change) => ('impact' in change ? namesAbove(change, allowed) : []));
+  const above = phases
+    .flatMap(({ plan }) => plan.changes)
+    .flatMap((change) => (isClusterChange(change) ? [] : namesAbove(change, allowed)));
   const more = above.length > SHOWN ? `, and ${above.length - SHOWN} more` : '';
   return {
     host: name,

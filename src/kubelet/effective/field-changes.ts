@@ -6,7 +6,7 @@ import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
 import { readFlagsEnv } from '../flags-env.ts';
-import { classifyChanges } from '../validate/classify-changes.ts';
+import { type ClassifyOptions, classifyChanges } from '../validate/classify-changes.ts';
 import type { HostText, PlacedFlag, ReadHostText, RunningConfig, RunningConfigInput } from './running-config.ts';
 
 /** The texts of kubeadm's two files for a kubelet. */
@@ -48,11 +48,8 @@ export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, r
     const [present, desired] = sides.map(layersOf) as [RunningConfig['layered'], RunningConfig['layered']];
     const isOfFlag = (path: string): boolean =>
       [present, desired].some(({ history }) => history.get(dotted(path))?.at(-1)?.origin.layer === 'flag');
-    const changes = classifyChanges(present.config, desired.config, { catalogue, minor });
-    const fields = changes.map(({ path, before: old, after: now, class: impact }) => ({
-      ofFlag: isOfFlag(path),
-      change: { field: path, before: masked(path, old), after: masked(path, now), impact },
-    }));
+    const changes = configFieldChanges(present.config, desired.config, { catalogue, minor });
+    const fields = changes.map((change) => ({ ofFlag: isOfFlag(change.field), change }));
     return {
       ofConfig: fields.filter(({ ofFlag }) => !ofFlag).map(({ change }) => change),
       ofFlags: [...fields.filter(({ ofFlag }) => ofFlag).map(({ change }) => change), ...flagChanges(before, after, reading)],
@@ -61,6 +58,16 @@ export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, r
     if (!isAppError(error)) throw error;
     return null;
   }
+}
+
+/** The changed fields of two configurations, decoded or plain, with their impact. Secret values are masked. */
+export function configFieldChanges(before: JsonObject, after: JsonObject, options: ClassifyOptions): readonly FieldChange[] {
+  return classifyChanges(before, after, options).map(({ path, before: old, after: now, class: impact }) => ({
+    field: path,
+    before: masked(path, old),
+    after: masked(path, now),
+    impact,
+  }));
 }
 
 /**
