@@ -1,18 +1,26 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/kube/cluster.ts';
+import { storedPolicy } from '../../src/kubelet/manager-states.ts';
+import { bundle } from '../support/bundle.ts';
+import { imageArchive } from '../support/container-images.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-cli.ts';
+import { untilTrue } from '../support/until-true.ts';
 
 const binaries = findRealBinaries();
 const kubeadm = typeof binaries === 'string' ? null : binaries.kubeadm;
 const missing = whyNoKubelet() ?? whyNoLabHosts();
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'node2' } as const;
+const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
+const STATE = '/var/lib/kubelet/cpu_manager_state';
 const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
 /** The lifecycle of a node with a real control plane and kubelet. */
@@ -26,6 +34,8 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
 
   beforeAll(async () => {
     ({ cluster, lab, close } = await startRealCluster(2, directory, CONFIG));
+    const images = ['3.6', '3.8', '3.10.2'].map((tag) => `registry.k8s.io/pause:${tag}`);
+    lab.importImage('node2', imageArchive({ names: images, programs: ['/bin/sleep'], entrypoint: ['sleep', '2147483647'] }));
     const init = await runCommand(['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', conf, ...ssh('node1')]);
     expect(init.code, init.stderr).toBe(0);
     joinWords = /^ {2}kubeletadm (join .*)$/m.exec(init.stdout)?.[1]?.split(' ') ?? [];
@@ -106,6 +116,88 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
     expect(stdout).toMatch(/node2 +serving +O=system:nodes, CN=system:node:node2 +CN=kubernetes .* ok\n/);
   });
 
+  describe('a change of cpuManagerPolicy, with which the kubelet exits until its state file is deleted', () => {
+    // upgrade node replaces the settings of the node: the one of join stays.
+    const KEPT = ['--set', 'serverTLSBootstrap=true'];
+    const STATIC = ['upgrade', 'node', ...KEPT, '--set', 'cpuManagerPolicy=static', '--set', 'kubeReserved={"cpu":"500m"}'];
+    const policy = (): string | null => storedPolicy(lab.run('node2', `cat ${STATE} 2>/dev/null || true`));
+    /** Content, time of the last change, mode and owner of the state file, and the configuration. */
+    const files = (): string => lab.run('node2', `stat -c '%n %y %a %U:%G' ${STATE}; cat ${STATE} /var/lib/kubelet/config.yaml`);
+    const health = (): string => lab.run('node2', 'curl -s http://127.0.0.1:10248/healthz || true');
+    const restarts = (): string => lab.run('node2', 'systemctl show kubelet -p NRestarts --value');
+    const configz = async (): Promise<unknown> => {
+      const text = await lab.query('node2', 'curl -skf --cert /run/admin.pem https://127.0.0.1:10250/configz');
+      return (JSON.parse(text) as { readonly kubeletconfig: { readonly cpuManagerPolicy: string } }).kubeletconfig.cpuManagerPolicy;
+    };
+    /** The previous kubelet runs with its previous state file. */
+    const expectRestored = async (before: string): Promise<void> => {
+      expect(files()).toBe(before);
+      expect(health()).toBe('ok');
+      expect(await configz()).toBe('none');
+      expect(lab.run('node2', 'ls -A /var/lib/kubeletadm')).toBe('reverted\n');
+    };
+
+    beforeAll(() => {
+      // The API server has no route to the kubelets.
+      const [, certificate = ''] = /client-certificate-data: (\S+)/.exec(readFileSync(conf, 'utf8')) ?? [];
+      const [, key = ''] = /client-key-data: (\S+)/.exec(readFileSync(conf, 'utf8')) ?? [];
+      lab.put('node2', '/run/admin.pem', Buffer.concat([certificate, key].map((each) => Buffer.from(each, 'base64'))));
+    });
+    afterEach(() => void lab.run('node2', 'rm -rf /var/lib/kubeletadm/reverted'));
+    afterAll(() => void lab.run('node2', 'rm -f /run/admin.pem'));
+
+    it('is refused without --allow drain, before anything is written', async () => {
+      const before = files();
+      const started = lab.run('node2', 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value');
+      const { code, stderr } = await run(...STATIC);
+      expect([code, stderr]).toEqual([3, expect.stringMatching(/cpuManagerPolicy: none -> static \(drain\)[\s\S]*\[IMPACT_NOT_ALLOWED\]/)]);
+      expect(files()).toBe(before);
+      expect(lab.run('node2', 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value')).toBe(started);
+    });
+
+    it('is rolled back with the state file when the kubelet exits', async () => {
+      const before = files();
+      const failing = ['--set', 'authentication.x509.clientCAFile=/nowhere.crt', '--allow-pod-loss'];
+      const { code, stderr } = await run(...STATIC, ...failing, '--allow', 'unsafe');
+      expect([code, stderr]).toEqual([5, expect.stringMatching(/\[KUBELET_UNHEALTHY\][\s\S]*\[ROLLED_BACK\]/)]);
+      await expectRestored(before);
+    });
+
+    it('is rolled back with the state file when the command is killed, although the new kubelet wrote another one', async () => {
+      const before = files();
+      const argv = [await bundle(BIN, directory), ...STATIC, '--allow', 'drain', ...ssh('node2'), '--confirm-timeout', '20s'];
+      const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+      const ended = new Promise((resolve) => child.once('close', resolve));
+      let reported = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        reported += text;
+        if (reported.includes('restarted kubelet')) child.kill('SIGKILL');
+      });
+      await ended;
+      expect([child.signalCode, reported]).toEqual(['SIGKILL', expect.stringContaining('restarted kubelet')]);
+      await untilTrue(() => policy() === 'static');
+      await untilTrue(() => lab.run('node2', 'cat /var/lib/kubeletadm/reverted/record 2>/dev/null || true') !== '', 60_000);
+      await untilTrue(() => health() === 'ok', 60_000);
+      await expectRestored(before);
+    });
+
+    it('is applied with --allow drain: the state file is removed, and the new kubelet writes it with the new policy', async () => {
+      const { stderr } = await expectDone(...STATIC, '--allow', 'drain', '-v', '1');
+      expect(stderr).toContain('node2 [kubelet-config] confirmed over a new connection');
+      expect(policy()).toBe('static');
+      expect(await configz()).toBe('static');
+      expect([health(), restarts()]).toEqual(['ok', '0\n']);
+      expect((await run(...STATIC, '--dry-run', '--exit-code')).code).toBe(0);
+    });
+
+    it('is reverted by the next change in the same way', async () => {
+      await expectDone('upgrade', 'node', ...KEPT, '--allow', 'drain');
+      expect(policy()).toBe('none');
+      expect(await configz()).toBe('none');
+      expect([health(), restarts()]).toEqual(['ok', '0\n']);
+    });
+  });
+
   it('gets a new client certificate when its own is lost', async () => {
     lab.run('node2', `rm ${PEM}`);
     expect((await run('certs', 'check')).stderr).toContain('does not exist');
@@ -119,7 +211,7 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
 
   it('leaves together with its Node, and joins again', async () => {
     const { stderr } = await expectDone('reset', '--force', '--delete-node', '--kubeconfig', conf);
-    expect(stderr).toContain('[leftovers] left: ');
+    expect(stderr).toContain('[leftovers] left on the host: ');
     await expect.poll(() => cluster.get(NODE), { timeout: 30_000 }).toBeNull();
     await joining('--wait-ready=90s');
   });
@@ -140,7 +232,7 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
       const { stdout } = await runCommand(['token', 'create', '--print-join-command', '--kubeconfig', conf]);
       lab.run('node2', `${stdout.trim().replace('kubeletadm', 'kubeadm')} --ignore-preflight-errors=all 2>&1`);
       await expectDone('certs', 'check');
-      expect((await expectDone('upgrade', 'node', '--dry-run')).stderr).toContain('[NODE_MEMORY_MISSING]');
+      expect((await expectDone('upgrade', 'node', '--dry-run', '--allow', 'unsafe')).stderr).toContain('[NODE_MEMORY_MISSING]');
       await expectDone('reset', '--force');
       expect(left()).toBe('inactive\n');
     },
