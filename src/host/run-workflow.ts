@@ -54,7 +54,7 @@ export async function applyPhases<Input>(
   context: PhaseContext,
   input: Input,
   planned: readonly NamedPhasePlan[],
-  { exact = false, allow }: ApplyOptions = {},
+  { exact, allow }: ApplyOptions = {},
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
   const guard: CommitGuard = { open: null };
@@ -85,9 +85,12 @@ function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Inpu
   return [first as Phase<Input>, ...others];
 }
 
+/** A plan that was made before the run, from which a host must not differ. */
+export type FixedPlan = 'saved' | 'approved';
+
 export interface ApplyOptions {
-  /** Apply exactly the plan: a phase with another plan fails (PLAN_STALE). */
-  readonly exact?: boolean | undefined;
+  /** Apply exactly this plan: a phase with another plan fails (PLAN_STALE). */
+  readonly exact?: FixedPlan | undefined;
   /** The most disruptive impact that is applied; a phase with a higher one fails (IMPACT_NOT_ALLOWED). */
   readonly allow?: Impact | undefined;
 }
@@ -104,7 +107,7 @@ interface PhaseRun<Input> {
   /** Changes made by earlier phases. */
   readonly applied: readonly NamedPhasePlan[];
   readonly guard: CommitGuard;
-  readonly exact: boolean;
+  readonly exact: FixedPlan | undefined;
   readonly allow: Impact | undefined;
 }
 
@@ -170,9 +173,9 @@ async function observeBefore<Input>(
       changesOf({ name: host.name, phases: [{ phase: phase.name, plan: { changes: comparedChanges(plan, made) } }] });
     const difference = planDifference(changes(before), changes(observed.plan));
     const about = { host: host.name, phase: phase.name };
-    if (exact) {
-      reportDifference(reporter, about, { difference, between: 'the plan and the current plan' });
-      throw planStale(host.name, `${phase.name}: the host or the cluster changed since the plan was made`);
+    if (exact !== undefined) {
+      reportDifference(reporter, about, { difference, between: `the ${exact} plan and the current plan` });
+      throw planStale(host.name, exact, { message: `${phase.name}: the host or the cluster changed since the plan was ${exact}` });
     }
     const message = 'the host or the cluster changed since the plan was made: replanned';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', ...about, message });
@@ -199,15 +202,20 @@ export function reportDifference(
 
 /**
  * The error for a plan that no longer matches.
- * @param why a clause
- * @param exitCode 3 if nothing was changed
+ * @param why.exitCode 3 if nothing was changed
  */
-export function planStale(host: string, why: string, exitCode: 1 | 3 = 1): AppError {
-  return new AppError(
-    { host, code: 'PLAN_STALE', message: why, hint: 'Check the difference, then plan again, or accept the difference with apply --replan' },
-    { exitCode },
-  );
+export function planStale(
+  host: string,
+  plan: FixedPlan,
+  { message, exitCode = 1 }: { readonly message: string; readonly exitCode?: 1 | 3 },
+): AppError {
+  return new AppError({ host, code: 'PLAN_STALE', message, hint: STALE_HINTS[plan] }, { exitCode });
 }
+
+const STALE_HINTS: Readonly<Record<FixedPlan, string>> = {
+  saved: 'Check the difference, then plan again, or accept the difference with apply --replan',
+  approved: 'Check the difference, then run apply again, which shows the new plan',
+};
 
 /** Inspects a phase: it queries its own facts again, together with those of its group. */
 async function observeCached<Input>(
@@ -382,8 +390,8 @@ export interface WorkflowRun {
   readonly skipPhases: readonly string[];
   /** Run only this phase (or the children of this parent). */
   readonly onlyPhase?: string;
-  /** Apply exactly the plan, or fail. */
-  readonly exact?: boolean;
+  /** Apply exactly this plan, or fail. */
+  readonly exact?: FixedPlan | undefined;
   /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */
   readonly allow?: Impact | undefined;
 }

@@ -203,7 +203,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(code).toBe(4);
       expect(stdout).toBe('3 hosts: 2 changed, 1 refused.\n');
       expect(stderr).toMatch(
-        /node4: something changed since the plan was made: kubelet-start write-file \/var\/lib\/kubelet\/config\.yaml\..*\[PLAN_STALE\]/,
+        /node4: the host or the cluster changed since the plan was saved: kubelet-start write-file \/var\/lib\/kubelet\/config\.yaml\..*\[PLAN_STALE\]/,
       );
       expect(stderr).toContain('node4 difference between the saved plan and the current plan:\n');
       expect(stderr).toMatch(/^ *\+ +# by hand$|^ *\+ +-# by hand$/m);

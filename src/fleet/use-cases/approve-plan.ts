@@ -107,7 +107,7 @@ function exactTasks(): (task: FleetTask, outcome: HostOutcome) => FleetTask {
     const shared = sharedChangesOf(plan.host, diffTexts);
     const planned = known.get(shared) ?? (JSON.parse(shared) as HostChanges);
     known.set(shared, planned);
-    return { ...task, operations: operationsOf(plan.host), planned };
+    return { ...task, operations: operationsOf(plan.host), planned, origin: 'approved' };
   };
 }
 

@@ -6,7 +6,7 @@ import type { Host } from '../../host/host.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import { planDifference } from '../../host/plan/plan-difference.ts';
-import { planStale, reportDifference } from '../../host/run-workflow.ts';
+import { type FixedPlan, planStale, reportDifference } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../../kubeadm/node-claims.ts';
@@ -32,12 +32,14 @@ import { installSources } from './install-sources.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { planAfterPreparation } from './plan-prepared.ts';
 
-/** A host, and for a saved plan its exact operations. */
+/** A host, and for a saved or approved plan its exact operations. */
 export interface FleetTask {
   readonly host: PlannedHost;
   readonly operations?: Operations;
-  /** The operations as the saved plan shows them. */
+  /** The operations as the plan shows them. */
   readonly planned?: HostChanges;
+  /** Where the operations are from. Default: `saved`. */
+  readonly origin?: FixedPlan;
 }
 
 export interface FleetMembersInput {
@@ -112,13 +114,14 @@ export async function fleetMembers(
     });
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
-  const memberOf = async ({ host, operations, planned }: FleetTask): Promise<FleetMember> => {
+  const memberOf = async ({ host, operations, planned, origin = 'saved' }: FleetTask): Promise<FleetMember> => {
     const { name, role, nodeRegistration, declared, overlays } = host;
     const target = targetOf(host);
     const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
     const connect = async (reporter?: Reporter): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.queries?.(own) ?? {}, reporter) ?? services.connectHost(target, reporter);
-    const run = { dryRun, skipPhases: [], exact: operations !== undefined && !replan, allow: request.allow ?? DEFAULT_ALLOWED };
+    const exact = operations === undefined || replan ? undefined : origin;
+    const run = { dryRun, skipPhases: [], exact, allow: request.allow ?? DEFAULT_ALLOWED };
     const common = {
       name,
       connect,
@@ -143,7 +146,7 @@ export async function fleetMembers(
       return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
     };
     const member = role === 'control-plane' ? controlPlaneMemberOf(await controlPlaneSettings()) : workerMember();
-    return operations === undefined ? member : exactly(member, { operations, planned, replan });
+    return operations === undefined ? member : exactly(member, { operations, planned, origin, replan });
   };
   return Promise.all(tasks.map(memberOf));
 }
@@ -161,9 +164,10 @@ export const FIRST_CONTROL_PLANE = 0;
 export const OTHER_CONTROL_PLANES = 1;
 export const WORKERS = 2;
 
-interface SavedForHost {
+interface FixedForHost {
   readonly operations: Operations;
   readonly planned: HostChanges | undefined;
+  readonly origin: FixedPlan;
   /** Show and apply a new plan instead of rejecting the host. */
   readonly replan: boolean;
 }
@@ -172,7 +176,7 @@ interface SavedForHost {
  * A host that is rejected, with the difference, when its current operations differ from the plan. An empty
  * list of operations is accepted.
  */
-function exactly(member: FleetMember, { operations, planned, replan }: SavedForHost): FleetMember {
+function exactly(member: FleetMember, { operations, planned, origin, replan }: FixedForHost): FleetMember {
   return {
     ...member,
     open: async (ports) => {
@@ -185,14 +189,17 @@ function exactly(member: FleetMember, { operations, planned, replan }: SavedForH
       const difference = planned === undefined ? '' : planDifference(planned, JSON.parse(sharedChangesOf(host)) as HostChanges);
       const shown = `${different.slice(0, 5).join('; ')}${different.length > 5 ? '; …' : ''}`;
       if (replan) {
-        const message = `the host or the cluster changed since the plan was saved: ${shown}; planned again`;
+        const message = `the host or the cluster changed since the plan was ${origin}: ${shown}; planned again`;
         reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: member.name, message });
-        reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and the applied changes' });
+        reportDifference(reporter, { host: member.name }, { difference, between: `the ${origin} plan and the applied changes` });
         return open;
       }
-      reportDifference(reporter, { host: member.name }, { difference, between: 'the saved plan and the current plan' });
+      reportDifference(reporter, { host: member.name }, { difference, between: `the ${origin} plan and the current plan` });
       await open.close();
-      throw planStale(member.name, `something changed since the plan was made: ${shown}`, 3);
+      throw planStale(member.name, origin, {
+        message: `the host or the cluster changed since the plan was ${origin}: ${shown}`,
+        exitCode: 3,
+      });
     },
   };
 }

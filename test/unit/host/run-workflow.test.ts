@@ -185,15 +185,27 @@ describe('applyPhases', () => {
     expect(host.text('/a')).toBe('new');
   });
 
-  it('reports the difference and applies nothing when only the shown plan may be applied', async () => {
-    const { host, reporter, context } = world({ '/a': 'old' });
-    const phases = [filePhase('/a', 'new')];
-    const planned = await planPhases(phases, context, null);
-    host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'edited by hand' });
-    await expect(applyPhases(phases, context, null, planned, { exact: true })).rejects.toMatchObject({ code: 'PLAN_STALE' });
-    expect(reporter.messages('PLAN_DIFFERENCE').join()).toMatch(/^\+\s+-edited by hand$/m);
-    expect(host.text('/a')).toBe('edited by hand');
-  });
+  it.each(['saved', 'approved'] as const)(
+    'reports the difference and applies nothing when only the %s plan may be applied',
+    async (exact) => {
+      const { host, reporter, context } = world({ '/a': 'old' });
+      const phases = [filePhase('/a', 'new')];
+      const planned = await planPhases(phases, context, null);
+      host.files.set('/a', { type: 'file', mode: 0o644, owner: 'root:root', content: 'edited by hand' });
+      await expect(applyPhases(phases, context, null, planned, { exact })).rejects.toMatchObject({
+        code: 'PLAN_STALE',
+        problems: [
+          {
+            message: expect.stringMatching(new RegExp(`: the host or the cluster changed since the plan was ${exact}$`)),
+            hint: expect.stringMatching(exact === 'saved' ? /--replan$/ : /run apply again/),
+          },
+        ],
+      });
+      expect(reporter.messages('PLAN_DIFFERENCE').join()).toContain(`difference between the ${exact} plan and the current plan:\n`);
+      expect(reporter.messages('PLAN_DIFFERENCE').join()).toMatch(/^\+\s+-edited by hand$/m);
+      expect(host.text('/a')).toBe('edited by hand');
+    },
+  );
 
   describe('when an earlier phase changed the same object', () => {
     const stop: HostChange = { kind: 'stop-unit', unit: 'kubelet', reason };
