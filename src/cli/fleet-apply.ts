@@ -43,9 +43,10 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
       planning: () => watchFleet(services, output, { title: 'plan', reads: true }),
       approve: (plan) => approve(services, plan, output.verbosity),
     },
-    begin: (interruption) => {
+    begin: (interruption, settled) => {
       const title = ['apply', request.planFile ?? request.run.file ?? ''].join(' ').trim();
       const watch = watchFleet(services, output, { title, events: true, interruption });
+      report?.addOutcomes(settled);
       report?.useCanary(fleetRules(run.rules, { total: interruption.hosts.length, dryRun: false }).canary);
       return {
         ...watch,

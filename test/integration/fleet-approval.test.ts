@@ -104,7 +104,9 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
     const { code, stdout, stderr } = await asking(fleet(70), edit);
     expect(code).toBe(4);
     expect(stdout).toMatch(/2 hosts: 1 changed, 1 refused\.\n$/);
-    expect(stderr).toMatch(/node3: .*something changed since the plan was made.*\[PLAN_STALE\]/);
+    expect(stderr).toContain('node3 difference between the approved plan and the current plan:\n');
+    expect(stderr).toMatch(/node3: the host or the cluster changed since the plan was approved: .*run apply again.*\[PLAN_STALE\]/);
+    expect(stderr).not.toMatch(/saved|--replan/);
     expect(config(2)).toContain('maxPods: 70\n');
     expect(config(3)).toContain('maxPods: 60\n');
     // The next run shows the edit, and --retry failed knows the host.
@@ -125,6 +127,20 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
     const retried = await asking(fleet(80, more), () => true, '--retry', 'failed');
     expect(retried.stdout).toMatch(/1 host: 1 unreachable\.\n$/);
     expect(questions).toEqual([]);
+  });
+
+  it('leaves the report complete: hosts that ended while they were planned are in it', async () => {
+    const more =
+      'hosts: [{name: node2, kubeletConfiguration: {maxPods: 81}}, {name: node3}, {name: dead, address: 127.0.0.1, ssh: {port: 1}}]\n';
+    const unchanged = 'hosts: [{name: node3}]\n';
+    expect((await apply(fleet(80, unchanged), '--yes')).code).toBe(0);
+    const page = join(directory, 'report.html');
+    const { code, stdout } = await asking(fleet(80, more), () => true, '--report', page);
+    expect(code).toBe(4);
+    expect(stdout).toMatch(/3 hosts: 1 changed, 1 unchanged, 1 unreachable\.\n/);
+    const html = readFileSync(page, 'utf8');
+    for (const word of ['changed', 'unchanged', 'unreachable']) expect(html).toContain(`<b>1</b> ${word}`);
+    expect(html).toContain('[HOST_UNREACHABLE]');
   });
 
   it('is not needed with --yes', async () => {

@@ -44,8 +44,12 @@ export interface ApplyFleetView {
   nothing(work: NothingToApply): void;
   /** Asks the operator, unless the request is approved already. */
   readonly approval: Approval;
-  /** The run begins. */
-  begin(run: InterruptedRun): FleetRunView;
+  /**
+   * The run begins.
+   * @param settled hosts that ended while they were planned for the approval (unchanged, refused, unreachable):
+   * the ports of the run receive no events of them
+   */
+  begin(run: InterruptedRun, settled: readonly HostOutcome[]): FleetRunView;
 }
 
 export interface FleetRunView {
@@ -90,11 +94,12 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   try {
     const hosts = tasks.map(({ host }) => host.name);
     await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
-    for (const outcome of approved.outcomes) if (outcome.status !== 'pending') await journal.write(entryOf(outcome, services.clock.now()));
-    const running = view.begin({
-      hosts: approved.tasks.map(({ host }) => host.name),
-      retryCommand: retryCommandOf(planFile, work.request.file),
-    });
+    const settled = approved.outcomes.filter(({ status }) => status !== 'pending');
+    for (const outcome of settled) await journal.write(entryOf(outcome, services.clock.now()));
+    const running = view.begin(
+      { hosts: approved.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(planFile, work.request.file) },
+      settled,
+    );
     const parts = { journal, rules, view: running, planned: approved.outcomes };
     const result = await applyTasks(services, { ...work, tasks: approved.tasks }, parts);
     const failure = withUnplanned(work, fleetFailure(result, services));
