@@ -117,7 +117,10 @@ async function install(joining: Joining): Promise<void> {
     AGENT_NAMESPACE,
   ];
   await host.perform([
-    file(AGENT_UNIT, renderAgentUnit(templates, { command: words, directory: AGENT_DIRECTORY, keepsDropInDirectory: false })),
+    file(
+      AGENT_UNIT,
+      renderAgentUnit(templates, { command: words, directory: AGENT_DIRECTORY, kubeletDirectory: null, keepsDropInDirectory: false }),
+    ),
     { kind: 'run', argv: ['systemctl', 'enable', '--quiet', AGENT_SERVICE] },
     { kind: 'run', argv: ['systemctl', 'restart', AGENT_SERVICE] },
   ]);

@@ -11,6 +11,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRightsName } from '../../src/kubeadm/node-agent/agent-rights.ts';
 import { hashInPath, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
+import { storedPolicy } from '../../src/kubelet/manager-states.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
@@ -114,6 +115,40 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
     expect((await cluster.get(NODE))?.status).toMatchObject({ capacity: { pods: '55' } });
     expect((await dynamic('status')).stdout).toMatch(/^node1 +agent +good /m);
   }, 120_000);
+
+  describe('with a policy that permits drain', () => {
+    const state = '/var/lib/kubelet/cpu_manager_state';
+    const policy = (): string | null => storedPolicy(lab.run('node1', `cat ${state} 2>/dev/null || true`));
+    const change = 'cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}\n';
+    const ready = (): Promise<string> => lab.query('node1', 'systemctl is-active kubelet; curl -s http://127.0.0.1:10248/healthz');
+
+    it('restores the state file of the CPU manager in a rollback', async () => {
+      const before = lab.run('node1', `stat -c '%a %U:%G' ${state}; cat ${state}`);
+      expect(policy()).toBe('none');
+      // The kubelet runs, and writes its own state file, until the trial detects the pressure.
+      await push('static-bad', `${OVERLAY}${change}evictionHard: {memory.available: "99.9%"}\n`);
+      const source = 'kubeletadm-system/static-bad/kubelet';
+      expect((await dynamic('assign', '--configmap', source, '--allow-pod-loss', '--wait', 'none')).code).toBe(0);
+      await until('the new kubelet wrote its state file', async () => policy() === 'static');
+      await until('it is rolled back', async () => (await condition()).reason === 'FallenBack', 90_000);
+      await until('the previous kubelet runs', async () => /runs the (?:last known good|local)/.test(String((await condition()).message)));
+      expect(lab.run('node1', `stat -c '%a %U:%G' ${state}; cat ${state}`)).toBe(before);
+      expect([await ready(), lab.run('node1', `ls ${AGENT_DIRECTORY}`)]).toEqual([
+        'active\nok',
+        expect.not.stringContaining('manager-states'),
+      ]);
+    }, 180_000);
+
+    it('changes cpuManagerPolicy, with a new state file', async () => {
+      await push('static', `${OVERLAY}${change}`);
+      const done = await dynamic('assign', '--configmap', 'kubeletadm-system/static/kubelet', '--wait', 'good', '--timeout', '90s');
+      expect(done.code, done.stderr).toBe(0);
+      expect([policy(), await ready()]).toEqual(['static', 'active\nok']);
+      const local = await dynamic('assign', '--configmap', 'kubeletadm-system/good/kubelet', '--wait', 'good', '--timeout', '90s');
+      expect(local.code, local.stderr).toBe(0);
+      expect([policy(), await ready()]).toEqual(['none', 'active\nok']);
+    }, 240_000);
+  });
 
   it('honours Node conditions older than a restart of the agent during a trial', async () => {
     await push('restarted', `${OVERLAY}maxPods: 56\n`);

@@ -95,7 +95,7 @@ export function payloadTable({ cpus, memoryBytes, ephemeralBytes }: PayloadTarge
       /cgroup|system-reserved/i,
     ),
     bad('enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /no-such\nkubeReserved: {cpu: 10m}', /cgroup|kube-reserved/i),
-    bad('cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}', /cpu/i),
+    harmless('cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}'),
     bad('memoryManagerPolicy: Static', /reservedMemory|memory/i),
     // Rejected by validation.
     bad('featureGates: {NoSuchGate: true}', /NoSuchGate/),

@@ -1,3 +1,4 @@
+import { exceeds } from '../../host/plan/impact.ts';
 import type { LiveChange } from '../../kubelet/catalogue.ts';
 
 /** Behaviour of an agent, configured by the options of its command line. */
@@ -15,4 +16,12 @@ export interface AgentPolicy {
 export interface Address {
   readonly host: string;
   readonly port: number;
+}
+
+/**
+ * Whether an agent with this policy replaces state files of the kubelet's managers, as a change of cpuManagerPolicy
+ * needs: its unit can then write to the root directory of the kubelet.
+ */
+export function replacesManagerStates(allow: LiveChange): boolean {
+  return !exceeds('drain', allow);
 }

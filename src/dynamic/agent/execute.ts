@@ -1,16 +1,12 @@
 import { messageOf } from '../../base/errors.ts';
-import type { Host } from '../../host/host.ts';
-import type { CheckpointStore } from '../checkpoint-store.ts';
-import { CheckpointDamagedError, type Switched, switchKubelet } from './kubelet-control.ts';
+import { CheckpointDamagedError, type Switched, type SwitchPorts, switchKubelet } from './kubelet-control.ts';
 import type { KubeletWatch } from './kubelet-watch.ts';
 import type { AgentEffect, AgentEvent } from './next.ts';
 import type { NodeReport } from './node-report.ts';
 import type { StatusReporter } from './report-status.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
-export interface ExecuteOptions {
-  readonly host: Host;
-  readonly store: CheckpointStore;
+export interface ExecuteOptions extends SwitchPorts {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;
   readonly report: NodeReport;
@@ -25,7 +21,7 @@ export interface ExecuteOptions {
  * @throws only when the signal was aborted
  */
 export async function execute(effect: AgentEffect, state: AgentState, options: ExecuteOptions): Promise<AgentEvent | null> {
-  const { store, status, report, spareCheckpoints } = options;
+  const { store, states, status, report, spareCheckpoints } = options;
   switch (effect.kind) {
     case 'announce':
       report(effect.type === 'Normal' ? 'info' : 'warning', 'AGENT_STEP', effect.message);
@@ -34,6 +30,7 @@ export async function execute(effect: AgentEffect, state: AgentState, options: E
     case 'collect':
       await store
         .collect(neededHashes(state), spareCheckpoints)
+        .then(() => (state.phase === 'good' ? states?.forget() : undefined))
         .catch((error: unknown) => report('warning', 'AGENT_COLLECT', messageOf(error)));
       return null;
     case 'switch':
@@ -63,13 +60,14 @@ async function switchTo(
 }
 
 /** Retries a switch with the disk space reserved for rollbacks if the pointer cannot be written. */
-async function switchWithSpace(to: string | null, state: AgentState, { host, store, signal }: ExecuteOptions): Promise<Switched> {
+async function switchWithSpace(to: string | null, state: AgentState, options: ExecuteOptions): Promise<Switched> {
+  const { store, signal } = options;
   try {
-    return await switchKubelet(host, store, to);
+    return await switchKubelet(options, to);
   } catch (error) {
     if (signal.aborted || error instanceof CheckpointDamagedError || to === null || (await store.readPointer()) === to) throw error;
     await store.freeReserve(neededHashes(state));
-    return switchKubelet(host, store, to);
+    return switchKubelet(options, to);
   }
 }
 
@@ -90,14 +88,12 @@ async function reserveRollback(to: string | null, state: AgentState, { store }: 
  * written.
  * @returns null: the kubelet was not changed
  */
-async function leaveUnproven(
-  state: AgentState,
-  { host, store, report, signal }: ExecuteOptions,
-): Promise<{ readonly isObserved: boolean } | null> {
+async function leaveUnproven(state: AgentState, options: ExecuteOptions): Promise<{ readonly isObserved: boolean } | null> {
+  const { store, report, signal } = options;
   try {
     const pointer = await store.readPointer();
     if (pointer === null || pointer === state.lastKnownGood?.hash || pointer === desiredPayload(state)?.hash) return null;
-    const { runs } = await switchKubelet(host, store, null);
+    const { runs } = await switchKubelet(options, null);
     report(
       'warning',
       'KUBELET_RUNS_LOCAL',

@@ -10,6 +10,7 @@ import { type KubeletCommandLine, kubeletCommandLine } from '../../kubelet/facts
 import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import type { Observation } from './health.ts';
+import { type ManagerStateSwitches, NO_STATE_SWITCH } from './manager-state-switch.ts';
 
 /** Observation of a kubelet on its host. */
 export type HostObservation = Pick<Observation, 'unit' | 'runs' | 'healthz' | 'cause'> & {
@@ -88,16 +89,25 @@ export interface Switched {
   readonly runs: string | null;
 }
 
+/** Ports of a switch. */
+export interface SwitchPorts {
+  readonly host: Host;
+  readonly store: CheckpointStore;
+  /** Null: the agent changes no state files of managers. */
+  readonly states: ManagerStateSwitches | null;
+}
+
 /** The content of the checkpoint does not match its name. */
 export class CheckpointDamagedError extends AppError {}
 
 /**
  * Switches the kubelet to a checkpoint or to the local configuration: sets the pointer, then restarts the
  * kubelet; each only if needed. An interrupted call can be repeated, because the command line of the kubelet
- * shows its configuration.
+ * shows its configuration. State files of managers that contradict the configuration are replaced while the
+ * kubelet is stopped.
  * @throws CheckpointDamagedError, or the errors of `host.perform`
  */
-export async function switchKubelet(host: Host, store: CheckpointStore, to: string | null): Promise<Switched> {
+export async function switchKubelet({ host, store, states }: SwitchPorts, to: string | null): Promise<Switched> {
   if (to !== null && (await store.readCheckpoint(to)) === null) {
     const message = `the checkpoint file ${to.slice(0, 12)}/${PAYLOAD_FILE} is missing, truncated or modified`;
     throw new CheckpointDamagedError({ host: host.name, code: 'CHECKPOINT_DAMAGED', message });
@@ -107,13 +117,24 @@ export async function switchKubelet(host: Host, store: CheckpointStore, to: stri
   const runs = commandLine === null ? null : hashInPath(commandLine.argv.join('\n'));
   const isPointed = pointer === to;
   const point = isPointed ? [] : store.pointTo(to, prepared);
-  const needsRestart = commandLine === null ? !isPointed : runs !== to;
+  const isStopped = commandLine === null && isPointed && states !== null && (await states.isStopped());
+  const needsRestart = commandLine === null ? !isPointed || isStopped : runs !== to;
   const restart: readonly Operation[] = [
     // Earlier failed starts belong to another configuration.
     { kind: 'run', argv: ['systemctl', 'reset-failed', UNIT], okExit: [0, 1, 5] },
     { kind: 'run', argv: ['systemctl', 'restart', UNIT], what: `restart of ${UNIT}` },
   ];
-  await host.perform([...point, ...(needsRestart ? restart : [])]);
+  const { save, replace, finish } = needsRestart && states !== null ? await states.plan(pointer, to) : NO_STATE_SWITCH;
+  // The managers of a running kubelet write their state whenever a container starts or ends.
+  const stop: readonly Operation[] = replace.length === 0 ? [] : [{ kind: 'stop-unit', unit: UNIT }];
+  try {
+    await host.perform([...save, ...stop, ...replace, ...point, ...(needsRestart ? restart : []), ...finish]);
+  } catch (error) {
+    // A failed switch must not leave the kubelet stopped. The error of the switch is the one to report.
+    if (stop.length > 0) await host.perform([{ kind: 'start-unit', unit: UNIT }]).catch(() => undefined);
+    throw error;
+  }
+  if (!needsRestart && commandLine !== null) await states?.forget(to);
   const after = await observe(host, combineFacts({ unit: unitState(UNIT), commandLine: kubeletCommandLine }));
   // The payload was checked before this restart; an older process must be inspected.
   const isKnown = needsRestart || to === null;

@@ -13,6 +13,7 @@ import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgro
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
+import { replacesManagerStates } from './agent-policy.ts';
 import type { NodeTerms } from './node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault } from './state.ts';
@@ -115,12 +116,13 @@ const HIDDEN_FROM_AGENT = ['/home/', '/root/', '/run/user/', '/tmp/', '/var/tmp/
 async function podRisks(
   { candidate: { hash }, files, config }: PreparedPayload,
   { running, flags, minor }: ObservedKubelet,
-  { host, cluster, nodeName, directory, signal }: PrepareOptions,
+  { host, cluster, nodeName, directory, allow, signal }: PrepareOptions,
 ): Promise<readonly PodRisk[]> {
   const checkpoint = checkpointDirectory(directory, hash ?? '');
   const given = Object.fromEntries(Object.entries(files ?? {}).map(([name, text]) => [`${checkpoint}/${name}`, text]));
   const change = { before: running.layered.config, after: config ?? {}, given, hidden: HIDDEN_FROM_AGENT };
-  return findRisksOnHost({ ...change, host, cluster, nodeName, minor, flags, signal });
+  const removesManagerStates = replacesManagerStates(allow);
+  return findRisksOnHost({ ...change, host, cluster, nodeName, minor, flags, removesManagerStates, signal });
 }
 
 /**
@@ -144,6 +146,7 @@ export function expectedOf(payload: ReadHostText, kubelet: ObservedKubelet, cata
   return expectedConfigz(payload, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
 }
 
-function dropInsOf({ files }: ObservedKubelet): readonly HostText[] {
+/** The fragments of `--config-dir` of a kubelet, in merge order. */
+export function dropInsOf({ files }: ObservedKubelet): readonly HostText[] {
   return files.flatMap(({ path, file }) => (path.endsWith('.conf') && file?.content !== undefined ? [{ path, text: file.content }] : []));
 }

@@ -10,6 +10,7 @@ import { describeSource } from '../../kubelet/config-source.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { type AgentMachine, agentMachine } from './agent-machine.ts';
+import { replacesManagerStates } from './agent-policy.ts';
 import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
 import { createInbox, type Inbox } from './event-queue.ts';
@@ -17,6 +18,7 @@ import { execute } from './execute.ts';
 import { type AssignmentFollower, type ConfigMapMessage, followAssignment } from './follow-assignment.ts';
 import type { Timing } from './health.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
+import { managerStateSwitches } from './manager-state-switch.ts';
 import { type AgentEvent, dueAt } from './next.ts';
 import { type NodeReport, nodeReport } from './node-report.ts';
 import { prepareAssigned } from './prepare-assigned.ts';
@@ -107,13 +109,15 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     options.onState?.(state);
   };
   const { spareCheckpoints } = options;
+  const { directory, localConfig } = options;
+  const states = replacesManagerStates(options.allow) ? managerStateSwitches({ host, store, catalogue, directory, localConfig }) : null;
   const machine = agentMachine({
     store,
     loaded,
     clock,
     timing,
     report,
-    execute: (effect, state) => execute(effect, state, { host, store, status, watch, report, spareCheckpoints, signal }),
+    execute: (effect, state) => execute(effect, state, { host, store, states, status, watch, report, spareCheckpoints, signal }),
     onState,
   });
   const assignment = followAssignment({

@@ -9,7 +9,7 @@ import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
-import { CONFIG_YAML, KUBELET_CONF } from '../../kube/well-known.ts';
+import { CONFIG_YAML, KUBELET_CONF, KUBELET_DIR } from '../../kube/well-known.ts';
 import { AGENT_DIRECTORY, isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubeadm/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
@@ -54,6 +54,8 @@ export interface EnableOptions {
   };
   /** Options of `agent` as given on the command line. */
   readonly agentOptions: readonly string[];
+  /** The policy among these options permits changes that need new state files of the kubelet's managers. */
+  readonly replacesManagerStates: boolean;
   /** Null: the agent serves no endpoints. */
   readonly agentAddress: string | null;
   /** Directory for kubelets up to 1.23. */
@@ -166,6 +168,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const agentUnit = renderAgentUnit(options.templates, {
     command: words,
     directory: AGENT_DIRECTORY,
+    kubeletDirectory: options.replacesManagerStates ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
     keepsDropInDirectory: await hasOwnDropInDirectory(context),
   });
   const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });

@@ -1,8 +1,10 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Templates } from '../../codec/render-template.ts';
+import { replacesManagerStates } from '../../dynamic/agent/agent-policy.ts';
 import type { Backend } from '../../dynamic/node-config.ts';
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
 import { enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
+import type { Impact } from '../../host/plan/impact.ts';
 import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
@@ -44,6 +46,8 @@ export interface DynamicEnableRequest extends DynamicDisableRequest {
   readonly node: string | null;
   /** Options of the agent, as arguments for its command line. */
   readonly agentOptions: readonly string[];
+  /** The highest class of changes that the agent applies. */
+  readonly allow: Impact;
   /** Listen address; null: none. */
   readonly agentAddress: string | null;
   /** Directory for kubelets up to 1.23; null: the default. */
@@ -59,7 +63,7 @@ export async function openDynamicEnable(
   request: DynamicEnableRequest,
   reporter: Reporter,
 ): Promise<OpenedCommand> {
-  const { backend, agentOptions, agentAddress, nativeDirectory, node } = request;
+  const { backend, agentOptions, allow, agentAddress, nativeDirectory, node } = request;
   return openOn(services, request, {
     reporter,
     plannerOf: async (common) => {
@@ -73,6 +77,7 @@ export async function openDynamicEnable(
           node,
         },
         agentOptions,
+        replacesManagerStates: replacesManagerStates(allow),
         agentAddress,
         nativeDirectory: nativeDirectory ?? NATIVE_DIRECTORY,
       };

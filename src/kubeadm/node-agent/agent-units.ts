@@ -34,8 +34,10 @@ const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
 export interface AgentUnitInput {
   /** The program and its arguments as systemd words. */
   readonly command: readonly string[];
-  /** The only writable directory, next to that of static pods. */
+  /** Writable, as the directory of static pods. */
   readonly directory: string;
+  /** Root directory of the kubelet, writable for an agent that replaces state files in it. Null: the agent replaces none. */
+  readonly kubeletDirectory: string | null;
   /** Whether the directory of the drop-ins existed before. */
   readonly keepsDropInDirectory: boolean;
 }
@@ -45,10 +47,14 @@ export interface AgentUnitInput {
  * The agent does not wait for the network: it must be able to roll back a configuration that keeps the
  * kubelet down or breaks the network.
  */
-export function renderAgentUnit(templates: Templates, { command, directory, keepsDropInDirectory }: AgentUnitInput): string {
+export function renderAgentUnit(
+  templates: Templates,
+  { command, directory, kubeletDirectory, keepsDropInDirectory }: AgentUnitInput,
+): string {
   const context = {
     command,
     directory,
+    kubeletDirectory,
     staticPods: MANIFESTS_DIR,
     comment: keepsDropInDirectory ? KEEPS_DROP_IN_DIRECTORY : null,
     isAtHome: command.some((word) => HOMES.test(word)),

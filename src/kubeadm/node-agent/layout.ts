@@ -56,6 +56,11 @@ export function accessFile(directory: string): string {
   return `${directory}/access.json`;
 }
 
+/** State files of the kubelet's managers that a trial removed: a rollback restores them. */
+export function managerStatesFile(directory: string): string {
+  return `${directory}/manager-states.json`;
+}
+
 /** Reserves disk space: removed when the disk is full, so that the state of a rollback can be written. */
 export function reserveFile(directory: string): string {
   return `${directory}/reserve`;

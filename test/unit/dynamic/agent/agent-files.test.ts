@@ -13,7 +13,7 @@ import { healthy, testAgent } from './support.ts';
 
 const templates = await loadTemplates();
 const renderAgentUnit = (command: readonly string[], directory: string, keepsDropInDirectory = false): string =>
-  render(templates, { command, directory, keepsDropInDirectory });
+  render(templates, { command, directory, kubeletDirectory: null, keepsDropInDirectory });
 
 describe('the rights of an agent', () => {
   const named = (kind: string, name: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name } });
@@ -128,6 +128,17 @@ describe('the units', () => {
     const values = (name: string, command = ['/usr/bin/node']): readonly string[] =>
       unitValues(parseUnitFile(renderAgentUnit(command, AGENT_DIRECTORY)), 'Service', name);
     expect(values('ReadWritePaths')).toEqual([AGENT_DIRECTORY, '-/etc/kubernetes/manifests']);
+    const unit = render(templates, {
+      command: ['/usr/bin/node'],
+      directory: AGENT_DIRECTORY,
+      kubeletDirectory: '/var/lib/kubelet',
+      keepsDropInDirectory: false,
+    });
+    expect(unitValues(parseUnitFile(unit), 'Service', 'ReadWritePaths')).toEqual([
+      AGENT_DIRECTORY,
+      '-/etc/kubernetes/manifests',
+      '/var/lib/kubelet',
+    ]);
     expect(values('CapabilityBoundingSet')).toEqual([]);
     expect(renderAgentUnit(['x'], '/d')).toContain('\nCapabilityBoundingSet=\n');
     for (const [name, value] of Object.entries({ NoNewPrivileges: 'yes', ProtectSystem: 'strict', PrivateTmp: 'yes', ProtectHome: 'yes' }))

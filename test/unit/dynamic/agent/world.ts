@@ -121,6 +121,8 @@ export interface WorldOptions {
   readonly random?: () => number;
   /** The local configuration; default: maxPods 110. */
   readonly local?: string;
+  /** State files of managers: their content by cpuManagerPolicy, which the kubelet creates at its start. */
+  readonly managerStates?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export function payload(maxPods: number, more = ''): string {
@@ -135,7 +137,7 @@ function configOf(text: string): JsonObject {
 
 export function newWorld(options: WorldOptions = {}): World {
   const { timing = {}, allow = 'unsafe', spreadMs = 0, flags = [], version = 'v1.36.2', pods: hasPods = false } = options;
-  const { clock = fakeClock(new Date('2030-01-01T00:00:00Z')), random = () => 0.5, local = payload(110) } = options;
+  const { clock = fakeClock(new Date('2030-01-01T00:00:00Z')), random = () => 0.5, local = payload(110), managerStates = {} } = options;
   const behaviours = new Map<number, Behaviour>();
   let pid = 100;
   let startedAt = 0;
@@ -164,7 +166,7 @@ export function newWorld(options: WorldOptions = {}): World {
         // 85% of the blocks and inodes are free, as the eviction of the simulated kubelet assumes.
         if (hasPods && script.includes('stat -f')) return { stdout: '85 100 1073741824 85000 100000\n'.repeat(2) };
         if (!script.includes('/cmdline')) return { exitCode: 127 };
-        if (isCrashed) return { exitCode: 3 };
+        if (isCrashed || unit.state.activeState === 'inactive') return { exitCode: 3 };
         const argv = [`/usr/bin/kubelet`, `--config=${configPath}`, ...flags].map((word) => `${word}\0`).join('');
         return {
           stdout: script.includes('--version')
@@ -231,6 +233,15 @@ export function newWorld(options: WorldOptions = {}): World {
     pods.start(config);
   };
 
+  /** The kubelet creates missing state files, and exits with those of another policy. */
+  function readManagerStates(): void {
+    const policy = String(configOf(host.text(configPath)).cpuManagerPolicy ?? 'none');
+    for (const [path, contents] of Object.entries(managerStates)) {
+      const found = host.files.get(path)?.content;
+      if (found === undefined) host.files.set(path, { type: 'file', mode: 0o600, owner: 'root:root', content: contents[policy] ?? '' });
+      else if (!found.includes(`"policyName":"${policy}"`)) isCrashed = true;
+    }
+  }
   function beginProcess(): void {
     const pointer = hashInPath(host.files.get(pointerFile(AGENT_DIRECTORY))?.content ?? '');
     configPath = pointer === null ? LOCAL : `${AGENT_DIRECTORY}/checkpoints/${pointer}/kubelet.yaml`;
@@ -238,6 +249,7 @@ export function newWorld(options: WorldOptions = {}): World {
     startedAt = clock.elapsedMs;
     isCrashed = false;
     unit.state = { ...unit.state, activeState: 'active', subState: 'running' };
+    readManagerStates();
     heartbeat();
     startPods();
     tick();
@@ -317,6 +329,7 @@ export function newWorld(options: WorldOptions = {}): World {
       };
     },
   });
+  readManagerStates();
   heartbeat();
   startPods();
 

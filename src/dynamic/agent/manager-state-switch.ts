@@ -1,0 +1,164 @@
+import { isAppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { unitState } from '../../host/facts/unit.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { Operation } from '../../host/plan/operation.ts';
+import { KUBELET_DIR } from '../../kube/well-known.ts';
+import { managerStatesFile, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
+import { observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
+import { MANAGER_STATES, managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
+import { textAt } from '../../kubelet/validate/values.ts';
+import type { CheckpointStore } from '../checkpoint-store.ts';
+import { dropInsOf } from './prepare-assigned.ts';
+
+/** What a switch of the kubelet does with the state files of its managers. */
+export interface StateSwitch {
+  /** Before the kubelet is stopped: copies for a rollback. */
+  readonly save: readonly Operation[];
+  /** While the kubelet is stopped; empty: the kubelet is not stopped. */
+  readonly replace: readonly Operation[];
+  /** After the restart. */
+  readonly finish: readonly Operation[];
+}
+
+/** The state files of the managers of a kubelet during switches. */
+export interface ManagerStateSwitches {
+  /**
+   * Plans the removal of the state files with which the kubelet would exit, or, for a rollback, their restoration.
+   * @param from the configuration set before; null: the local one
+   * @param to the configuration to set
+   */
+  plan(from: string | null, to: string | null): Promise<StateSwitch>;
+  /** Whether an interrupted switch has left the kubelet stopped. */
+  isStopped(): Promise<boolean>;
+  /**
+   * Removes the copies: after a successful trial they are outdated.
+   * @param of only the copies of this configuration, which has been restored. Default: all
+   */
+  forget(of?: string | null): Promise<void>;
+}
+
+export interface ManagerStateOptions {
+  readonly host: Host;
+  readonly store: Pick<CheckpointStore, 'readCheckpoint'>;
+  readonly catalogue: Catalogue;
+  /** Directory of the agent. */
+  readonly directory: string;
+  /** The configuration of the kubelet while nothing is assigned. */
+  readonly localConfig: string;
+}
+
+/** No state file is changed. */
+export const NO_STATE_SWITCH: StateSwitch = { save: [], replace: [], finish: [] };
+
+/** Copies of state files. */
+interface SavedStates {
+  /** The configuration whose kubelet wrote the files; null: the local one. */
+  readonly of: string | null;
+  /** Content by path; null: the file did not exist, and the next kubelet may have created it. */
+  readonly files: Readonly<Record<string, string | null>>;
+}
+
+/**
+ * Handles the state files of the managers in the switches of an agent. The copies are written before the first file is
+ * removed, and removed when they are restored or a trial has ended well, so that a repeated switch has the same result.
+ */
+export function managerStateSwitches(options: ManagerStateOptions): ManagerStateSwitches {
+  const { host } = options;
+  const path = managerStatesFile(options.directory);
+  const removal: Operation = { kind: 'remove-file', path };
+  const readSaved = async (): Promise<SavedStates | null> => parseSaved((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
+  return {
+    plan: async (from, to) => {
+      const saved = await readSaved();
+      if (saved !== null && saved.of === to) return { save: [], replace: restored(saved), finish: [removal] };
+      // A repeated switch has saved the files before.
+      if (from === to) return NO_STATE_SWITCH;
+      const found = await statesToReplace(from, to, options);
+      if (found === null) return saved === null ? NO_STATE_SWITCH : { ...NO_STATE_SWITCH, finish: [removal] };
+      const earlier = saved !== null && saved.of === from ? saved.files : {};
+      const files = Object.fromEntries(Object.entries(found.files).map(([name, content]) => [name, content ?? earlier[name] ?? null]));
+      const record: SavedStates = { of: from, files };
+      return {
+        save: [{ kind: 'write-file', path, mode: 0o600, owner: OWNER, content: `${JSON.stringify(record)}\n` }],
+        replace: found.outdated.map((outdated): Operation => ({ kind: 'remove-file', path: outdated })),
+        finish: [],
+      };
+    },
+    isStopped: async () => {
+      if ((await readSaved()) === null) return false;
+      const unit = await observe(host, unitState('kubelet'));
+      return unit?.activeState === 'inactive' || unit?.activeState === 'failed';
+    },
+    forget: async (of) => {
+      const saved = await readSaved();
+      if (saved !== null && (of === undefined || saved.of === of)) await host.perform([removal]);
+    },
+  };
+}
+
+const OWNER = 'root:root';
+
+function restored({ files }: SavedStates): readonly Operation[] {
+  return Object.entries(files).map(
+    ([path, content]): Operation =>
+      content === null ? { kind: 'remove-file', path } : { kind: 'write-file', path, mode: 0o600, owner: OWNER, content },
+  );
+}
+
+interface FoundStates {
+  /** Paths of the files with which the next kubelet would exit. */
+  readonly outdated: readonly string[];
+  readonly files: SavedStates['files'];
+}
+
+/** Null: no state file depends on the switch, or the configurations cannot be read. */
+async function statesToReplace(
+  from: string | null,
+  to: string | null,
+  { host, store, catalogue, localConfig }: ManagerStateOptions,
+): Promise<FoundStates | null> {
+  try {
+    const kubelet = await observeKubelet(host, catalogue);
+    const { minor, flags } = kubelet;
+    const dropIns = dropInsOf(kubelet);
+    const effective = async (hash: string | null): Promise<JsonObject | null> => {
+      const text =
+        hash === null
+          ? (await observe(host, fileFacts([localConfig]))).get(localConfig)?.content
+          : (await store.readCheckpoint(hash))?.[PAYLOAD_FILE];
+      if (text === undefined) return null;
+      const configFile = { path: localConfig, text };
+      return layerRunningConfig({ catalogue, minor, flags, dropIns, dynamicConfig: null, configFile }).layered.config;
+    };
+    const [before, after] = [await effective(from), await effective(to)];
+    if (after === null) return null;
+    const rootDir = flags.findLast(({ name }) => name === 'root-dir')?.value ?? KUBELET_DIR;
+    const facts = await observe(host, fileFacts(managerStatePaths(rootDir)));
+    const existing = new Map([...facts].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const])));
+    const outdated = outdatedManagerStates({ before, after }, rootDir, existing);
+    const created = Object.entries(MANAGER_STATES).flatMap(([field, file]): [string, null][] => {
+      const isOther = before === null || textAt(before, field) !== textAt(after, field);
+      return isOther && !existing.has(`${rootDir}/${file}`) ? [[`${rootDir}/${file}`, null]] : [];
+    });
+    if (outdated.length === 0 && created.length === 0) return null;
+    const files = Object.fromEntries([...outdated.map(({ path, content }): [string, string | null] => [path, content]), ...created]);
+    return { outdated: outdated.map(({ path }) => path), files };
+  } catch (error) {
+    // Must not block a rollback. A trial with an outdated state file fails.
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}
+
+function parseSaved(text: string): SavedStates | null {
+  const value = parseJsonObject(text);
+  if (value === null || !isJsonObject(value.files) || (value.of !== null && typeof value.of !== 'string')) return null;
+  const isFile = (content: unknown): content is string | null => content === null || typeof content === 'string';
+  const files = Object.entries(value.files).flatMap(([path, content]) => (isFile(content) ? [[path, content] as const] : []));
+  return { of: value.of, files: Object.fromEntries(files) };
+}
