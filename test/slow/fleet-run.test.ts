@@ -270,7 +270,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(code).toBe(4);
       const document = JSON.parse((await inspect('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
       const unknown = { kubelet: null, config: null, source: null, health: null, node: null, drift: null, unconfirmed: null };
-      expect(document.hosts).toEqual([{ host: 'dead', reachable: false, ...unknown }]);
+      expect(document.hosts).toEqual([{ host: 'dead', address: CLOSED_ADDRESS, groups: [], reachable: false, ...unknown }]);
       fleet();
     });
 
@@ -369,7 +369,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet('baseline: {kubeletConfiguration: {authentication: {x509: {clientCAFile: /nowhere/ca.crt}}}}\n');
     const refused = await applyAsItIs();
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('/nowhere/ca.crt does not exist on the host')]);
-    const { code, stdout, stderr } = await applyAsItIs('--allow-pod-loss');
+    const { code, stdout, stderr } = await applyAsItIs('--allow-pod-loss', '--allow', 'unsafe');
     expect(code).toBe(4);
     expect(stdout).toBe('3 hosts: 1 rolled back to the previous configuration, 2 not started.\n');
     expect(stderr).toMatch(
