@@ -33,10 +33,17 @@ export async function runShowPlan(services: Services, { selection, output, ...re
       ...(groups.length === 0 ? [] : [clusterLine(plan)]),
       ...groupLines(groups, output.verbosity),
       ...hosts.flatMap(({ problems = [] }) => problems.map((problem) => `not planned: ${problem}`)),
-      summaryLine(hosts, highestImpact(hosts.map((host) => host.highestImpact))),
+      summaryLine(hosts, { highest: highestImpact(hosts.map((host) => host.highestImpact)), fields: countFields(groups) }),
     ]),
   );
   return 0;
+}
+
+function countFields(groups: readonly HostGroup[]): number {
+  return groups.reduce((sum, { hosts, changes }) => {
+    const fields = changes.reduce((count, change) => count + (Array.isArray(change.fields) ? change.fields.length : 0), 0);
+    return sum + hosts.length * fields;
+  }, 0);
 }
 
 function lifetimeLine(plan: SavedPlan, now: Date): Text {

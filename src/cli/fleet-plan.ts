@@ -6,9 +6,7 @@ import type { SavedPlan } from '../fleet/saved-plan.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
-import { impactOfPlan } from '../host/plan/document.ts';
-import { highestImpact } from '../host/plan/impact.ts';
-import { clusterLine, planLines, summaryLine } from './fleet-report.ts';
+import { clusterLine, planLines, planSummary } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
@@ -57,9 +55,8 @@ async function planAndPrint(
         if (access !== null) report?.useCluster(access.cluster);
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
         else {
-          const highest = highestImpact(outcomes.map((outcome) => (outcome.plan === null ? null : impactOfPlan(outcome.plan.host))));
           const lines = planLines(outcomes, { origins: plan.showOrigin, verbosity: plan.verbosity });
-          services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, summaryLine(outcomes, highest)]));
+          services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, planSummary(outcomes)]));
         }
       },
       saved: (file, saved, { cluster }) => {

@@ -52,13 +52,26 @@ const WORDS: readonly (readonly [HostStatus, string])[] = [
   ['interrupted', 'not started'],
 ];
 
+/** The extent of a plan, shown in its summary. */
+interface PlanExtent {
+  readonly highest: Impact | null;
+  /** Number of changed kubelet fields, over all hosts. */
+  readonly fields: number;
+}
+
 /**
  * `6 hosts: 4 changed, 1 unchanged, 1 unreachable.`
- * @param highest of a plan: its highest impact
+ * @param extent of a plan, not of a run
  */
-export function summaryLine(outcomes: readonly Pick<HostOutcome, 'status'>[], highest: Impact | null = null): string {
+export function summaryLine(
+  outcomes: readonly Pick<HostOutcome, 'status'>[],
+  { highest, fields }: PlanExtent = { highest: null, fields: 0 },
+): string {
   const counts = countByStatus(outcomes);
-  const parts = WORDS.flatMap(([status, words]) => (counts[status] ? [`${counts[status]} ${words}`] : []));
+  const counted = fields === 0 ? '' : ` (${fields === 1 ? '1 field' : `${fields} fields`})`;
+  const parts = WORDS.flatMap(([status, words]) =>
+    counts[status] ? [`${counts[status]} ${words}${status === 'pending' ? counted : ''}`] : [],
+  );
   return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}${impactSuffix(highest)}.`;
 }
 
@@ -71,9 +84,7 @@ export function clusterLine(access: FleetAccess | null): readonly Text[] {
 export function planSummary(outcomes: readonly HostOutcome[]): string {
   const plans = outcomes.flatMap(({ status, plan }) => (status === 'pending' && plan !== null ? [plan.host] : []));
   const fields = plans.flatMap(({ phases }) => phases.flatMap(({ plan }) => plan.changes.flatMap(fieldsOf))).length;
-  const counted = fields === 0 ? '' : ` (${fields === 1 ? '1 field' : `${fields} fields`})`;
-  const impact = highestImpact(plans.map(impactOfPlan));
-  return summaryLine(outcomes, impact).replace(' to change', ` to change${counted}`);
+  return summaryLine(outcomes, { highest: highestImpact(plans.map(impactOfPlan)), fields });
 }
 
 function fieldsOf(change: Change): readonly unknown[] {

@@ -161,7 +161,7 @@ describe('terminal escapes of hosts, Nodes and API servers', { timeout: 120_000 
       ].map((line) => `E1122 10:00:00.000000       1 ${line}`.replaceAll('\\', '\\0'));
       writeFileSync(bin, `#!/bin/sh\nprintf '%b\\n' '${lines.join("' '")}'\n`);
       try {
-        const set = ['--set', 'authentication.x509.clientCAFile=/no/such', '--allow-pod-loss'];
+        const set = ['--set', 'authentication.x509.clientCAFile=/no/such', '--allow-pod-loss', '--allow', 'unsafe'];
         const result = await run(['upgrade', 'node', '--host', 'node2', ...set, ...more]);
         expectShown(result);
         expect(result.code).not.toBe(0);
