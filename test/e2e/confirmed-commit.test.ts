@@ -18,6 +18,8 @@ import { untilTrue } from '../support/until-true.ts';
 const TOKEN = 'abcdef.0123456789abcdef';
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const WINDOW_SECONDS = 15;
+/** Also changes that would stop the kubelet. */
+const ANYTHING = ['--allow-pod-loss', '--allow', 'unsafe'];
 
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confirmation on a real host', () => {
   let api: ApiServer;
@@ -145,13 +147,13 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     expect(
       lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
     ).toBe('maxPods: 46\n');
-    const bad = await runCommand(asAdmin(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n', '--allow-pod-loss')));
+    const bad = await runCommand(asAdmin(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n', ...ANYTHING)));
     expect(bad.code, bad.stderr).toBe(5);
     expect(lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; curl -s http://127.0.0.1:10248/healthz')).toBe('maxPods: 46\nok');
   });
 
   it('is reverted when the kubelet crashes with it', async () => {
-    const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n', '--allow-pod-loss'));
+    const { code, stderr } = await runCommand(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n', ...ANYTHING));
     expect(code, stderr).toBe(5);
     expect(stderr).toMatch(
       /^node1: kubelet-start: kubelet not healthy after \d+s: \/nowhere\.crt does not exist\. .*\[KUBELET_UNHEALTHY\]$/m,
@@ -184,7 +186,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
 
   it('is reverted at boot, before the kubelet starts', async () => {
     const missing = 'tlsCertFile: /run/absent.crt\ntlsPrivateKeyFile: /run/absent.key\n';
-    const run = await startChange(52, missing, { options: ['--allow-pod-loss'] });
+    const run = await startChange(52, missing, { options: ANYTHING });
     run.kill();
     await run.ended;
     lab.powerCycle('node1');

@@ -212,7 +212,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
   it('a configuration that crashes the kubelet is rolled back, with the cause from its journal in one line', async () => {
     const before = sums('node1');
     file('init.yaml', `${CLUSTER}---\n${KUBELET}failCgroupV1: false\ntlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n`);
-    const { code, stderr } = await init('--allow-pod-loss');
+    const { code, stderr } = await init('--allow-pod-loss', '--allow', 'unsafe');
     expect(stderr).toMatch(
       /^node1: kubelet-start: kubelet not healthy after \d+s: \/nowhere\.crt does not exist\. .*\[KUBELET_UNHEALTHY\]$/m,
     );
