@@ -95,7 +95,12 @@ function crash(n: number, argv: readonly string[]): Promise<{ killed: boolean; o
 function filesOf(lab: Lab, index: number): Readonly<Record<string, string>> {
   const host = lab.hosts[index];
   if (host === undefined) throw new Error(`no host ${index}`);
-  const { 'run/kubeletadm.lock': _, ...files } = readTree(host.rootDir, (path, content) =>
+  // The history has the time of each run, and none of a killed run.
+  const {
+    'run/kubeletadm.lock': _lock,
+    'var/log/kubeletadm/history.jsonl': _history,
+    ...files
+  } = readTree(host.rootDir, (path, content) =>
     // Certificates and keys are new in each run, and so is the start time of the kubelet.
     /\.(pem|crt|conf)$|^proc\/\d+\/stat$/.test(path) && !path.endsWith('10-kubeadm.conf') ? '...' : content,
   );
