@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../src/lab/lab.ts';
@@ -83,7 +83,7 @@ describe('lab --agents', () => {
     expect(await run('dynamic', 'assign', 'node2', '--file', small, '--wait', 'good')).toMatchObject({ code: 0 });
     const fleet = file(
       'fleet.yaml',
-      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${lab.kubeconfig}}\nhosts:\n  - {name: node2, kubeletConfiguration: {maxPods: 20}}\n`,
+      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\ncluster: {kubeconfig: ${resolve(lab.kubeconfig)}}\nhosts:\n  - {name: node2, kubeletConfiguration: {maxPods: 20}}\n`,
     );
     const fleetRun = (...argv: readonly string[]): Promise<CliResult> =>
       runCommand([...argv, '-f', fleet, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: join(directory, 'state') } });
