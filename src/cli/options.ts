@@ -246,6 +246,10 @@ export const IMPACT_NOTES = `Classes of changes for --allow, from least to most 
 /** The text of `--take-over`. */
 export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';
 
+/** The text of `--kubelet-config-dir`. */
+export const KUBELET_CONFIG_DIR =
+  'write the KubeletConfiguration fields of this node as fragments to /etc/kubernetes/kubelet.conf.d, not to config.yaml (kubelets from 1.30 on)';
+
 /** Settings declared for one node, in place of detected ones. */
 export function addNodeOptions(command: Command): Command {
   return underHeading(command, HEADINGS.node, (node) =>
@@ -256,6 +260,7 @@ export function addNodeOptions(command: Command): Command {
       .option('--patches <dir>', 'directory of patches named target[suffix][+patchtype].{yaml,json}')
       .option('--overlay <file>', 'file with KubeletConfiguration fields of this node, which override the fields of the cluster')
       .option('--set <field=value>', 'KubeletConfiguration field of this node, e.g. --set maxPods=50 (repeatable)', collect)
+      .option('--kubelet-config-dir', KUBELET_CONFIG_DIR)
       .option('--resolv-conf <file>', 'resolvConf of the kubelet (default: detected from systemd-resolved)')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet (default: detected from the container runtime)')
       .option(

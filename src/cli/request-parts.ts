@@ -285,9 +285,15 @@ export function podLossOf(options: CommandOptions): PodLoss {
   return options.allowPodLoss === true ? 'warn' : 'refuse';
 }
 
-/** `--overlay`, `--set` and the node-specific fields that have a separate option. */
+/** `--overlay`, `--set`, `--kubelet-config-dir` and the node-specific fields that have a separate option. */
 export function fieldsRequest(options: CommandOptions): FieldsRequest {
-  return { overlay: flagText(options, 'overlay'), settings: flagList(options, 'set'), declared: declaredFields(options) };
+  const { kubeletConfigDir } = options;
+  return {
+    overlay: flagText(options, 'overlay'),
+    settings: flagList(options, 'set'),
+    declared: declaredFields(options),
+    ...(typeof kubeletConfigDir === 'boolean' ? { configDir: kubeletConfigDir } : {}),
+  };
 }
 
 function declaredFields(options: CommandOptions): readonly FieldSetting[] {

@@ -12,6 +12,7 @@ import {
   addTargetOption,
   collect,
   IMPACT_NOTES,
+  KUBELET_CONFIG_DIR,
 } from './options.ts';
 import {
   allowedImpact,
@@ -64,6 +65,8 @@ function addUpgradeOptions(command: Command): Command {
         'KubeletConfiguration field of this node; replaces all fields stored from an earlier --set (repeatable)',
         collect,
       )
+      .option('--kubelet-config-dir', KUBELET_CONFIG_DIR)
+      .option('--no-kubelet-config-dir', 'write the fields of this node to config.yaml again')
       .option('--resolv-conf <file>', 'resolvConf of the kubelet')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
       .option(

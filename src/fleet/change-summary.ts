@@ -42,7 +42,8 @@ function valueText(value: Json): string {
 
 /** The fields that a change of a running kubelet's file changes; null: unknown, or none. */
 function fieldsOf(change: Change): readonly FieldChange[] | null {
-  return change.kind === 'write-file' && change.fields !== undefined && change.fields.length > 0 ? change.fields : null;
+  if (change.kind !== 'write-file' && change.kind !== 'remove-file') return null;
+  return change.fields !== undefined && change.fields.length > 0 ? change.fields : null;
 }
 
 function summarize(changes: readonly Change[]): readonly string[] {

@@ -33,6 +33,7 @@ export interface HostSettings {
   readonly bastion: BastionText | null;
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
+  readonly kubeletConfigDir: boolean;
   readonly preparation: HostPreparation;
   readonly hooks: HostHooks;
   readonly scope: Scope;
@@ -80,6 +81,7 @@ export function hostSettings(
     bastion: reader.bastion(),
     nodeRegistration: registration,
     declared: reader.declared(),
+    kubeletConfigDir: reader.last('kubeletConfigDir')?.value === true,
     preparation: hostPreparation(layers, { scope: reader.scope, findings, kubernetesVersion }),
     hooks: hostHooks(layers, reader.scope),
     scope: reader.scope,

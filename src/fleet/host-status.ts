@@ -3,6 +3,7 @@ import { combineFacts } from '../host/facts/fact.ts';
 import { fileFacts } from '../host/facts/file-facts.ts';
 import { operatingSystem } from '../host/facts/operating-system.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
+import type { HostText } from '../kubelet/effective/running-config.ts';
 import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
 import { kubeletBinary } from '../kubelet/facts/kubelet-version.ts';
 
@@ -19,19 +20,23 @@ type StatusFacts = ReturnType<typeof statusFacts.parse>;
 export interface HostStatusFacts {
   /** Version of the binary, e.g. `v1.36.2`; null: not installed. */
   readonly kubeletVersion: string | null;
-  /** The first 12 digits of the SHA-256 of config.yaml; null: no file. */
+  /** The first 12 digits of the SHA-256 of config.yaml and the fragments over it; null: no file. */
   readonly configHash: string | null;
   /** The registered name; null: not joined. */
   readonly nodeName: string | null;
 }
 
-/** Converts facts to table values. */
-export function statusOf({ kubelet, identity, files }: StatusFacts): HostStatusFacts {
+/**
+ * Converts facts to table values.
+ * @param dropIns fragments of `--config-dir`, in merge order
+ */
+export function statusOf({ kubelet, identity, files }: StatusFacts, dropIns: readonly HostText[] = []): HostStatusFacts {
   const content = files.get(CONFIG_YAML)?.content;
+  const texts = [content ?? '', ...dropIns.map(({ text }) => text)].join('\0');
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   return {
     kubeletVersion: kubelet === null ? null : 'version' in kubelet ? kubelet.version : 'unknown',
-    configHash: content === undefined ? null : createHash('sha256').update(content).digest('hex').slice(0, 12),
+    configHash: content === undefined ? null : createHash('sha256').update(texts).digest('hex').slice(0, 12),
     nodeName: certified ?? null,
   };
 }

@@ -70,6 +70,7 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
     ...Object.fromEntries(host.declared.map(({ path, value }) => [path.join('.'), value])),
     ...preparationDocument(host.preparation),
     ...hooksDocument(host.hooks),
+    ...(host.kubeletConfigDir === true ? { kubeletConfigDir: true } : {}),
     kubeletConfiguration: declaredConfiguration(host),
     variables: Object.fromEntries(variables),
     ...(withOrigins ? { origins: originsDocument(host) } : {}),

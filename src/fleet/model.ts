@@ -1,8 +1,8 @@
 import type { Position, Problem } from '../base/errors.ts';
-import type { SourceDocument } from '../codec/source.ts';
 import type { HostHooks } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
+import type { NodeOverlay } from '../kubeadm/render/config-fragments.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 
@@ -84,6 +84,8 @@ export interface ResolvedHost {
    * file. Hosts with a shared layer share the object, so that it is decoded once.
    */
   readonly overlays: readonly FleetOverlay[];
+  /** The layers are fragments of `--config-dir`. Absent: they are merged into config.yaml. */
+  readonly kubeletConfigDir?: true;
   /** Variables for templates, computed on demand. */
   variables(): ReadonlyMap<string, VariableValue>;
   /**
@@ -98,7 +100,7 @@ export type VariableValue = string | number | boolean;
 export interface FleetOverlay {
   /** `baseline`, `group edge`, `host edge-001`. */
   readonly layer: string;
-  readonly document: SourceDocument;
+  readonly document: NodeOverlay;
 }
 
 export interface FleetOrigin {

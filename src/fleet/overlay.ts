@@ -23,7 +23,10 @@ export function overlayMaker(layer: Layer): OverlayMaker {
   const place = (offset: number): Place => ({ path: layer.place(['kubeletConfiguration']).path, position: document.positionAt(offset) });
   const variables = [...variablesIn(kubelet)];
   const known = new Map<string, FleetOverlay>();
-  const overlay = (node: SourceMap): FleetOverlay => ({ layer: layer.label, document: documentOf(document, node) });
+  const overlay = (node: SourceMap): FleetOverlay => ({
+    layer: layer.label,
+    document: { ...documentOf(document, node), layer: ownerOf(layer.label) },
+  });
   // An invalid template is reported once, for the first host.
   const plain = !hasTemplate(kubelet) ? overlay(root) : null;
   return {
@@ -49,6 +52,11 @@ export function overlayMaker(layer: Layer): OverlayMaker {
 
 function documentOf({ file, index, positionAt }: SourceDocument, root: SourceMap): SourceDocument {
   return { file, index, root, positionAt };
+}
+
+/** The layer without the name of a host, which may be a range. */
+function ownerOf(label: string): string {
+  return label.startsWith('host ') ? 'host' : label;
 }
 
 function withHeader(node: SourceMap): SourceMap {

@@ -134,7 +134,7 @@ function asHost(
   { jumps, direct }: Route,
   overlays: (layer: Layer) => OverlayMaker,
 ): ResolvedHost {
-  const { ssh, nodeRegistration, declared, preparation, hooks, scope } = settings;
+  const { ssh, nodeRegistration, declared, kubeletConfigDir, preparation, hooks, scope } = settings;
   return {
     name: entry.name,
     get position() {
@@ -145,6 +145,7 @@ function asHost(
     ssh: { ...ssh, jumps, direct },
     nodeRegistration,
     declared,
+    ...(kubeletConfigDir ? { kubeletConfigDir } : {}),
     preparation,
     hooks,
     overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),

@@ -3,7 +3,7 @@ import { AppError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import { digestOf } from '../codec/canonical-json.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
-import { type SourceDocument, sourceToJson } from '../codec/source.ts';
+import { sourceToJson } from '../codec/source.ts';
 import { type HostHooks, NO_HOOKS } from '../host/hooks.ts';
 import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';
 import { type HostPlan, impactOfPlan } from '../host/plan/document.ts';
@@ -11,6 +11,7 @@ import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
 import { highestImpact, IMPACTS, type Impact } from '../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../host/plan/text-diff.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
+import type { NodeOverlay } from '../kubeadm/render/config-fragments.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { FleetCluster, ResolvedHost, ResolvedSsh } from './model.ts';
 import { type Operations, operationsOf } from './operations.ts';
@@ -22,9 +23,9 @@ const KIND = 'FleetPlan';
 /** A host with all settings of its node, so that a saved plan needs no fleet file. */
 export type PlannedHost = Pick<
   ResolvedHost,
-  'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared' | 'preparation' | 'hooks'
+  'name' | 'role' | 'groups' | 'ssh' | 'nodeRegistration' | 'declared' | 'kubeletConfigDir' | 'preparation' | 'hooks'
 > & {
-  readonly overlays: readonly { readonly document: SourceDocument }[];
+  readonly overlays: readonly { readonly document: NodeOverlay }[];
 };
 
 /** Result of planning a host. */
@@ -63,10 +64,17 @@ export interface SavedPlan extends PlanContext {
   readonly validity: PlanValidity;
   /** Shared content of hosts is stored once. */
   readonly changes: Readonly<Record<string, HostChanges>>;
-  readonly overlays: Readonly<Record<string, { readonly source: string; readonly content: JsonObject }>>;
+  readonly overlays: Readonly<Record<string, PlannedOverlay>>;
   readonly hosts: readonly SavedHost[];
   /** The highest impact of all hosts; null: no running kubelet is changed. */
   readonly highestImpact?: Impact | null;
+}
+
+/** A layer; `layer` names its owner for fragments of `--config-dir`. */
+interface PlannedOverlay {
+  readonly source: string;
+  readonly content: JsonObject;
+  readonly layer?: string | undefined;
 }
 
 export interface PlanValidity {
@@ -86,6 +94,7 @@ export interface SavedHost {
   readonly ssh: ResolvedSsh;
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
+  readonly kubeletConfigDir?: true;
   /** Absent: nothing declared. */
   readonly preparation?: HostPreparation;
   /** Absent: none. */
@@ -111,14 +120,17 @@ export function savePlan(
   { createdAt, validForMs }: PlanLifetime,
 ): SavedPlan {
   const changes = new Map<string, HostChanges>();
-  const overlays = new Map<string, { readonly source: string; readonly content: JsonObject }>();
-  const known = new Map<SourceDocument, string>();
-  const keyOfOverlay = (document: SourceDocument): string => {
-    const key = known.get(document);
+  const overlays = new Map<string, PlannedOverlay>();
+  const known = { split: new Map<NodeOverlay, string>(), merged: new Map<NodeOverlay, string>() };
+  const keyOfOverlay = (document: NodeOverlay, isSplit: boolean): string => {
+    const keys = known[isSplit ? 'split' : 'merged'];
+    const key = keys.get(document);
     if (key !== undefined) return key;
-    const overlay = { source: document.file, content: (document.root === null ? {} : sourceToJson(document.root)) as JsonObject };
+    const content = (document.root === null ? {} : sourceToJson(document.root)) as JsonObject;
+    const { file: source, layer } = document;
+    const overlay = { source, content, ...(isSplit && layer !== undefined ? { layer } : {}) };
     const made = digestOf(overlay);
-    known.set(document, made);
+    keys.set(document, made);
     overlays.set(made, overlay);
     return made;
   };
@@ -133,7 +145,7 @@ export function savePlan(
     return made;
   };
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
-    const { name, role, groups, ssh, nodeRegistration, declared, preparation, hooks } = host;
+    const { name, role, groups, ssh, nodeRegistration, declared, kubeletConfigDir, preparation, hooks } = host;
     const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
     return {
       name,
@@ -143,9 +155,10 @@ export function savePlan(
       ssh,
       nodeRegistration,
       declared,
+      ...(kubeletConfigDir === true ? { kubeletConfigDir } : {}),
       ...(isUndeclared(preparation) ? {} : { preparation }),
       ...(hooks.beforeChange === null && hooks.afterChange === null ? {} : { hooks }),
-      overlays: host.overlays.map(({ document }) => keyOfOverlay(document)),
+      overlays: host.overlays.map(({ document }) => keyOfOverlay(document, kubeletConfigDir === true)),
       ...(key === null ? {} : { changes: key }),
       operations: plan === null ? null : operationsOf(plan),
       highestImpact: plan === null ? null : impactOfPlan(plan),
@@ -231,7 +244,7 @@ const SCHEMA = z.strictObject({
   allow: optional(z.enum(IMPACTS)),
   ignorePreflightErrors: texts,
   changes: z.record(text, z.strictObject({ changes: z.array(object), deferred: z.array(object) })),
-  overlays: z.record(text, z.strictObject({ source: text, content: object })),
+  overlays: z.record(text, z.strictObject({ source: text, content: object, layer: optional(text) })),
   hosts: z.array(
     z.strictObject({
       name: text,
@@ -268,6 +281,7 @@ const SCHEMA = z.strictObject({
         ignorePreflightErrors: optional(texts),
       }),
       declared: z.array(z.strictObject({ path: texts, value: json, source: text })),
+      kubeletConfigDir: optional(z.literal(true)),
       preparation: optional(preparation),
       hooks: optional(z.strictObject({ beforeChange: orNull(hook), afterChange: orNull(hook) })),
       overlays: texts,
@@ -334,10 +348,13 @@ export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly 
   /** The operations as shown in the plan, with placeholders such as `<node>`. */
   readonly planned: HostChanges;
 }[] {
-  const documents = new Map<string, SourceDocument>();
-  const documentOf = (key: string): { readonly document: SourceDocument } => {
-    const overlay = overlays[key] ?? { source: 'plan', content: {} };
-    const document = documents.get(key) ?? documentOfValue(overlay.content, overlay.source);
+  const documents = new Map<string, NodeOverlay>();
+  const documentOf = (key: string): { readonly document: NodeOverlay } => {
+    const { source, content, layer }: PlannedOverlay = overlays[key] ?? { source: 'plan', content: {} };
+    const known = documents.get(key);
+    if (known !== undefined) return { document: known };
+    const made = documentOfValue(content, source);
+    const document = layer === undefined ? made : { ...made, layer };
     documents.set(key, document);
     return { document };
   };

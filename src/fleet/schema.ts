@@ -245,6 +245,11 @@ const layer = {
   kubeletExtraArgs: optional(z.array(arg).describe('Flags of the kubelet; a flag replaces flags of the same name in lower layers')),
   ignorePreflightErrors: optional(texts.describe('Preflight checks whose errors are shown as warnings')),
   hooks: optional(hooks.describe('Commands before and after apply changes a host; each replaces the hook of lower layers')),
+  kubeletConfigDir: optional(
+    z
+      .boolean()
+      .describe('true: write the layers of kubeletConfiguration as fragments to /etc/kubernetes/kubelet.conf.d (kubelets from 1.30 on)'),
+  ),
   kubeletConfiguration: optional(kubeletConfiguration.describe('Fields of KubeletConfiguration, merged over lower layers')),
 };
 

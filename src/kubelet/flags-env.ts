@@ -20,6 +20,8 @@ export interface KubeletFlagsInput {
   readonly kubeletMinor: number;
   /** kubeadm's feature gate of this name; when off, the socket stays a flag. */
   readonly nodeLocalCRISocket: boolean;
+  /** Directory of configuration fragments. Absent or null: none. */
+  readonly configDir?: string | null;
 }
 
 /**
@@ -47,6 +49,7 @@ export function buildKubeletFlags(input: KubeletFlagsInput): readonly Arg[] {
   if (input.kubeletMinor < 24) base.push({ name: 'container-runtime', value: 'remote' });
   if (input.registerWithTaints.length > 0)
     base.push({ name: 'register-with-taints', value: input.registerWithTaints.map(formatTaint).join(',') });
+  if (input.configDir != null) base.push({ name: 'config-dir', value: input.configDir });
   if (nodeName !== input.hostname) base.push({ name: 'hostname-override', value: nodeName });
   const given = new Set(input.extraArgs.map((flag) => flag.name));
   const own = base.filter((flag) => !given.has(flag.name)).sort((a, b) => compare(a.name, b.name) || compare(a.value, b.value));

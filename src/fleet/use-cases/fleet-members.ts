@@ -115,9 +115,15 @@ export async function fleetMembers(
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
   const memberOf = async ({ host, operations, planned, origin = 'saved' }: FleetTask): Promise<FleetMember> => {
-    const { name, role, nodeRegistration, declared, overlays } = host;
+    const { name, role, nodeRegistration, declared, overlays, kubeletConfigDir } = host;
     const target = targetOf(host);
-    const own = { ...shared, nodeRegistration, declared, overlays: overlays.map(({ document }) => document) };
+    const own = {
+      ...shared,
+      nodeRegistration,
+      declared,
+      overlays: overlays.map(({ document }) => document),
+      configDir: kubeletConfigDir === true,
+    };
     const connect = async (reporter?: Reporter): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.queries?.(own) ?? {}, reporter) ?? services.connectHost(target, reporter);
     const exact = operations === undefined || replan ? undefined : origin;

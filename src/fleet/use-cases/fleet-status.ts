@@ -133,8 +133,8 @@ export async function fleetStatus(
         });
         try {
           const { status, health, commit } = await observe(host, FACTS, services.signal);
-          const { host: source } = await observeNodeSource(host, services.signal);
-          inspected.set(name, { ...statusOf(status), commit, source, health: isHealthy(health) ? 'ok' : healthText(health) });
+          const { host: source, dropIns } = await observeNodeSource(host, services.signal);
+          inspected.set(name, { ...statusOf(status, dropIns), commit, source, health: isHealthy(health) ? 'ok' : healthText(health) });
           if (readsCertificates) certificates.push(...(await readCertificates(services, host, { name, role })));
           return host;
         } catch (error) {

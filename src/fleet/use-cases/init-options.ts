@@ -51,6 +51,7 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     nodeRegistration: registrationOf(init, first.nodeRegistration),
     overlays: first.overlays.map(({ document }) => document),
     declared: first.declared,
+    configDir: first.kubeletConfigDir === true,
     settings: [],
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),

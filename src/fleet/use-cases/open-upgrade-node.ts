@@ -47,7 +47,7 @@ export interface UpgradeNodeRequest {
  */
 export async function openUpgradeNode(services: NodeCommandPorts, request: UpgradeNodeRequest, reporter: Reporter): Promise<OpenedCommand> {
   const { onlyPhase, plan, nodeName } = request;
-  const { overlay, settings, declared } = request.fields;
+  const { overlay, settings, declared, configDir } = request.fields;
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'node', request.flags);
   const warnings = requireValid(config);
   const { node = {}, timeouts } = config.upgrade ?? {};
@@ -62,6 +62,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
     declared,
     settings: settings.length === 0 ? null : settings,
     patches: directory === undefined ? null : (await readPatches(services, directory, reporter)).filter(isForKubelet),
+    configDir,
     forget: request.forget,
     ignorePreflightErrors: node.ignorePreflightErrors ?? [],
     skipPreflight: skipsPreflight(skipPhases),

@@ -30,7 +30,7 @@ export interface FileSummary {
  */
 export type HostChange =
   | (OperationOf<'write-file'> & Reason & Expected & WrittenFile)
-  | (OperationOf<'remove-file'> & Reason & Expected & { readonly volatile?: true })
+  | (OperationOf<'remove-file'> & Reason & Expected & ChangedFields & { readonly volatile?: true })
   | WithReason<Exclude<Operation, NotPlanned | OperationOf<'write-file' | 'remove-file'>>>;
 
 type Reason = {
@@ -41,6 +41,8 @@ type Reason = {
 type WrittenFile = {
   readonly action: 'create' | 'update';
   readonly summary?: FileSummary;
+} & ChangedFields;
+type ChangedFields = {
   /** Changed fields of the effective configuration of the running kubelet. */
   readonly fields?: readonly FieldChange[];
 };

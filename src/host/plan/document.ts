@@ -8,7 +8,7 @@ import { ownerReference } from '../../kube/object-ref.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
 import { changedRef, isClusterChange } from './change.ts';
 import { formatMode } from './diff-file.ts';
-import { highestImpact, type Impact } from './impact.ts';
+import { type FieldChange, highestImpact, type Impact } from './impact.ts';
 import { type DiffTexts, diffEqualTextsOnce, unifiedDiff } from './text-diff.ts';
 
 /** The plan of one phase, with its name. */
@@ -133,7 +133,7 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
           : (change.summary as unknown as JsonObject)),
         reason,
         ...impact,
-        ...(fields === undefined ? {} : { fields: fields.map((field) => ({ ...field })) }),
+        ...fieldsOf(fields),
         ...(origin ? { origin } : {}),
       };
     }
@@ -162,12 +162,16 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         ...impact,
       };
     case 'remove-file':
-      return { kind: change.kind, phase, path: change.path, reason: change.reason, ...impact };
+      return { kind: change.kind, phase, path: change.path, reason: change.reason, ...impact, ...fieldsOf(change.fields) };
     default: {
       const { kind, ...rest } = change;
       return { kind, phase, ...rest };
     }
   }
+}
+
+function fieldsOf(fields: readonly FieldChange[] | undefined): JsonObject {
+  return fields === undefined ? {} : { fields: fields.map((field) => ({ ...field })) };
 }
 
 /** The unified diff of a file, with secrets masked on both sides. */

@@ -17,6 +17,8 @@ export const NODE_SETTINGS_PATH = '/var/lib/kubelet/kubeletadm-node.yaml';
 export interface SavedOverlay {
   readonly source: string;
   readonly content: JsonObject;
+  /** Its owner, which names its fragment: `baseline`, `group edge`. */
+  readonly layer?: string | undefined;
 }
 
 /**
@@ -31,6 +33,8 @@ export interface NodeSettings {
   /** `--set` values as given. */
   readonly settings: readonly string[];
   readonly patches: readonly KubeletPatch[];
+  /** The layers are fragments of `--config-dir`. Absent: they are merged into config.yaml. */
+  readonly configDir?: boolean | undefined;
 }
 
 /** No settings were declared or stored. */
@@ -59,17 +63,25 @@ const SCHEMA = z.strictObject({
     ),
     kubeletExtraArgs: optional(z.array(z.strictObject({ name: z.string(), value: z.string() }))),
   }),
-  overlays: z.array(z.strictObject({ source: z.string(), content: z.record(z.string(), json) as unknown as z.ZodType<JsonObject> })),
+  overlays: z.array(
+    z.strictObject({
+      source: z.string(),
+      content: z.record(z.string(), json) as unknown as z.ZodType<JsonObject>,
+      layer: optional(z.string()),
+    }),
+  ),
+  configDir: optional(z.boolean()),
   declared: z.array(z.strictObject({ path: z.array(z.string()), value: json, source: z.string() })),
   settings: z.array(z.string()),
   patches: z.array(z.strictObject({ source: z.string(), type: z.enum(['json', 'merge', 'strategic']), patch: json })),
 });
 
 /** Encodes node settings. Equal settings give identical bytes. */
-export function encodeNodeSettings({ nodeRegistration, overlays, declared, settings, patches }: NodeSettings): string {
+export function encodeNodeSettings({ nodeRegistration, overlays, declared, settings, patches, configDir }: NodeSettings): string {
   const { name, criSocket, taints, kubeletExtraArgs } = nodeRegistration;
   const content = {
     apiVersion: API_VERSION,
+    ...(configDir === true ? { configDir } : {}),
     declared: declared.map(({ path, value, source }) => ({ path, value, source })),
     kind: KIND,
     nodeRegistration: {
@@ -80,7 +92,7 @@ export function encodeNodeSettings({ nodeRegistration, overlays, declared, setti
         ? {}
         : { kubeletExtraArgs: kubeletExtraArgs.map((arg) => ({ name: arg.name, value: arg.value })) }),
     },
-    overlays: overlays.map((overlay) => ({ source: overlay.source, content: overlay.content })),
+    overlays: overlays.map(({ source, content, layer }) => ({ source, content, ...(layer === undefined ? {} : { layer }) })),
     patches: patches.map(({ source, type, patch }) => ({ source, type, patch })),
     settings,
   };

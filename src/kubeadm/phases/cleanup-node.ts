@@ -10,6 +10,7 @@ import { definePhase } from '../../host/phase.ts';
 import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { podList } from '../../kubelet/facts/pods.ts';
+import { FRAGMENT_NAMES, ownFragmentPaths } from '../../kubelet/own-fragments.ts';
 
 export interface CleanupNodeInput {
   readonly certificatesDir: string;
@@ -27,6 +28,8 @@ interface CleanupFacts {
   readonly unit: UnitState | null;
   readonly init: 'systemd' | 'openrc' | null;
   readonly files: ReadonlyMap<string, FileFact | null>;
+  /** The configuration fragments that kubeletadm wrote. */
+  readonly fragments: ReadonlyMap<string, FileFact | null>;
   readonly directories: ReadonlyMap<string, readonly string[] | null>;
   readonly mountsBelowKubelet: boolean;
   /** Null: the container runtime cannot be queried. */
@@ -66,12 +69,15 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       unit: unitState('kubelet'),
       init: initSystem,
       files: fileFacts(KUBECONFIGS),
+      names: FRAGMENT_NAMES,
       directories: directoryLists([MANIFESTS_DIR, KUBELET_DIR, input.certificatesDir, KUBEADM_TMP_DIR, ...etcdData(input)]),
       mountsBelowKubelet,
       commit: commitRecord,
       pods: podList(input.criSocket),
     });
-    return observe(host, facts, signal);
+    const { names, ...found } = await observe(host, facts, signal);
+    const own = ownFragmentPaths(names);
+    return { ...found, fragments: own.length === 0 ? new Map() : await observe(host, fileFacts(own), signal) };
   },
   plan: planCleanup,
 });
@@ -97,8 +103,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
       ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), reason } as const]
       : []),
     ...emptied.map((path) => ({ kind: 'empty-directory', path, reason }) as const),
-    ...KUBECONFIGS.flatMap((path): readonly HostChange[] => {
-      const found = facts.files.get(path) ?? null;
+    ...[...facts.files, ...facts.fragments].flatMap(([path, found]): readonly HostChange[] => {
       return found === null
         ? []
         : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, reason }];

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../base/json.ts';
 import { revealText } from '../../base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { describeCommit } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
@@ -17,15 +18,20 @@ import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { CONFIG_YAML, FLAGS_ENV, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import {
+  type DropInChange,
   effectiveOf,
   type KubeletFieldChanges,
   type KubeletReading,
   type KubeletTexts,
   kubeletFieldChanges,
+  type PlacedFieldChange,
 } from '../../kubelet/effective/field-changes.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
+import { FRAGMENT_NAMES, FRAGMENTS_README, isOwnFragment, ownFragmentPaths } from '../../kubelet/own-fragments.ts';
+import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
@@ -49,6 +55,8 @@ export interface KubeletStartInput {
   readonly proof?: KubeletProof;
   /** How the kubelet reads its files. Absent: the changed fields of a running kubelet are unknown. */
   readonly reading?: KubeletReading;
+  /** Fragments of the kubelet before and after the change. Absent: none. */
+  readonly dropIns?: DropInChange;
 }
 
 interface KubeletStartFacts {
@@ -57,6 +65,8 @@ interface KubeletStartFacts {
   readonly kubeletFiles: ReadonlyMap<string, FileFact | null>;
   /** The state files of the kubelet's managers. */
   readonly states: ReadonlyMap<string, FileFact | null>;
+  /** Own fragments on the host that the run does not write: their layers no longer exist. */
+  readonly outdated: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
   readonly health: Health;
   /** A change that was not confirmed, or was rolled back. */
@@ -92,11 +102,10 @@ function writeKubeletFiles(name: string, short: string) {
     commit: {
       paths: [NODE_SETTINGS_PATH],
       prepare: async (context, input, facts, changes) => {
-        const after = input.files.find(({ path }) => path === CONFIG_YAML)?.content;
-        if (input.proof === undefined || after === undefined) return async () => undefined;
-        const before = facts.files.get(CONFIG_YAML)?.content ?? null;
+        if (input.proof === undefined || !input.files.some(({ path }) => path === CONFIG_YAML)) return async () => undefined;
         const restarts = changes.some(({ kind }) => kind === 'restart-unit');
-        return prepareProof(context, input.proof, { phase: name, before, after: revealText(after), restarts });
+        const { proof, before, after } = provenTexts(facts, input, input.proof);
+        return prepareProof(context, proof, { phase: name, before, after, restarts });
       },
     },
   });
@@ -123,10 +132,21 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const statePaths = input.reading === undefined ? [] : managerStatePaths(input.reading.rootDir);
   const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
   const { init, health, commit, url, kubeletFiles, states } = found;
+  const others = ownFragmentPaths(found.fragments).filter((path) => !paths.includes(path));
+  const outdated = others.length === 0 ? new Map<string, FileFact>() : await observe(host, fileFacts(others), signal);
   const files = new Map([...found.files, ...found.unitFiles]);
   if (url === undefined || url === input.health.url)
-    return { files, kubeletFiles, states, init, health, commit, before: { url: input.health.url, health } };
-  return { files, kubeletFiles, states, init, health, commit, before: { url, health: await observe(host, kubeletHealth(url), signal) } };
+    return { files, kubeletFiles, states, outdated, init, health, commit, before: { url: input.health.url, health } };
+  return {
+    files,
+    kubeletFiles,
+    states,
+    outdated,
+    init,
+    health,
+    commit,
+    before: { url, health: await observe(host, kubeletHealth(url), signal) },
+  };
 }
 
 function factsAbout(
@@ -165,6 +185,7 @@ const FACTS = {
   kubeletFiles: fileFacts([CONFIG_YAML, FLAGS_ENV]),
   init: initSystem,
   commit: commitRecord,
+  fragments: FRAGMENT_NAMES,
   url: currentHealthzUrl,
 };
 
@@ -177,9 +198,10 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const diff = (file: DesiredFile): HostChange | null => diffFile(found(file.path), file, { mayChown: input.mayChown });
   const unitFiles = input.unitFiles.map(diff).filter((change) => change !== null);
   const files = written.files.map(diff).filter((change) => change !== null);
-  const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files];
+  const removed = planRemovals(facts);
+  const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files, ...removed];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
-  const restart = planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files]);
+  const restart = planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files, ...removed]);
   const states = restart.some(({ kind }) => kind === 'restart-unit') ? planStates(facts, input) : [];
   const changes = [...withImpact(facts, input, [...states, ...writes, ...restart]), ...planConfirmation(facts)];
   const { commit } = facts;
@@ -191,7 +213,7 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
 }
 
 /**
- * Adds the impact to the changes of a running kubelet: of config.yaml and kubeadm-flags.env by the fields that change,
+ * Adds the impact to the changes of a running kubelet: of its configuration and kubeadm-flags.env by the fields that change,
  * of all others that of a restart. A host whose kubelet does not run or is unhealthy has no running configuration that
  * a change could disturb.
  */
@@ -199,31 +221,81 @@ function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes:
   const { before, after } = textsOf(facts, input);
   if (before === null || !isHealthy(facts.before.health)) return changes;
   const found = input.reading === undefined ? NO_FIELDS : kubeletFieldChanges(before, after, input.reading);
+  const written = [...input.files, ...input.unitFiles].map(({ path }) => path);
+  const isOfKubelet = (change: HostChange): change is WriteFile | RemoveFile =>
+    (change.kind === 'write-file' && written.includes(change.path)) || (change.kind === 'remove-file' && isOwnFragment(change.path));
+  const decides = (path: string): boolean =>
+    path === CONFIG_YAML || path === FLAGS_ENV || (isOwnFragment(path) && path !== FRAGMENTS_README);
+  const deciding = changes.filter(isOfKubelet).filter(({ path }) => decides(path));
+  // A field of a file that is not changed itself changes because another one is.
+  const fileOf = ({ files }: PlacedFieldChange): string | undefined =>
+    files.find((path) => deciding.some((change) => change.path === path)) ?? deciding[0]?.path;
   return changes.map((change): HostChange => {
     if (change.kind === 'restart-unit') return { ...change, impact: 'safe' };
-    if (change.kind !== 'write-file' || ![...input.files, ...input.unitFiles].some(({ path }) => path === change.path)) return change;
-    if (change.path !== CONFIG_YAML && change.path !== FLAGS_ENV) return { ...change, impact: 'safe' };
+    if (!isOfKubelet(change)) return change;
+    if (!decides(change.path)) return { ...change, impact: 'safe' };
     // The effect of unknown fields is unknown.
     if (found === null) return { ...change, impact: 'unsafe' };
-    const fields = change.path === CONFIG_YAML ? found.ofConfig : found.ofFlags;
+    const ofConfig = found.ofConfig.filter((field) => fileOf(field) === change.path).map(({ files: _, ...field }) => field);
+    const fields = [...ofConfig, ...(change.path === FLAGS_ENV ? found.ofFlags : [])];
     return { ...change, impact: highestImpact(['safe', ...fields.map(({ impact }) => impact)]) ?? 'safe', fields };
   });
+}
+
+/**
+ * Removes the fragments of layers that no longer exist. They go after all writes: one of these is newer than the
+ * running kubelet, so an interrupted run is continued with its restart.
+ */
+function planRemovals({ outdated }: KubeletStartFacts): readonly RemoveFile[] {
+  return [...outdated].flatMap(([path, file]): readonly RemoveFile[] => {
+    if (file === null || file.type !== 'file') return [];
+    const before = { content: file.content ?? '', mode: file.mode, owner: file.owner };
+    return [{ kind: 'remove-file', path, before, reason: 'its layer no longer exists' }];
+  });
+}
+
+type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
+type RemoveFile = Extract<HostChange, { kind: 'remove-file' }>;
+
+/**
+ * The configurations to prove: the texts of config.yaml; with fragments, what the kubelet reads from all its files,
+ * so that the flag of the fragments decides no field.
+ */
+function provenTexts(
+  facts: KubeletStartFacts,
+  input: KubeletStartInput,
+  proof: KubeletProof,
+): { readonly proof: KubeletProof; readonly before: string | null; readonly after: string } {
+  const { before, after } = textsOf(facts, input);
+  const plain = { proof, before: before?.configYaml ?? null, after: after.configYaml };
+  const { reading } = input;
+  if (reading === undefined || (after.dropIns.length === 0 && (before?.dropIns ?? []).length === 0)) return plain;
+  const merged = (texts: KubeletTexts): string | null => {
+    const config = effectiveOf(texts, reading);
+    if (config === null) return null;
+    return encodeYaml(encodeKubeletConfiguration(config, reading), kubeletConfigurationType(reading.catalogue, reading.minor));
+  };
+  const desired = merged(after);
+  if (desired === null) return plain;
+  const flags = proof.flags.filter((word) => !/^--?config-dir(?:=|$)/.test(word));
+  return { proof: { ...proof, flags }, before: before === null ? null : merged(before), after: desired };
 }
 
 /** The files of the kubelet before the changes, if it has a configuration, and after them. */
 function textsOf(
   { kubeletFiles }: KubeletStartFacts,
-  { files }: KubeletStartInput,
+  input: KubeletStartInput,
 ): { readonly before: KubeletTexts | null; readonly after: KubeletTexts } {
   const present = (path: string): string | undefined => kubeletFiles.get(path)?.content;
   const desired = (path: string): string => {
-    const file = files.find((one) => one.path === path);
+    const file = input.files.find((one) => one.path === path);
     return file === undefined ? (present(path) ?? '') : revealText(file.content);
   };
   const configYaml = present(CONFIG_YAML);
+  const { dropIns } = input;
   return {
-    before: configYaml === undefined ? null : { configYaml, flagsEnv: present(FLAGS_ENV) ?? '' },
-    after: { configYaml: desired(CONFIG_YAML), flagsEnv: desired(FLAGS_ENV) },
+    before: configYaml === undefined ? null : { configYaml, flagsEnv: present(FLAGS_ENV) ?? '', dropIns: dropIns?.before ?? [] },
+    after: { configYaml: desired(CONFIG_YAML), flagsEnv: desired(FLAGS_ENV), dropIns: dropIns?.after ?? [] },
   };
 }
 
@@ -303,7 +375,7 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
 }
 
 function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostChange[]): string | null {
-  const changed = writes.flatMap((change) => (change.kind === 'write-file' ? [change.path] : []));
+  const changed = writes.flatMap((change) => (change.kind === 'write-file' || change.kind === 'remove-file' ? [change.path] : []));
   if (changed.length > 0) return `${changed.join(', ')} changed`;
   if (health.unit?.activeState !== 'active') return `the kubelet is ${health.unit?.activeState ?? 'not running'}`;
   if (!isHealthy(health)) return 'healthz is not ok';

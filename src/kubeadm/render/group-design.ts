@@ -1,5 +1,5 @@
+import type { JsonObject } from '../../base/json.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
-import type { SourceDocument } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
@@ -10,6 +10,7 @@ import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { parseSetting } from '../../kubelet/setting.ts';
 import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { checkUnitFile } from './check.ts';
+import { designFragments, type NodeOverlay } from './config-fragments.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
 import { designUnitFiles, rootFile, type UnitFact, type UnitFilesDesign, type UnitFilesInput } from './unit-files.ts';
 
@@ -22,7 +23,7 @@ export interface GroupInput extends Omit<NodeConfigInput, 'overlays' | 'settings
   /** No kubelet is installed: the minor is the cluster's. */
   readonly assumed: boolean;
   /** Partial KubeletConfigurations for these nodes. */
-  readonly overlays: readonly SourceDocument[];
+  readonly overlays: readonly NodeOverlay[];
   /** `--set`, as given. */
   readonly settings: readonly string[];
   readonly kubeletPath: string;
@@ -30,12 +31,19 @@ export interface GroupInput extends Omit<NodeConfigInput, 'overlays' | 'settings
   readonly unitFiles: readonly (readonly [path: string, file: UnitFact | null])[];
   readonly unit: UnitFilesInput['unit'];
   readonly packageFamily: UnitFilesInput['packageFamily'];
+  /** The layers of the nodes are fragments of `--config-dir`. Absent: they are merged into config.yaml. */
+  readonly configDir?: boolean;
 }
 
 /** The files and results that the hosts of a group share. */
 export interface GroupDesign {
+  /** The configuration of all layers. */
   readonly layered: LayeredConfig;
+  /** All layers in one document. */
+  readonly mergedYaml: string;
   readonly configYaml: DesiredFile;
+  /** Null: all layers are in config.yaml. */
+  readonly fragments: readonly DesiredFile[] | null;
   /** Null if the socket is set by a flag. */
   readonly instanceConfig: DesiredFile | null;
   readonly unit: UnitFilesDesign;
@@ -49,25 +57,29 @@ export interface GroupDesign {
 
 /**
  * Layers, validates and renders the files of a group of hosts.
- * @throws AppError with exit code 2: wrong fields in overlays, settings or patches; RENDER_CHECK_FAILED
+ * @throws AppError with exit code 2: wrong fields in overlays, settings or patches; layers that are no fragments;
+ * RENDER_CHECK_FAILED
  */
 export function designGroup(input: GroupInput): GroupDesign {
   const { templates, catalogue, minor, criSocket, criSocketSource } = input;
-  const { layered, warnings } = layerNodeConfig({
-    ...input,
-    overlays: input.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue })),
-    settings: input.settings.map((setting) => parseSetting(setting, minor, catalogue)),
-  });
+  const overlays = input.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue }));
+  const layers = { ...input, overlays, settings: input.settings.map((setting) => parseSetting(setting, minor, catalogue)) };
+  const { layered, warnings } = layerNodeConfig(layers);
+  const yamlOf = (config: JsonObject): string => encodeYaml(config, kubeletConfigurationType(catalogue, minor));
+  const fragments = input.configDir === true ? designFragments({ ...layers, named: input.overlays, layered, templates }) : null;
   const instanceConfig = input.instanceConfig
     ? rootFile(INSTANCE_CONFIG, String(renderTemplate(templates, INSTANCE_CONFIG, { criSocket })))
     : null;
   return {
     layered,
-    configYaml: rootFile(CONFIG_YAML, encodeYaml(layered.config, kubeletConfigurationType(catalogue, minor))),
+    mergedYaml: yamlOf(layered.config),
+    configYaml: rootFile(CONFIG_YAML, yamlOf((fragments?.base ?? layered).config)),
+    fragments: fragments?.files ?? null,
     instanceConfig,
     unit: designUnits(input),
     origins: {
-      [CONFIG_YAML]: originTexts(layered),
+      [CONFIG_YAML]: originTexts(fragments?.base ?? layered),
+      ...fragments?.origins,
       ...(instanceConfig === null ? {} : { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: criSocketSource } }),
     },
     layerWarnings: warnings,

@@ -1,10 +1,11 @@
 import type { Arg } from '../../base/arg.ts';
+import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
-import { FLAGS_ENV } from '../../kube/well-known.ts';
+import { FLAGS_ENV, KUBELET_CONF_D } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { buildKubeletFlags, joinFlags } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
@@ -36,9 +37,17 @@ export interface NodeDesign {
   readonly criSocket: string;
   readonly minor: Minor;
   readonly layered: LayeredConfig;
+  /** All layers in one document. */
+  readonly mergedYaml: string;
   readonly flags: readonly Arg[];
   /** `instanceConfig` is null if the socket is set by a flag. */
-  readonly files: { readonly configYaml: DesiredFile; readonly instanceConfig: DesiredFile | null; readonly flagsEnv: DesiredFile };
+  readonly files: {
+    readonly configYaml: DesiredFile;
+    readonly instanceConfig: DesiredFile | null;
+    readonly flagsEnv: DesiredFile;
+    /** Null: all layers are in config.yaml. */
+    readonly fragments: readonly DesiredFile[] | null;
+  };
   readonly unit: UnitFilesDesign;
   /** The `/healthz` URL of the kubelet; null when healthzPort is 0. */
   readonly healthzUrl: string | null;
@@ -49,20 +58,23 @@ export interface NodeDesign {
 
 /**
  * Adds the flags of one node to the files of its group, and verifies them.
- * @throws AppError: a flag that cannot be encoded, RENDER_CHECK_FAILED
+ * @throws AppError: a flag that cannot be encoded, CONFIG_DIR_CONFLICT, RENDER_CHECK_FAILED
  */
 export function designNode(input: NodeDesignInput): NodeDesign {
   const { group, minor, nodeName, criSocket } = input;
-  const { layered, unit, configYaml, instanceConfig } = group;
-  const flags = buildKubeletFlags({ ...input, kubeletMinor: minor });
+  const { layered, mergedYaml, unit, configYaml, instanceConfig, fragments } = group;
+  const configDir = fragments === null ? null : KUBELET_CONF_D;
+  const flags = buildKubeletFlags({ ...input, kubeletMinor: minor, configDir });
   const commandLine = [...flags, ...unit.extraArgs.map(parseFlagWord)];
+  if (configDir !== null) checkConfigDir(commandLine);
   return {
     nodeName,
     criSocket,
     minor,
     layered,
+    mergedYaml,
     flags,
-    files: { configYaml, instanceConfig, flagsEnv: renderFlags(input.templates, flags) },
+    files: { configYaml, instanceConfig, fragments, flagsEnv: renderFlags(input.templates, flags) },
     unit,
     healthzUrl: healthzUrl(layered.config),
     warnings: [...group.layerWarnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
@@ -80,6 +92,15 @@ function renderFlags(templates: Templates, flags: readonly Arg[]): DesiredFile {
   const names = flags.map(({ name }) => name);
   checkFlagsEnv(FLAGS_ENV, text, names);
   return rootFile(FLAGS_ENV, text);
+}
+
+/** Another directory would replace that of the fragments. */
+function checkConfigDir(commandLine: readonly Arg[]): void {
+  const other = commandLine.find(({ name, value }) => name === 'config-dir' && value !== KUBELET_CONF_D);
+  if (other === undefined) return;
+  const message = `the layers of this node are fragments in ${KUBELET_CONF_D}, but its flags set --config-dir=${other.value}`;
+  const hint = `Move the fragments of ${other.value} to ${KUBELET_CONF_D} and remove the flag, or use kubeletConfigDir: false`;
+  throw new AppError({ code: 'CONFIG_DIR_CONFLICT', path: 'config-dir', message, hint }, { exitCode: 2 });
 }
 
 /** `--name=value`, or `--name` (true), from a command line. */

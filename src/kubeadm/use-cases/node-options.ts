@@ -23,6 +23,8 @@ export interface FieldsRequest {
   readonly settings: readonly string[];
   /** Fields with a dedicated option. */
   readonly declared: readonly FieldSetting[];
+  /** `--kubelet-config-dir`; undefined: not given. */
+  readonly configDir?: boolean | undefined;
 }
 
 /** Options for a node that have no field in kubeadm's configuration documents. */
@@ -75,6 +77,7 @@ export async function readNodeOptions(
     declared: node.declared,
     settings: node.settings,
     patches: patches.filter(isForKubelet),
+    configDir: node.configDir,
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
     ignorePreflightErrors: node.ignorePreflightErrors,
     skipPreflight: skipsPreflight(skipped),

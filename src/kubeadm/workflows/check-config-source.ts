@@ -7,6 +7,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
+import type { DropInChange } from '../../kubelet/effective/field-changes.ts';
 import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
@@ -16,7 +17,7 @@ import { isIgnored } from '../preflight/check.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
-import { type ObservedSource, observeNodeSource, type SourcePayload } from './observe-node-source.ts';
+import { observeNodeSource, type SourcePayload } from './observe-node-source.ts';
 
 /** The node, its new files, and the cluster that has its Node. */
 export interface CheckedSource {
@@ -24,6 +25,7 @@ export interface CheckedSource {
   readonly design: NodeDesign;
   /** Null: the Node cannot be read. */
   readonly cluster: Cluster | null;
+  readonly dropIns: DropInChange;
 }
 
 export interface CheckedConfigSource {
@@ -46,7 +48,7 @@ const CONFIG_OVERRIDE_UNKNOWN = 'CONFIG_OVERRIDE_UNKNOWN';
 export async function checkConfigSource(
   context: PhaseContext,
   options: NodeOptions,
-  { node, design, cluster }: CheckedSource,
+  { node, design, cluster, dropIns }: CheckedSource,
 ): Promise<CheckedConfigSource> {
   const { host, signal } = context;
   if (options.skipPreflight || options.staged || node.facts.identity.state === 'missing') return NOTHING;
@@ -66,7 +68,12 @@ export async function checkConfigSource(
   const described = at === null ? name : `${name}, assigned at ${at.toISOString().replace(/\.\d+Z$/, 'Z')}`;
   const payload = await observed.payload(registered);
   if (payload === null) return unknownOverrides(`the kubelet runs ${described}, but its text on the host cannot be read`);
-  const overrides = overridesOf(options, design, { present, payload, dropIns: observed.dropIns });
+  const overrides = overridesOf(options, design, {
+    present,
+    payload,
+    // The unit may set --config-dir as well.
+    dropIns: dropIns.before.length + dropIns.after.length === 0 ? { before: observed.dropIns, after: observed.dropIns } : dropIns,
+  });
   if (overrides === null) return unknownOverrides(`the kubelet runs ${described}, but the configurations cannot be compared`);
   const ignored = [...options.ignorePreflightErrors, ...node.registration.ignorePreflightErrors];
   return reportOverrides(overrides, {
@@ -88,7 +95,8 @@ async function readNode(cluster: Cluster | null, name: string): Promise<KubeObje
   }
 }
 
-interface ComparedTexts extends Pick<ObservedSource, 'dropIns'> {
+interface ComparedTexts {
+  readonly dropIns: DropInChange;
   /** config.yaml on the host. */
   readonly present: string;
   readonly payload: SourcePayload;
@@ -99,12 +107,12 @@ function overridesOf({ catalogue }: NodeOptions, design: NodeDesign, { present, 
   const { minor, unit, files } = design;
   const words = [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
   const flags = parseCommandLine(words, { catalogue, minor }).flags.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
-  const effective = (configFile: HostText, dynamicConfig: HostText | null): LayeredConfig =>
-    layerRunningConfig({ catalogue, minor, configFile, dynamicConfig, dropIns, flags }).layered;
+  const effective = (configFile: HostText, dynamicConfig: HostText | null, fragments = dropIns.after): LayeredConfig =>
+    layerRunningConfig({ catalogue, minor, configFile, dynamicConfig, dropIns: fragments, flags }).layered;
   const desired = { path: CONFIG_YAML, text: revealText(files.configYaml.content) };
   try {
     return findOverrides({
-      before: effective({ path: CONFIG_YAML, text: present }, null),
+      before: effective({ path: CONFIG_YAML, text: present }, null, dropIns.before),
       after: effective(desired, null),
       running: payload.by === 'agent' ? effective(payload, null) : effective(desired, payload),
       sets: payload.sets,

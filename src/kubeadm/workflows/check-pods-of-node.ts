@@ -6,7 +6,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
-import { flagsOf, runningInput } from '../../kubelet/effective/field-changes.ts';
+import { type DropInChange, type KubeletTexts, runningInput } from '../../kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
@@ -14,7 +14,6 @@ import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import type { NodeGroups } from '../render/node-groups.ts';
 import type { NodeOptions } from './node-options.ts';
-import { readDropIns } from './observe-kubelet.ts';
 import type { ObservedNode } from './observe-node.ts';
 
 /** The node, its new files, and the cluster that knows its pods. */
@@ -25,6 +24,7 @@ export interface CheckedNode {
   readonly podsOf: Cluster | null;
   /** Paths that the run writes before the kubelet starts. */
   readonly written: readonly string[];
+  readonly dropIns: DropInChange;
 }
 
 export interface CheckedPods {
@@ -36,28 +36,27 @@ const NOTHING: CheckedPods = { warnings: [], refusals: [] };
 
 /**
  * Finds what the new files of an existing node would end: pods, or the kubelet itself. Compares its present
- * config.yaml, flags and drop-ins with the new ones. A host without credentials of a kubelet or without a
+ * config.yaml, flags and fragments with the new ones. A host without credentials of a kubelet or without a
  * config.yaml is not a node yet and is not checked. Facts that cannot be read cause no finding, and a change of
  * other fields costs no request.
  * @returns losses as refusals, or as warnings if they are permitted
  */
 export async function checkPodsOfNode(context: PhaseContext, options: NodeOptions, checked: CheckedNode): Promise<CheckedPods> {
   const { podLoss, skipPreflight, staged, catalogue } = options;
-  const { node, design, podsOf, written } = checked;
+  const { node, design, podsOf, written, dropIns } = checked;
   if (podLoss === 'ignore' || skipPreflight || staged || node.facts.identity.state === 'missing') return NOTHING;
   const { host, signal } = context;
   const { minor, nodeName, unit } = design;
   const found = await observe(host, fileFacts([CONFIG_YAML, FLAGS_ENV]), signal);
   const present = { config: found.get(CONFIG_YAML)?.content, flags: found.get(FLAGS_ENV)?.content ?? '' };
   const desired = { config: revealText(design.files.configYaml.content), flags: revealText(design.files.flagsEnv.content) };
-  if (present.config === undefined || (present.config === desired.config && present.flags === desired.flags)) return NOTHING;
-  const inputOf = async (configYaml: string, flagsEnv: string): Promise<RunningConfigInput> => {
-    const reading = { catalogue, minor, unitArgs: unit.extraArgs };
-    const directory = flagsOf(flagsEnv, reading).findLast(({ name }) => name === 'config-dir')?.value ?? '';
-    const dropIns = directory === '' ? [] : await readDropIns(host, directory, signal);
-    return runningInput({ configYaml, flagsEnv }, { ...reading, dropIns });
-  };
-  const inputs = [await inputOf(present.config, present.flags), await inputOf(desired.config, desired.flags)] as const;
+  if (present.config === undefined) return NOTHING;
+  const isSame = present.config === desired.config && present.flags === desired.flags;
+  if (isSame && JSON.stringify(dropIns.before) === JSON.stringify(dropIns.after)) return NOTHING;
+  const reading = { catalogue, minor, unitArgs: unit.extraArgs };
+  const inputOf = (configYaml: string, flagsEnv: string, fragments: KubeletTexts['dropIns']): RunningConfigInput =>
+    runningInput({ configYaml, flagsEnv, dropIns: fragments }, reading);
+  const inputs = [inputOf(present.config, present.flags, dropIns.before), inputOf(desired.config, desired.flags, dropIns.after)] as const;
   const change = changeOf(options.groups, ...inputs);
   if (change === null) return NOTHING;
   const [, { flags }] = inputs;

@@ -1,18 +1,24 @@
 import { aboutHost, type Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { revealText } from '../../base/text/secret.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Taint } from '../../kube/taint.ts';
-import { KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
+import { FLAGS_ENV, KUBELET_CONF_D, KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
-import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
+import { type DropInChange, flagsOf, type KubeletReading } from '../../kubelet/effective/field-changes.ts';
+import type { HostText } from '../../kubelet/effective/running-config.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
+import { fragmentsAfter } from '../../kubelet/own-fragments.ts';
 import { pauseImage } from '../control-plane/images.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
+import type { GroupInput } from '../render/group-design.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
 import { unitFactOf } from '../render/unit-files.ts';
 import { checkConfigSource } from './check-config-source.ts';
@@ -66,7 +72,7 @@ export async function designObservedNode(
   const assumed = node.kubeletMinor === null;
   const nodeLocalCRISocket = cluster.featureGates.NodeLocalCRISocket ?? true;
   const flagWarnings = checkExtraArgs(registration, { minor, assumed, catalogue });
-  const group = options.groups.designOf({
+  const groupInput: GroupInput = {
     templates,
     catalogue,
     cluster: cluster.cluster,
@@ -81,13 +87,18 @@ export async function designObservedNode(
     declared,
     patches,
     settings,
+    ...(options.configDir === true ? { configDir: true } : {}),
     resolvedActive: facts.resolvedActive,
     runtimeCgroupDriver: facts.cgroupDrivers.get(criSocket) ?? null,
     kubeletPath: facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : KUBELET_PROGRAM,
     unitFiles: [...facts.unitFiles].map(([path, file]) => [path, file === null ? null : unitFactOf(file)]),
     unit: facts.unit === null ? null : { unitFileState: facts.unit.unitFileState },
     packageFamily: facts.os.packageFamily,
-  });
+  };
+  const group =
+    options.configDir === true
+      ? aboutHost(context.host.name, () => options.groups.designOf(groupInput))
+      : options.groups.designOf(groupInput);
   const design = aboutHost(context.host.name, () =>
     designNode({
       group,
@@ -104,13 +115,14 @@ export async function designObservedNode(
   );
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
   const { podsOf, written = [] } = cluster;
-  const reading = await kubeletReading(context, options, design);
-  const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written });
-  const source = await checkConfigSource(context, options, { node, design, cluster: podsOf });
+  const reading = kubeletReading(options, design);
+  const dropIns = await dropInsOf(context, { reading, design, isNew: facts.identity.state === 'missing' });
+  const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, dropIns });
+  const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, dropIns });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
-    start: { ...startInput(design, options, cluster), reading },
+    start: { ...startInput(design, options, cluster), reading, dropIns },
     warnings: [
       ...versions,
       ...flagWarnings,
@@ -124,20 +136,32 @@ export async function designObservedNode(
   };
 }
 
-/** How the kubelet reads the files of a design on this host. */
-async function kubeletReading(
-  { host, signal }: PhaseContext,
-  { catalogue, groups }: NodeOptions,
-  { flags, unit, minor }: NodeDesign,
-): Promise<KubeletReading> {
+/** How the kubelet reads the files of a design. */
+function kubeletReading({ catalogue, groups }: NodeOptions, { flags, unit, minor }: NodeDesign): KubeletReading {
   const { extraArgs: unitArgs } = unit;
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unitArgs];
-  const found = parseCommandLine(words, { catalogue, minor }).flags;
-  const flagValue = (flag: string): string => found.findLast(({ name }) => name === flag)?.value ?? '';
-  const directory = flagValue('config-dir');
-  const dropIns = directory === '' ? [] : await readDropIns(host, directory, signal);
-  const rootDir = flagValue('root-dir') || KUBELET_DIR;
-  return { catalogue, minor, unitArgs, dropIns, rootDir, layersOf: (input) => groups.layersOf(input) };
+  const rootDir = parseCommandLine(words, { catalogue, minor }).flags.findLast(({ name }) => name === 'root-dir')?.value || KUBELET_DIR;
+  return { catalogue, minor, unitArgs, rootDir, layersOf: (input) => groups.layersOf(input) };
+}
+
+interface ReadNode {
+  readonly reading: KubeletReading;
+  readonly design: NodeDesign;
+  /** No kubelet ran with earlier files. */
+  readonly isNew: boolean;
+}
+
+/** The fragments that the kubelet of this host reads now, and with the files of a design. */
+async function dropInsOf({ host, signal }: PhaseContext, { reading, design, isNew }: ReadNode): Promise<DropInChange> {
+  const { fragments, flagsEnv } = design.files;
+  const present = isNew ? '' : ((await observe(host, fileFacts([FLAGS_ENV]), signal)).get(FLAGS_ENV)?.content ?? '');
+  const directoryOf = (text: string): string => flagsOf(text, reading).findLast(({ name }) => name === 'config-dir')?.value ?? '';
+  const [old, desired] = [directoryOf(present), directoryOf(revealText(flagsEnv.content))];
+  const read = async (directory: string): Promise<readonly HostText[]> => (directory === '' ? [] : readDropIns(host, directory, signal));
+  const before = await read(old);
+  const own = (fragments ?? []).filter(({ path }) => path.endsWith('.conf'));
+  const texts = own.map(({ path, content }) => ({ path, text: revealText(content) }));
+  return { before, after: fragmentsAfter(desired === old ? before : await read(desired), texts) };
 }
 
 function startInput(
@@ -145,11 +169,11 @@ function startInput(
   { catalogue, kubeletHealthCheckMs, podLoss, staged }: NodeOptions,
   cluster: Pick<DesignOptions, 'imageRepository'>,
 ): KubeletStartInput {
-  const { instanceConfig, configYaml, flagsEnv } = design.files;
+  const { instanceConfig, configYaml, flagsEnv, fragments } = design.files;
   return {
-    files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, flagsEnv],
+    files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, ...(fragments ?? []), flagsEnv],
     unitFiles: design.unit.files,
-    directories: [{ path: KUBELET_DIR, mode: 0o700 }],
+    directories: [{ path: KUBELET_DIR, mode: 0o700 }, ...(fragments === null ? [] : [{ path: KUBELET_CONF_D, mode: 0o755 }])],
     health: { url: design.healthzUrl, timeoutMs: kubeletHealthCheckMs },
     mayChown: !staged,
     proof: {

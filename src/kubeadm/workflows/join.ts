@@ -14,6 +14,7 @@ import { BOOTSTRAP_CONF, CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_DIR, K
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
 import { isReservedLabel } from '../../kubelet/node-labels.ts';
+import { FRAGMENT_NAMES } from '../../kubelet/own-fragments.ts';
 import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
 import { withScheme } from '../config/defaults.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
@@ -87,7 +88,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
 const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];
 /** The kubelet's default healthz endpoint. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
-const JOIN_FACTS = combineFacts({ files: fileFacts(JOIN_FILES), health: kubeletHealth(USUAL_HEALTHZ) });
+const JOIN_FACTS = combineFacts({ files: fileFacts(JOIN_FILES), fragments: FRAGMENT_NAMES, health: kubeletHealth(USUAL_HEALTHZ) });
 
 /**
  * Computes the input of all phases of a joining node; changes nothing.

@@ -1,9 +1,9 @@
 import type { Templates } from '../../codec/render-template.ts';
-import type { SourceDocument } from '../../codec/source.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
+import type { NodeOverlay } from '../render/config-fragments.ts';
 import type { NodeGroups } from '../render/node-groups.ts';
 
 /**
@@ -20,12 +20,14 @@ export interface NodeOptions {
   readonly groups: NodeGroups;
   readonly nodeRegistration: NodeRegistration;
   /** Partial KubeletConfigurations for this node. */
-  readonly overlays: readonly SourceDocument[];
+  readonly overlays: readonly NodeOverlay[];
   /** Per-host flags such as `--resolv-conf`. */
   readonly declared: readonly FieldSetting[];
   /** `--set`, as given. */
   readonly settings: readonly string[];
   readonly patches: readonly KubeletPatch[];
+  /** Write the layers of this node as fragments of `--config-dir`. Absent: merge them into config.yaml. */
+  readonly configDir?: boolean | undefined;
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
   readonly podLoss: PodLoss;

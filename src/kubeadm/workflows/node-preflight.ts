@@ -74,27 +74,29 @@ async function queryKubelet(
   design: NodeDesign,
 ): Promise<readonly Finding[]> {
   const { kubelet } = facts;
-  const { files, flags, unit, minor } = design;
+  const { files, mergedYaml, flags, unit, minor } = design;
   if (staged || kubelet === null || 'error' in kubelet) return [];
   if (await runsWith(design, facts, context)) return [];
   const { host, signal } = context;
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
+  // The fragments are not on the host yet, so the kubelet reads their fields in one file.
+  const isSplit = files.fragments !== null;
   const acceptance = kubeletAcceptance({
     kubeletPath: kubelet.path,
-    config: revealText(files.configYaml.content),
-    flags: flagsForQuery(words, { catalogue, minor }),
+    config: isSplit ? mergedYaml : revealText(files.configYaml.content),
+    flags: flagsForQuery(words, { catalogue, minor }).filter(({ name }) => !isSplit || name !== 'config-dir'),
   });
   return kubeletConfigAccepted(await observe(host, acceptance, signal), kubelet.version);
 }
 
 /** Whether the kubelet already runs with exactly these files, so that it need not validate them again. */
 async function runsWith(
-  { files: { configYaml, flagsEnv, instanceConfig }, unit: { files } }: NodeDesign,
+  { files: { configYaml, flagsEnv, instanceConfig, fragments }, unit: { files } }: NodeDesign,
   { unit }: HostFacts,
   { host, signal }: PhaseContext,
 ): Promise<boolean> {
   if (unit?.activeState !== 'active' || unit.needsReload) return false;
-  const desired = [configYaml, flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
+  const desired = [configYaml, ...(fragments ?? []), flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
   const found = await observe(host, fileFacts(desired.map(({ path }) => path)), signal);
   return desired.every(({ path, content }) => found.get(path)?.content === revealText(content));
 }

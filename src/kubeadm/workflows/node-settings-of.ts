@@ -6,15 +6,17 @@ import type { ObservedNode } from './observe-node.ts';
 
 /** The settings of a node that are saved on the host for upgrades. */
 export function nodeSettingsOf({ registration }: Pick<ObservedNode, 'registration'>, options: NodeOptions): NodeSettings {
+  const isSplit = options.configDir === true;
   const { name, criSocket, taints, kubeletExtraArgs } = registration;
   return {
     nodeRegistration: { name, criSocket, ...(taints === undefined ? {} : { taints }), kubeletExtraArgs },
-    overlays: options.overlays.flatMap(({ file, root }) =>
-      root === null ? [] : [{ source: fileOf(file), content: sourceToJson(root) as JsonObject }],
+    overlays: options.overlays.flatMap(({ file, root, layer }) =>
+      root === null ? [] : [{ source: fileOf(file), content: sourceToJson(root) as JsonObject, ...(isSplit && { layer }) }],
     ),
     declared: options.declared.map((setting) => ({ ...setting, source: fileOf(setting.source) })),
     settings: options.settings,
     patches: options.patches,
+    ...(isSplit ? { configDir: true } : {}),
   };
 }
 

@@ -1,8 +1,9 @@
-import { AppError, type Problem } from '../../base/errors.ts';
+import type { Arg } from '../../base/arg.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { renderTemplate } from '../../codec/render-template.ts';
-import { parseSource, type SourceDocument, sourceToJson } from '../../codec/source.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
@@ -10,7 +11,7 @@ import { type ClusterContext, type PhaseContext, withCluster } from '../../host/
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
+import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
@@ -24,6 +25,7 @@ import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
+import type { NodeOverlay } from '../render/config-fragments.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
@@ -33,7 +35,7 @@ import { type ObservedNode, observeNode } from './observe-node.ts';
 
 /** Options of this run replace the saved settings of the same kind; null: the saved settings are kept. */
 export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration' | 'overlays' | 'patches' | 'settings'> {
-  readonly overlays: readonly SourceDocument[] | null;
+  readonly overlays: readonly NodeOverlay[] | null;
   readonly patches: readonly KubeletPatch[] | null;
   readonly settings: readonly string[] | null;
   /** Ignores the settings saved on the host. */
@@ -77,7 +79,10 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
   const baseline = await readClusterBaseline(context.cluster, options.catalogue);
   const minor = observed.kubeletMinor ?? baseline.controlPlaneMinor;
   const moveSocket = instancePatch === null && !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket: isSocketLocal(baseline) });
-  const flags = upgradeFlags(found(FLAGS_ENV) ?? '', { minor, catalogue: options.catalogue, moveSocket });
+  const flags = withConfigDir(upgradeFlags(found(FLAGS_ENV) ?? '', { minor, catalogue: options.catalogue, moveSocket }), {
+    before: readSavedConfigDir(found),
+    after: declared.configDir === true,
+  });
   const registration = { ...observed.registration, name: nameOf({ memory, flags, observed }), kubeletExtraArgs: flags.flags };
   const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
   const node: ObservedNode = { ...observed, registration };
@@ -100,7 +105,7 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
     input: {
       kubeletConfig: {
         ...start,
-        files: [...flagsEnv, ...instanceConfig, design.files.configYaml],
+        files: [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.fragments ?? [])],
         unitFiles: [],
         backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${timestamp(context.clock.now())}`,
       },
@@ -153,19 +158,40 @@ function readNodeSettings(found: FoundFiles, forget: boolean): { readonly memory
 function redeclared(
   memory: NodeSettings,
   options: UpgradeNodeOptions,
-): Pick<NodeOptions, 'overlays' | 'declared' | 'settings' | 'patches'> {
+): Pick<NodeOptions, 'overlays' | 'declared' | 'settings' | 'patches' | 'configDir'> {
   const isGiven = (setting: FieldSetting): boolean => options.declared.some(({ path }) => path.join('.') === setting.path.join('.'));
   return {
     overlays: options.overlays ?? memory.overlays.map(readOverlay),
     declared: [...memory.declared.filter((setting) => !isGiven(setting)), ...options.declared],
     settings: options.settings ?? memory.settings,
     patches: options.patches ?? memory.patches,
+    configDir: options.configDir ?? memory.configDir,
   };
 }
 
 /** A saved overlay as a parsed document. */
-function readOverlay({ source, content }: NodeSettings['overlays'][number]): SourceDocument {
-  return documentOfValue(content, source);
+function readOverlay({ source, content, layer }: NodeSettings['overlays'][number]): NodeOverlay {
+  const document = documentOfValue(content, source);
+  return layer === undefined ? document : { ...document, layer };
+}
+
+/** Whether an earlier run set `--config-dir`, also for `--forget`. */
+function readSavedConfigDir(found: FoundFiles): boolean {
+  try {
+    return decodeNodeSettings(found(NODE_SETTINGS_PATH) ?? '', NODE_SETTINGS_PATH).configDir === true;
+  } catch (error) {
+    if (isAppError(error, 'NODE_MEMORY_INVALID')) return false;
+    throw error;
+  }
+}
+
+/** Adds the flag of the fragments, or removes that of an earlier run. An administrator's own flag is kept. */
+function withConfigDir(flags: UpgradedFlags, { before, after }: { readonly before: boolean; readonly after: boolean }): UpgradedFlags {
+  const isOwn = ({ name, value }: Arg): boolean => name === 'config-dir' && value === KUBELET_CONF_D;
+  const isSet = flags.flags.some(isOwn);
+  if (after && !flags.flags.some(({ name }) => name === 'config-dir'))
+    return { ...flags, flags: [...flags.flags, { name: 'config-dir', value: KUBELET_CONF_D }], changed: true };
+  return !after && before && isSet ? { ...flags, flags: flags.flags.filter((flag) => !isOwn(flag)), changed: true } : flags;
 }
 
 /**

@@ -9,10 +9,18 @@ import { readFlagsEnv } from '../flags-env.ts';
 import { type ClassifyOptions, classifyChanges } from '../validate/classify-changes.ts';
 import type { HostText, PlacedFlag, ReadHostText, RunningConfig, RunningConfigInput } from './running-config.ts';
 
-/** The texts of kubeadm's two files for a kubelet. */
+/** The texts of kubeadm's two files for a kubelet, and of the fragments that the kubelet merges over config.yaml. */
 export interface KubeletTexts {
   readonly configYaml: string;
   readonly flagsEnv: string;
+  /** Fragments of `--config-dir`, in merge order. */
+  readonly dropIns: readonly (HostText | ReadHostText)[];
+}
+
+/** The fragments before and after a change, in merge order. */
+export interface DropInChange {
+  readonly before: KubeletTexts['dropIns'];
+  readonly after: KubeletTexts['dropIns'];
 }
 
 /** How the kubelet of a host reads its files. */
@@ -21,8 +29,6 @@ export interface KubeletReading {
   readonly minor: Minor;
   /** Words of the kubelet's unit after those of kubeadm-flags.env. */
   readonly unitArgs: readonly string[];
-  /** Fragments of `--config-dir`, in merge order. */
-  readonly dropIns: readonly (HostText | ReadHostText)[];
   /** Root directory of the kubelet. */
   readonly rootDir: string;
   /** `layerRunningConfig`, possibly computed once for equal hosts. */
@@ -31,9 +37,14 @@ export interface KubeletReading {
 
 /** The changed fields of a kubelet, by the file that changes them. */
 export interface KubeletFieldChanges {
-  readonly ofConfig: readonly FieldChange[];
+  readonly ofConfig: readonly PlacedFieldChange[];
   /** Also flags that are no field, as `--node-ip`. */
   readonly ofFlags: readonly FieldChange[];
+}
+
+/** A changed field, and the files that set it after and before the change, without duplicates. */
+export interface PlacedFieldChange extends FieldChange {
+  readonly files: readonly string[];
 }
 
 /**
@@ -48,10 +59,16 @@ export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, r
     const [present, desired] = sides.map(layersOf) as [RunningConfig['layered'], RunningConfig['layered']];
     const isOfFlag = (path: string): boolean =>
       [present, desired].some(({ history }) => history.get(dotted(path))?.at(-1)?.origin.layer === 'flag');
+    const filesOf = (path: string): readonly string[] => {
+      const sources = [desired, present].map(({ history }) => history.get(dotted(path))?.at(-1)?.origin.source ?? '');
+      const paths = [...after.dropIns, ...before.dropIns].map(({ path: file }) => file);
+      const found = sources.map((source) => paths.find((file) => source === file || source.startsWith(`${file}:`)) ?? CONFIG_YAML);
+      return [...new Set(found)];
+    };
     const changes = configFieldChanges(present.config, desired.config, { catalogue, minor });
     const fields = changes.map((change) => ({ ofFlag: isOfFlag(change.field), change }));
     return {
-      ofConfig: fields.filter(({ ofFlag }) => !ofFlag).map(({ change }) => change),
+      ofConfig: fields.filter(({ ofFlag }) => !ofFlag).map(({ change }) => ({ ...change, files: filesOf(change.field) })),
       ofFlags: [...fields.filter(({ ofFlag }) => ofFlag).map(({ change }) => change), ...flagChanges(before, after, reading)],
     };
   } catch (error) {
@@ -85,10 +102,10 @@ export function effectiveOf(texts: KubeletTexts, reading: KubeletReading): JsonO
 
 /** The files of a kubelet as input of `layerRunningConfig`: with the flags that are fields. */
 export function runningInput(
-  { configYaml, flagsEnv }: KubeletTexts,
+  { configYaml, flagsEnv, dropIns }: KubeletTexts,
   reading: Omit<KubeletReading, 'layersOf' | 'rootDir'>,
 ): RunningConfigInput {
-  const { catalogue, minor, dropIns } = reading;
+  const { catalogue, minor } = reading;
   // The other flags differ from host to host.
   const flags = flagsOf(flagsEnv, reading).filter(({ name }) => isFieldFlag(name, reading) || name === 'root-dir');
   return { catalogue, minor, configFile: { path: CONFIG_YAML, text: configYaml }, dynamicConfig: null, dropIns, flags };
@@ -115,7 +132,8 @@ const FLAG_IMPACTS: Readonly<Record<string, Impact>> = {
   'cni-bin-dir': 'new-pods-only',
   'cni-conf-dir': 'new-pods-only',
   config: 'unsafe',
-  'config-dir': 'unsafe',
+  // The fields of its fragments are compared.
+  'config-dir': 'safe',
   'container-runtime': 'unsafe',
   'docker-endpoint': 'unsafe',
   'hostname-override': 'unsafe',

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { environmentFilesOf, execStartWords, type FoundText } from '../../host/systemd/exec-start.ts';
 import { CONFIG_YAML, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
+import type { HostText } from '../../kubelet/effective/running-config.ts';
 
 /** Directories with drop-ins of the kubelet's unit, in ascending priority. */
 const DROP_IN_DIRECTORIES = ['usr/lib/systemd/system/kubelet.service.d', 'etc/systemd/system/kubelet.service.d'];
@@ -35,6 +36,20 @@ export function kubeletCommand(rootDir: string): readonly string[] {
   const unitFiles = [...(unit === null ? [] : [unit]), ...kubeletDropIns(rootDir)].map(read);
   const words = execStartWords(unitFiles, environmentFilesOf(unitFiles).map(read));
   return words === null || words.length === 0 ? [KUBELET_PROGRAM] : words.map(({ word }) => word);
+}
+
+/**
+ * The fragments of `--config-dir` of a kubelet with this command line, in merge order; files in directories below are
+ * omitted.
+ * @returns null: the directory does not exist
+ */
+export function fragmentsOf(rootDir: string, command: readonly string[]): readonly HostText[] | null {
+  const directory = command.findLast((word) => word.startsWith('--config-dir='))?.slice('--config-dir='.length) ?? '';
+  if (directory === '') return [];
+  if (!existsSync(join(rootDir, directory))) return null;
+  const names = readdirSync(join(rootDir, directory)).filter((name) => name.endsWith('.conf'));
+  const paths = names.toSorted((a, b) => (a < b ? -1 : 1)).map((name) => `${directory}/${name}`);
+  return paths.map((path) => ({ path, text: readFileSync(join(rootDir, path), 'utf8') }));
 }
 
 /** The configuration file of a kubelet with this command line. */

@@ -9,7 +9,8 @@ import { BOOTSTRAP_CONF } from '../../kube/well-known.ts';
 import { AGENT_SERVICE, AGENT_UNIT } from '../../kubeadm/node-agent/agent-units.ts';
 import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
-import { configPathOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
+import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
+import { configPathOf, fragmentsOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
 import { loadPayload } from './load-payload.ts';
 import { MEMORY_BYTES } from './stand-in-admission.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
@@ -82,12 +83,16 @@ export class StandInHost {
 
   /** The kubelet's `/configz`, with the defaults of its version; null: the kubelet is not listening. */
   get configz(): JsonObject | null {
-    const { active, path } = this.#kubelet;
+    const { active, path, command } = this.#kubelet;
     if (!active) return null;
     const { rootDir, catalogue, kubeletVersion } = this.#options;
     const options = { minor: parseMinor(kubeletVersion) as Minor, catalogue };
     const { config } = loadPayload(join(rootDir, path), options);
-    return config === null ? null : effectiveConfiguration(config, options);
+    if (config === null) return null;
+    const dropIns = fragmentsOf(rootDir, command) ?? [];
+    if (dropIns.length === 0) return effectiveConfiguration(config, options);
+    const configFile = { path, text: readFileSync(join(rootDir, path), 'utf8') };
+    return layerRunningConfig({ ...options, configFile, dynamicConfig: null, dropIns, flags: [] }).layered.config;
   }
 
   /** The agent's process; a new value after each start, null while its unit is stopped. */
@@ -234,7 +239,7 @@ export class StandInHost {
     this.#startedAt = this.#options.now();
     const command = kubeletCommand(this.#options.rootDir);
     const path = configPathOf(command);
-    const failure = this.#whyItDies(path);
+    const failure = this.#whyItDies(path, command);
     if (failure === null) {
       this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path, command };
       this.#showProcess();
@@ -250,11 +255,13 @@ export class StandInHost {
     this.#log('E', `${place}] "${message}" err=${JSON.stringify(failure)}`);
   }
 
-  #whyItDies(path: string): string | null {
+  #whyItDies(path: string, command: readonly string[]): string | null {
     if (!DROP_IN_PLACES.some((place) => this.#has(place)))
       return 'failed to run Kubelet: no client provided, cannot use webhook authentication';
     const refused = whyRefused(join(this.#options.rootDir, path), path);
     if (refused !== null) return refused;
+    if (fragmentsOf(this.#options.rootDir, command) === null)
+      return 'failed to merge kubelet configs: failed to walk through kubelet dropin directory: no such file or directory';
     const config = readYaml(join(this.#options.rootDir, path));
     const evictionHard = (config.evictionHard ?? {}) as Readonly<Record<string, unknown>>;
     const unknown = Object.keys(evictionHard).find(

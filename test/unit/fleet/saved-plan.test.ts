@@ -103,6 +103,14 @@ describe('a saved plan', () => {
     expect(tasks[0]?.host.overlays[0]?.document.file).toBe('/srv/fleet.yaml');
   });
 
+  it('returns the layers of fragments with their names', () => {
+    const document = { ...OVERLAY, layer: 'group edge' };
+    const planned: PlannedHost = { ...host('a1'), kubeletConfigDir: true, overlays: [{ document }] };
+    const outcome = { status: 'pending', plan: planOf('a1', WRITE, RESTART), problems: [] } as const;
+    const [task] = hostsToApply(readPlan(JSON.stringify(savePlan(CONTEXT, [[planned, outcome]], LIFETIME)), 'plan.json'));
+    expect(task?.host).toMatchObject({ kubeletConfigDir: true, overlays: [{ document: { layer: 'group edge' } }] });
+  });
+
   it('has one id for the same content, and stores shared content once', () => {
     expect(plan('a1', 'a2').id).toBe(plan('a1', 'a2').id);
     expect(plan('a1').id).not.toBe(plan('a2').id);

@@ -65,6 +65,7 @@ const OTHER: { readonly [K in keyof Required<GroupInput>]: readonly Required<Gro
     [{ ...patch, type: 'strategic' }],
     [{ ...patch, patch: { podPidsLimit: 101 } }],
   ],
+  configDir: [true],
   settings: [[], ['maxPods=61'], ['maxPods=60', 'maxPods=60']],
   kubeletPath: ['/opt/bin/kubelet'],
   unitFiles: [

@@ -1,23 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
-import { type KubeletReading, kubeletFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
+import { type KubeletReading, type KubeletTexts, kubeletFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
 import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
 
+const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const READING: KubeletReading = {
   catalogue: await loadCatalogue(),
   minor: 36,
   unitArgs: [],
-  dropIns: [],
   rootDir: '/var/lib/kubelet',
   layersOf: (input) => layerRunningConfig(input).layered,
 };
 
-function texts(config: string, flags = '') {
-  return { configYaml: `${HEADER}${config}`, flagsEnv: `KUBELET_KUBEADM_ARGS="${flags}"\n` };
+function texts(config: string, flags = '', dropIns: KubeletTexts['dropIns'] = []): KubeletTexts {
+  return { configYaml: `${HEADER}${config}`, flagsEnv: `KUBELET_KUBEADM_ARGS="${flags}"\n`, dropIns };
 }
 
-function changes(before: [string, string?], after: [string, string?], reading: Partial<KubeletReading> = {}) {
+type Sides = [config: string, flags?: string, dropIns?: KubeletTexts['dropIns']];
+
+function changes(before: Sides, after: Sides, reading: Partial<KubeletReading> = {}) {
   return kubeletFieldChanges(texts(...before), texts(...after), { ...READING, ...reading });
 }
 
@@ -25,8 +27,8 @@ describe('kubeletFieldChanges', () => {
   it('shows each changed field with its values and its impact', () => {
     expect(changes(['maxPods: 33\ncgroupDriver: systemd\n'], ['maxPods: 20\ncgroupDriver: cgroupfs\n'])).toEqual({
       ofConfig: [
-        { field: 'cgroupDriver', before: 'systemd', after: 'cgroupfs', impact: 'unsafe' },
-        { field: 'maxPods', before: 33, after: 20, impact: 'new-pods-only' },
+        { field: 'cgroupDriver', before: 'systemd', after: 'cgroupfs', impact: 'unsafe', files: [CONFIG_YAML] },
+        { field: 'maxPods', before: 33, after: 20, impact: 'new-pods-only', files: [CONFIG_YAML] },
       ],
       ofFlags: [],
     });
@@ -39,7 +41,18 @@ describe('kubeletFieldChanges', () => {
   it('ignores a field of the file that a flag or a fragment overrides', () => {
     expect(changes(['maxPods: 10\n', '--max-pods=50'], ['maxPods: 20\n', '--max-pods=50'])?.ofConfig).toEqual([]);
     const dropIns = [{ path: '/etc/kubernetes/kubelet.conf.d/10.conf', text: `${HEADER}maxPods: 50\n` }];
-    expect(changes(['maxPods: 10\n'], ['maxPods: 20\n'], { dropIns })?.ofConfig).toEqual([]);
+    expect(changes(['maxPods: 10\n', '', dropIns], ['maxPods: 20\n', '', dropIns])?.ofConfig).toEqual([]);
+  });
+
+  it('names the files that set a field after and before the change', () => {
+    const path = '/etc/kubernetes/kubelet.conf.d/10-kubeletadm-baseline.conf';
+    const changed = changes(
+      ['maxPods: 10\n'],
+      ['', '--config-dir=/etc/kubernetes/kubelet.conf.d', [{ path, text: `${HEADER}maxPods: 20\n` }]],
+    );
+    expect(changed?.ofConfig).toEqual([{ field: 'maxPods', before: 10, after: 20, impact: 'safe', files: [path, CONFIG_YAML] }]);
+    // The flag itself has no effect beyond the fields of the fragments.
+    expect(changed?.ofFlags).toMatchObject([{ field: '--config-dir', impact: 'safe' }]);
   });
 
   it('reports the field of a changed flag with the flags', () => {
