@@ -42,8 +42,8 @@ function unreadDocument({ root, positionAt }: SourceDocument): readonly Problem[
     {
       code: 'CONFIG_IGNORED_DOCUMENT',
       severity: 'warning',
-      message: 'the kubelet reads only the first document of a file',
-      hint: 'Remove the document, or move it to a separate file',
+      message: 'this document is ignored: the kubelet reads only the first document of a file',
+      hint: 'Remove this document, or move it to a separate file',
       path: '',
       position: positionAt(root.offset),
     },
