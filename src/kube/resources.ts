@@ -31,6 +31,7 @@ export const RESOURCES: readonly ResourceType[] = [
   inNamespace('v1', 'Service', 'services', { shortNames: ['svc'], subresources: ['status'] }),
   inNamespace('apps/v1', 'DaemonSet', 'daemonsets', { shortNames: ['ds'], subresources: ['status'] }),
   inNamespace('apps/v1', 'Deployment', 'deployments', { shortNames: ['deploy'], subresources: ['status'] }),
+  inNamespace('batch/v1', 'Job', 'jobs', { subresources: ['status'] }),
   clusterWide('certificates.k8s.io/v1', 'CertificateSigningRequest', 'certificatesigningrequests', {
     shortNames: ['csr'],
     subresources: ['approval', 'status'],

@@ -9,6 +9,7 @@ import {
   unknownFeatureGate,
 } from '../../codec/document-problems.ts';
 import { formatFieldPath } from '../../codec/field-path.ts';
+import { NEWEST_RELEASE_FACTS } from '../control-plane/releases.ts';
 import type { ClusterConfiguration, ControlPlaneComponent, ExternalEtcd, HostPathMount, LocalEtcd } from './model.ts';
 import type { Finding } from './origins.ts';
 import * as rules from './rules.ts';
@@ -51,12 +52,12 @@ function* volumeFindings(path: string, volumes: readonly HostPathMount[]): Itera
   for (const [i, { hostPath }] of volumes.entries()) yield* one(`${path}[${i}].hostPath`, hostPath, rules.absolutePath);
 }
 
-const FEATURE_GATES = ['NodeLocalCRISocket', 'PublicKeysECDSA', 'RootlessControlPlane'] as const;
+const FEATURE_GATES = NEWEST_RELEASE_FACTS.featureGates;
 
 function* featureGateFindings({ featureGates = {} }: ClusterConfiguration): Iterable<Finding> {
   for (const [name, on] of Object.entries(featureGates)) {
     const at = formatFieldPath(['ClusterConfiguration', 'featureGates', name]);
-    if (!(FEATURE_GATES as readonly string[]).includes(name)) {
+    if (!FEATURE_GATES.includes(name)) {
       yield { path: at, problem: unknownFeatureGate(name, FEATURE_GATES, closestName(name, FEATURE_GATES)) };
     }
     if (name === 'PublicKeysECDSA')

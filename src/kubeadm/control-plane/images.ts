@@ -2,17 +2,13 @@ import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import type { ImageMeta } from '../config/model.ts';
 import { hasLocalEtcd } from './model.ts';
-
-/** Versions in kubeadm 1.36.2, for control planes of 1.34 to 1.36. */
-const ETCD_TAG = '3.6.8-0';
-const COREDNS_TAG = 'v1.14.2';
-const PAUSE_TAG = '3.10.2';
+import { releaseFacts } from './releases.ts';
 
 /** kubeadm's default repository, where CoreDNS has its own folder. */
 const DEFAULT_REPOSITORY = 'registry.k8s.io';
 
 /** The pause image of a cluster with kubeadm's default registry. */
-export const DEFAULT_PAUSE_IMAGE = `${DEFAULT_REPOSITORY}/pause:${PAUSE_TAG}`;
+export const DEFAULT_PAUSE_IMAGE = pauseImage({ imageRepository: DEFAULT_REPOSITORY });
 
 /** Repository of builds that are not releases (`ci/v1.36.2-10+abcdef`); a configured repository wins. */
 const CI_REPOSITORY = 'gcr.io/k8s-staging-ci-images';
@@ -33,22 +29,27 @@ export function versionTag(kubernetesVersion: string): string {
 
 /** The image of local etcd; `etcd.local` can override repository and tag. */
 export function etcdImage(cluster: DefaultedCluster): string {
-  return imageOf('etcd', cluster.etcd.local ?? {}, { imageRepository: cluster.imageRepository, imageTag: ETCD_TAG });
+  return imageOf('etcd', cluster.etcd.local ?? {}, {
+    imageRepository: cluster.imageRepository,
+    imageTag: releaseFacts(cluster.kubernetesVersion).etcd,
+  });
 }
 
 /** The image of CoreDNS; `dns` can override repository and tag. */
-export function corednsImage({ dns, imageRepository }: DefaultedCluster): string {
+export function corednsImage({ dns, imageRepository, kubernetesVersion }: DefaultedCluster): string {
   const repository = dns.imageRepository || imageRepository;
   return imageOf('coredns', dns, {
     imageRepository: repository,
-    imageTag: COREDNS_TAG,
+    imageTag: releaseFacts(kubernetesVersion).coredns,
     folder: repository === DEFAULT_REPOSITORY ? '/coredns' : '',
   });
 }
 
-/** The image of pod sandboxes; its program only waits. */
-export function pauseImage({ imageRepository }: Pick<DefaultedCluster, 'imageRepository'>): string {
-  return `${imageRepository}/pause:${PAUSE_TAG}`;
+/** The image of pod sandboxes; its program only waits. Without a version: that of the newest known release. */
+export function pauseImage(
+  cluster: Pick<DefaultedCluster, 'imageRepository'> & Partial<Pick<DefaultedCluster, 'kubernetesVersion'>>,
+): string {
+  return `${cluster.imageRepository}/pause:${releaseFacts(cluster.kubernetesVersion ?? '').pause}`;
 }
 
 /**

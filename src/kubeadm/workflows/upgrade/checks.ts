@@ -1,0 +1,199 @@
+import { type AppError, isAppError, type Problem } from '../../../base/errors.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import { API_PAUSE, waitUntil } from '../../../base/wait-until.ts';
+import { fileFacts } from '../../../host/facts/file-facts.ts';
+import { observe } from '../../../host/observe.ts';
+import type { ClusterContext } from '../../../host/phase.ts';
+import type { Warning } from '../../../host/plan/change.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
+import { conditionOf, isNodeReady } from '../../../kube/node-conditions.ts';
+import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
+import { COREFILE_KEY } from '../../addons/coredns.ts';
+import { checkCorefile } from '../../addons/corefile.ts';
+import { dataOf } from '../../cluster-info.ts';
+import { applyClusterDefaults } from '../../config/defaults.ts';
+import type { ClusterConfiguration } from '../../config/model.ts';
+import { pauseImage } from '../../control-plane/images.ts';
+import { manifestPath } from '../../control-plane/paths.ts';
+import { NEWEST_RELEASE_FACTS, releaseFacts } from '../../control-plane/releases.ts';
+import { type Finding, validateFindings } from '../../preflight/check.ts';
+import { checkUpgradeVersions, kubeletVersionsOf, settleVersions } from '../../upgrade/version-policy.ts';
+import { deployedCorednsVersion } from './component-versions.ts';
+
+export interface UpgradeChecks {
+  /** Of kubeadm-config, with its present `kubernetesVersion`. */
+  readonly cluster: ClusterConfiguration;
+  /** `v1.36.2`; null: not decided (`upgrade plan` without a version). */
+  readonly target: string | null;
+  /** Permissions for the version; null: the version is not checked. */
+  readonly versions: {
+    readonly allowExperimental: boolean;
+    readonly allowReleaseCandidates: boolean;
+    readonly force: boolean;
+  } | null;
+  readonly ignorePreflightErrors: readonly string[];
+  /** False in a dry run: no Job is created. */
+  readonly createJob: boolean;
+}
+
+export interface UpgradeVerdict {
+  /** Not empty: nothing may be changed. */
+  readonly refusals: readonly Problem[];
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Whether a cluster can be upgraded from this control plane host: the API server answers and runs a Job, all control plane
+ * Nodes are Ready, the static Pods of the host have manifests, CoreDNS can be upgraded, and the version follows the rules.
+ * The only write is the Job, which the cluster removes after it has finished.
+ * @throws the errors of `host.query` and of `Cluster`
+ * @see kubeadm 1.36 phases/upgrade/health.go, preflight.go, policy.go
+ */
+export async function checkUpgrade(context: ClusterContext, checks: UpgradeChecks): Promise<UpgradeVerdict> {
+  const { cluster, host } = context;
+  const clusterVersion = await cluster.version();
+  const [nodes, manifests, coredns] = await Promise.all([
+    cluster.list({ apiVersion: 'v1', kind: 'Node' }),
+    missingManifests(context),
+    corednsFindings(cluster, checks),
+  ]);
+  const job = checks.createJob ? await jobFindings(context, checks, nodes.items) : [];
+  const findings = [...job, ...nodeFindings(nodes.items), ...manifests, ...coredns];
+  const { errors, warnings } = validateFindings(findings, checks.ignorePreflightErrors, host.name);
+  const versions = versionVerdict(checks, clusterVersion, nodes.items);
+  return {
+    refusals: [...errors, ...versions.refusals],
+    warnings: [...warnings.map(({ id, message }) => ({ code: id, message })), ...versions.warnings],
+  };
+}
+
+function versionVerdict({ target, versions }: UpgradeChecks, clusterVersion: string, nodes: readonly KubeObject[]): UpgradeVerdict {
+  if (target === null || versions === null) return { refusals: [], warnings: [] };
+  const { allowExperimental, allowReleaseCandidates, force } = versions;
+  const kubeletVersions = kubeletVersionsOf(nodes);
+  const verdict = checkUpgradeVersions({ target, clusterVersion, kubeletVersions, allowExperimental, allowReleaseCandidates });
+  return settleVersions(verdict, force);
+}
+
+function nodeFindings(nodes: readonly KubeObject[]): readonly Finding[] {
+  const controlPlanes = nodes.filter(({ metadata }) => CONTROL_PLANE_LABEL in (metadata.labels ?? {}));
+  const notReady = controlPlanes.filter((node) => !isNodeReady(node)).map(({ metadata }) => metadata.name);
+  if (notReady.length === 0) return [];
+  const message = `control plane Nodes are NotReady: ${notReady.join(', ')}`;
+  return [{ id: 'ControlPlaneNodesReady', severity: 'error', message, hint: `Find the reason with: kubectl describe node ${notReady[0]}` }];
+}
+
+const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+
+async function missingManifests({ host, signal }: ClusterContext): Promise<readonly Finding[]> {
+  const paths = COMPONENTS.map(manifestPath);
+  const files = await observe(host, fileFacts(paths), signal);
+  const missing = paths.filter((path) => (files.get(path) ?? null) === null);
+  if (missing.length === 0) return [];
+  const message = `static Pod manifests do not exist: ${missing.join(', ')}`;
+  return [{ id: 'StaticPodManifest', severity: 'error', message, hint: 'Run the command for a control plane host' }];
+}
+
+async function corednsFindings(cluster: Cluster, { cluster: settings, target }: UpgradeChecks): Promise<readonly Finding[]> {
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: 'coredns' });
+  if (found === null) return [];
+  const corefile = dataOf(found)[COREFILE_KEY];
+  if (corefile === undefined) return [corednsError(`ConfigMap kube-system/coredns has no key ${COREFILE_KEY}`)];
+  const from = await deployedCorednsVersion(cluster);
+  if (from === 'several') return [corednsError('several Deployments in kube-system have the label k8s-app=kube-dns')];
+  const facts = target === null ? NEWEST_RELEASE_FACTS : releaseFacts(target);
+  const { issue, unsupported } = checkCorefile(corefile, { from: from ?? '', to: settings.dns?.imageTag ?? facts.coredns });
+  const message = `the Corefile has plugins or options whose compatibility with the new CoreDNS is unknown: ${unsupported.join(', ')}`;
+  const hint = 'Compare them with the documentation of the new CoreDNS. The upgrade keeps them';
+  return [
+    ...(unsupported.length === 0 ? [] : [{ id: 'CoreDNSUnsupportedPlugins', severity: 'error', message, hint } as const]),
+    ...(issue === null ? [] : [corednsError(issue)]),
+  ];
+}
+
+function corednsError(issue: string): Finding {
+  return { id: 'CoreDNSMigration', severity: 'error', message: `CoreDNS cannot be upgraded: ${issue}` };
+}
+
+const JOB_TIMEOUT_MS = 60_000;
+/** The Job outlives the wait by some seconds. */
+const JOB_SECONDS = 65;
+const JOB_NAME = 'upgrade-health-check';
+
+/** Whether the cluster runs a Job. Skipped, as in kubeadm, when no Node accepts Pods. */
+async function jobFindings(context: ClusterContext, checks: UpgradeChecks, nodes: readonly KubeObject[]): Promise<readonly Finding[]> {
+  if (!nodes.some(isSchedulable))
+    return [{ id: 'CreateJob', severity: 'warning', message: 'no Node is schedulable: the check that the cluster runs a Job was skipped' }];
+  const job = healthJob(`${JOB_NAME}-${context.clock.now().getTime()}`, pauseImage(applyClusterDefaults(checks.cluster)));
+  const issue = (await createJob(context, job)) ?? (await waitForJob(context, job));
+  if (issue === null) return [];
+  const hint = `See: kubectl -n ${KUBE_SYSTEM} describe job ${job.metadata.name}`;
+  return [{ id: 'CreateJob', severity: 'error', message: issue, hint }];
+}
+
+function isSchedulable({ spec }: KubeObject): boolean {
+  return (spec as { readonly unschedulable?: boolean } | undefined)?.unschedulable !== true;
+}
+
+/** The reason why the Job was not created; null: created. */
+function createJob(context: ClusterContext, job: KubeObject): Promise<string | null> {
+  return waitUntil<string | null, AppError>(context, {
+    probe: async () => {
+      try {
+        await context.cluster.create(job);
+        return { done: null };
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+        return isAppError(error, 'CLUSTER_ALREADY_EXISTS') ? { done: null } : { pending: error };
+      }
+    },
+    timeoutMs: JOB_TIMEOUT_MS,
+    pauseMs: API_PAUSE,
+    timedOut: (error) => `Job kube-system/${job.metadata.name} was not created: ${error.problems[0]?.message ?? ''}`,
+  });
+}
+
+/** The reason why the Job did not complete; null: completed. */
+function waitForJob(context: ClusterContext, job: KubeObject): Promise<string | null> {
+  const { name } = job.metadata;
+  return waitUntil<string | null, string>(context, {
+    probe: async () => {
+      try {
+        const found = await context.cluster.get({ apiVersion: 'batch/v1', kind: 'Job', namespace: KUBE_SYSTEM, name });
+        if (found !== null && conditionOf(found, 'Complete')?.status === 'True') return { done: null };
+        const failed = found === null ? null : conditionOf(found, 'Failed');
+        return { pending: failed?.message ?? 'no condition Complete' };
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+        return { pending: error.problems[0]?.message ?? '' };
+      }
+    },
+    timeoutMs: JOB_TIMEOUT_MS,
+    pauseMs: API_PAUSE,
+    timedOut: (why) => `Job kube-system/${name} did not complete within ${JOB_TIMEOUT_MS / 1000}s: ${why}`,
+    describe: (why) => `waiting for Job kube-system/${name}, which shows that the cluster runs workload: ${why}`,
+  });
+}
+
+/**
+ * A Job whose container prints its version and exits.
+ * @see kubeadm 1.36 phases/upgrade/health.go createJob
+ */
+function healthJob(name: string, image: string): KubeObject {
+  const spec: JsonObject = {
+    backoffLimit: 0,
+    ttlSecondsAfterFinished: JOB_SECONDS,
+    activeDeadlineSeconds: JOB_SECONDS,
+    template: {
+      spec: {
+        restartPolicy: 'Never',
+        securityContext: { runAsUser: 999, runAsGroup: 999, runAsNonRoot: true },
+        tolerations: [{ key: CONTROL_PLANE_LABEL, effect: 'NoSchedule' }],
+        containers: [{ name: JOB_NAME, image, args: ['-v'] }],
+      },
+    },
+  };
+  return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace: KUBE_SYSTEM }, spec };
+}

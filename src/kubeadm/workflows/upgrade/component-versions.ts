@@ -1,0 +1,38 @@
+import type { Cluster } from '../../../kube/cluster.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
+import type { StaticPodName } from '../../control-plane/paths.ts';
+import { imageTag } from '../../upgrade/image-tag.ts';
+
+/** Node names by version. */
+export type VersionsByNode = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * The versions of a control plane component on all control planes, from the images of its Pods.
+ * @see kubeadm 1.36 phases/upgrade/versiongetter.go ComponentVersions
+ */
+export async function componentVersions(cluster: Cluster, name: StaticPodName): Promise<VersionsByNode> {
+  const pods = { apiVersion: 'v1', kind: 'Pod', namespace: KUBE_SYSTEM };
+  const { items } = await cluster.list(pods, { labelSelector: `component=${name},tier=control-plane` });
+  const versions = new Map<string, string[]>();
+  for (const pod of items) {
+    const spec = pod.spec as PodSpec | undefined;
+    const version = imageTag(spec?.containers?.[0]?.image ?? '').replaceAll('_', '+');
+    versions.set(version, [...(versions.get(version) ?? []), spec?.nodeName ?? '']);
+  }
+  return versions;
+}
+
+/** The image tag of the CoreDNS Deployment; null: no Deployment; `several`: the version is ambiguous. */
+export async function deployedCorednsVersion(cluster: Cluster): Promise<string | null> {
+  const deployments = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: KUBE_SYSTEM };
+  const { items } = await cluster.list(deployments, { labelSelector: 'k8s-app=kube-dns' });
+  const [only, another] = items as readonly (KubeObject & { readonly spec?: { readonly template?: { readonly spec?: PodSpec } } })[];
+  if (only === undefined) return null;
+  return another === undefined ? imageTag(only.spec?.template?.spec?.containers?.[0]?.image ?? '') : 'several';
+}
+
+interface PodSpec {
+  readonly nodeName?: string;
+  readonly containers?: readonly { readonly image?: string }[];
+}
