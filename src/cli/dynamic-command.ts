@@ -44,7 +44,7 @@ import {
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
-import { addLockOption, writingRequest } from './writing-options.ts';
+import { addLockOption, readReason, writingRequest } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
 export function defineDynamic(dynamic: Command, on: On): void {
@@ -109,7 +109,7 @@ function defineAssign(dynamic: Command, on: On): void {
     ['trial', 'good', 'none'],
     ASSIGN_STATES,
   );
-  addClusterOptions(addDryRunOptions(assign));
+  addClusterOptions(addDryRunOptions(addAssignmentReason(assign)));
   addSections(
     on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
     { notes: ASSIGN_NOTES, examples: ASSIGN_EXAMPLES },
@@ -122,7 +122,11 @@ function defineReset(dynamic: Command, on: On): void {
     .description('Remove assignments in batches: the nodes return to their local configuration')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME');
   addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local (the kubelet runs its local configuration)');
-  on(addClusterOptions(addDryRunOptions(reset)), resetRequest, async () => (await import('./dynamic-assign.ts')).runDynamicReset);
+  on(
+    addClusterOptions(addDryRunOptions(addAssignmentReason(reset))),
+    resetRequest,
+    async () => (await import('./dynamic-assign.ts')).runDynamicReset,
+  );
 }
 
 function defineReads(dynamic: Command, on: On): void {
@@ -232,6 +236,12 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
   );
 }
 
+function addAssignmentReason(command: Command): Command {
+  return underHeading(command, HEADINGS.rollout, (rollout) =>
+    rollout.option('--reason <text>', 'reason of the change, recorded on each changed Node with the operator and the time'),
+  );
+}
+
 const ASSIGN_STATES = 'trial (the kubelet runs the new configuration), good (the configuration passed its trial)';
 
 const ASSIGN_NOTES = `The exit code is 4 if only some nodes are updated, and 5 if nodes rolled back.
@@ -313,6 +323,7 @@ function resetRequest(args: readonly string[], options: CommandOptions): Dynamic
     choice: requireNodeChoice(args, options),
     rollout: readRolloutOptions(options),
     backend: backendOf(options),
+    reason: readReason(options),
     cluster: kubeconfigRequest(options),
     plan: planRequest(options),
   };

@@ -2,7 +2,7 @@ import type { ExitCode } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../dynamic/config-event.ts';
+import { ASSIGNED_EVENT_REASON, CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../dynamic/config-event.ts';
 import {
   type NodeStatus,
   type NodeStatusRequest,
@@ -13,6 +13,7 @@ import {
 import type { AssessedNode } from '../dynamic/workflows/read-nodes.ts';
 import { type NodeChoice, nodesOfFleet } from '../fleet/use-cases/find-node-names.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
+import type { Assigner } from '../kubelet/assigned-by.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderDocument } from './show-document.ts';
@@ -79,6 +80,7 @@ export async function runDynamicHistory(services: Services, request: DynamicHist
 }
 
 const WORDS: Readonly<Record<string, string>> = {
+  [ASSIGNED_EVENT_REASON]: 'assigned',
   KubeletConfigGood: 'good',
   KubeletConfigRejected: 'rejected',
   KubeletConfigFallenBack: 'rolled back',
@@ -106,19 +108,29 @@ export function nodeDocument({ config, verdict }: AssessedNode): object {
     ...(verdict.why === null ? {} : { why: verdict.why }),
     ...(verdict.hint === null ? {} : { hint: verdict.hint }),
     ...(source === null ? {} : { configSource: formatConfigSource(source) }),
+    ...(config.assigner === null ? {} : { assignedBy: assignerDocument(config.assigner) }),
     ...(config.report === null ? {} : { activeObserved: config.report.observed, reportedAt: config.report.at }),
     ...(config.status === null ? {} : { status: formatConfigStatus(config.status) }),
   };
 }
 
+function assignerDocument({ by, at, reason }: Assigner): object {
+  return { by, ...(at === null ? {} : { at: at.toISOString() }), ...(reason === null ? {} : { reason }) };
+}
+
 function tableOf({ nodes, now }: NodeStatus): WatchedTable {
   return {
     columns: ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'],
-    wide: ['KUBELET', 'READY'],
+    wide: ['KUBELET', 'READY', 'ASSIGNED BY', 'REASON'],
     rows: nodes.map((node) => ({
       name: `node/${node.config.name}`,
       cells: rowOf(node, now),
-      wide: [node.config.kubeletVersion || '-', node.config.isReady ? 'yes' : 'no'],
+      wide: [
+        node.config.kubeletVersion || '-',
+        node.config.isReady ? 'yes' : 'no',
+        node.config.assigner?.by ?? '-',
+        node.config.assigner?.reason ?? '-',
+      ],
       // Without the ages of the row: time alone is not a change.
       document: nodeDocument(node),
       notes: notesOf(node),

@@ -1,6 +1,7 @@
 import { formatProblem, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
+import { notAnnounced } from '../dynamic/use-cases/assign.ts';
 import { minReadyOf, type RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
 import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/roll-out.ts';
@@ -78,6 +79,7 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
       const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
       print('DYNAMIC_ASSIGNED', isNew ? what : `unchanged: already ${what}`, { host });
     },
+    notAnnounced: (host, error) => reporter.report(notAnnounced(host, error)),
     state: (node) => {
       const { why } = node.verdict;
       print('DYNAMIC_STATE', `${stateText(node)}${why === null ? '' : `: ${why}`}`, {

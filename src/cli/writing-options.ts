@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import { hasUnprintable } from '../base/text/printable.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
@@ -8,6 +9,8 @@ import { flagText } from './request-parts.ts';
 
 const LEAST_CONFIRM_MS = 10_000;
 const MOST_CONFIRM_MS = 86_400_000;
+/** Records and Events are truncated beyond this length. */
+const MAX_REASON = 500;
 
 /** `--break-lock`, which every command that changes hosts has. */
 export function addLockOption(command: Command): Command {
@@ -42,13 +45,25 @@ export function addReasonOption(command: Command): Command {
  * @throws AppError USAGE (exit code 2)
  */
 export function writingRequest(options: CommandOptions, command?: string): WritingRequest {
-  const note = command === undefined ? {} : { note: { command, reason: reasonOf(options) } };
+  const note = command === undefined ? {} : { note: { command, reason: readReason(options) } };
   return { breakLock: options.breakLock === true, confirmMs: confirmMs(options), ...note };
 }
 
-function reasonOf(options: CommandOptions): string | undefined {
+/**
+ * `--reason`: a text of one line.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function readReason(options: CommandOptions): string | undefined {
   const reason = flagText(options, 'reason')?.trim();
+  if (reason === undefined) return undefined;
   if (reason === '') throw usageError('--reason: the text is empty', 'Write the reason of the change, for example a ticket');
+  if (reason.length > MAX_REASON)
+    throw usageError(
+      `--reason: the text has ${reason.length} characters, the maximum is ${MAX_REASON}`,
+      'Shorten it, for example to a ticket',
+    );
+  if (hasUnprintable(reason) || /[\t\n]/.test(reason))
+    throw usageError('--reason: the text has line breaks or control characters', 'Write the reason in one line');
   return reason;
 }
 

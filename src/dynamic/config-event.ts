@@ -12,6 +12,9 @@ export interface ConfigEvent {
 /** Reason of the Events that kubelets up to 1.23 and the agent send when the configuration changes. */
 export const CONFIG_EVENT_REASON = 'KubeletConfigChanged';
 
+/** Reason of the Event of an assignment by an operator. */
+export const ASSIGNED_EVENT_REASON = 'KubeletadmAssigned';
+
 const MESSAGE =
   /^\/api\/v1\/namespaces\/([^/\s]+)\/configmaps\/([^/\s,]+), UID: ([^,\s]+), ResourceVersion: ([^,\s]+), KubeletConfigKey: (\S+)$/;
 
@@ -21,7 +24,7 @@ const REASON_PREFIX = 'KubeletConfig';
 /** A recorded change of a node's configuration. */
 export interface ConfigHistoryEntry {
   readonly at: Date;
-  /** `KubeletConfigChanged`, or another reason of the agent. */
+  /** `KubeletConfigChanged`, another reason of the agent, or `KubeletadmAssigned`. */
   readonly reason: string;
   /** The new configuration; null: the local configuration, or the Event is not about a change. */
   readonly identity: ConfigIdentity | null;
@@ -31,7 +34,8 @@ export interface ConfigHistoryEntry {
 /** Reads an Event about a node's configuration; null for other Events. */
 export function readHistoryEntry(event: KubeObject): ConfigHistoryEntry | null {
   const { reason, message } = event;
-  if (typeof reason !== 'string' || !reason.startsWith(REASON_PREFIX) || typeof message !== 'string') return null;
+  if (typeof reason !== 'string' || typeof message !== 'string') return null;
+  if (!reason.startsWith(REASON_PREFIX) && reason !== ASSIGNED_EVENT_REASON) return null;
   const at = timeOf(event);
   return Number.isNaN(at.getTime()) ? null : { at, reason, identity: readConfigEvent(event)?.identity ?? null, message };
 }

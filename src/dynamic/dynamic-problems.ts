@@ -68,7 +68,8 @@ export function payloadDiffers(where: string, users: readonly string[], immutabl
 /** Another operator changed the assignment during a rollout. @param config the Node as it is now */
 export function assignmentReplaced({ name, source, assigner }: NodeConfig, desired: ConfigSource | null): Problem {
   const [now, expected] = [source.source, desired].map((one) => (one === null ? 'the local configuration' : describeSource(one)));
-  const by = assigner === null ? 'by an unknown client' : `by ${assigner.by}`;
+  const why = assigner?.reason == null ? '' : ` (${assigner.reason})`;
+  const by = assigner === null ? 'by an unknown client' : `by ${assigner.by}${why}`;
   const at = assigner?.at == null ? '' : ` at ${assigner.at.toISOString().replace('.000', '')}`;
   return {
     host: name,

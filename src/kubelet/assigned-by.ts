@@ -8,14 +8,27 @@ import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource } from './c
  */
 export const ASSIGNED_BY_ANNOTATION = 'kubeletadm.dev/assigned-by';
 
+/** The node can write any text. */
+const MAX_REASON = 500;
+
 export interface Assigner {
   readonly by: string;
   readonly at: Date | null;
+  /** `--reason` of the assignment; null: none. */
+  readonly reason: string | null;
+}
+
+/** The author of an assignment that is being made. */
+export interface NewAssigner {
+  readonly by: string;
+  readonly at: Date;
+  readonly reason?: string | undefined;
 }
 
 /** Returns the text of the annotation. @param source null: the local configuration */
-export function formatAssignedBy(source: ConfigSource | null, { by, at }: { readonly by: string; readonly at: Date }): string {
-  return JSON.stringify({ source: source === null ? 'local' : describeSource(source), by, at: at.toISOString() });
+export function formatAssignedBy(source: ConfigSource | null, { by, at, reason }: NewAssigner): string {
+  const why = reason === undefined ? {} : { reason };
+  return JSON.stringify({ source: source === null ? 'local' : describeSource(source), by, at: at.toISOString(), ...why });
 }
 
 /**
@@ -33,7 +46,7 @@ function fromAnnotation(text: string | undefined, source: ConfigSource | null): 
     const value = JSON.parse(text ?? 'null') as Json;
     if (!isJsonObject(value) || typeof value.by !== 'string') return null;
     if (value.source !== (source === null ? 'local' : describeSource(source))) return null;
-    return { by: value.by, at: dateOf(value.at) };
+    return { by: value.by, at: dateOf(value.at), reason: typeof value.reason === 'string' ? value.reason.slice(0, MAX_REASON) : null };
   } catch {
     return null;
   }
@@ -42,7 +55,7 @@ function fromAnnotation(text: string | undefined, source: ConfigSource | null): 
 function fromManagedFields(entries: Json | undefined): Assigner | null {
   const owners = (Array.isArray(entries) ? entries : []).flatMap((entry: Json) =>
     isJsonObject(entry) && typeof entry.manager === 'string' && ownsSource(entry.fieldsV1)
-      ? [{ by: `manager ${entry.manager}`, at: dateOf(entry.time) }]
+      ? [{ by: `manager ${entry.manager}`, at: dateOf(entry.time), reason: null }]
       : [],
   );
   return owners.toSorted((a, b) => (b.at?.getTime() ?? 0) - (a.at?.getTime() ?? 0))[0] ?? null;

@@ -389,6 +389,34 @@ describe('dynamic assign of many nodes', () => {
     expect(stderr).toContain('the API server is reachable again');
   });
 
+  it('records who assigned a configuration and why, and shows it', async () => {
+    fleet = await agentFleet(NODES);
+    const source = await push(50);
+    const { code } = await dynamic('assign', 'n1', 'n2', '--configmap', source, '--reason', 'OPS-7: fewer pods');
+    expect(code).toBe(0);
+    await dynamic('assign', 'n3', '--configmap', source, '--wait', 'none', '--reason', 'OPS-8');
+    const wide = await dynamic('status', 'n1', 'n3', '-o', 'wide');
+    expect(wide.stdout).toMatch(/^n1 .* alice@ws1 +OPS-7: fewer pods$/m);
+    expect(wide.stdout).toMatch(/^n3 .* alice@ws1 +OPS-8$/m);
+    const [item] = JSON.parse((await dynamic('status', 'n2', '-o', 'json')).stdout).items;
+    expect(item.assignedBy).toMatchObject({ by: 'alice@ws1', reason: 'OPS-7: fewer pods' });
+    const history = await dynamic('history', 'n1');
+    expect(history.stdout).toContain(`assigned: alice@ws1 (OPS-7: fewer pods): assigned ${source}`);
+    expect((await dynamic('history', 'n4')).stdout).toContain('No change found');
+    await dynamic('reset', 'n1', '--reason', 'undo');
+    expect((await dynamic('history', 'n1')).stdout).toContain('assigned: alice@ws1 (undo): removed the assignment');
+  });
+
+  it('assigns without permission to create Events', async () => {
+    fleet = await agentFleet(NODES);
+    const source = await push(50);
+    fleet.cluster.create = async () => {
+      throw clusterUnreachable('https://cluster.test:6443', 'refused', 'Wait');
+    };
+    const { code, stderr } = await dynamic('assign', 'n1', '--configmap', source, '-v', '1');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('no Event was created for Node n1')]);
+  });
+
   it('resets batch by batch', async () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);

@@ -1,14 +1,14 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import type { Reporter } from '../../base/reporter.ts';
+import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
 import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic-problems.ts';
 import type { Backend, NodeConfig } from '../node-config.ts';
 import { planBatches } from '../rollout.ts';
-import { type AssignedBy, applyAssignment, findPayload, planAssignment } from '../workflows/assign-config.ts';
+import { type AssignedBy, announceAssignment, applyAssignment, findPayload, planAssignment } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
 import { reportImpact, withFields } from './assignment-impact.ts';
@@ -116,25 +116,26 @@ export async function carryOutAssignment(
   run: Omit<DynamicRollout, 'names' | 'desired'>,
 ): Promise<RolloutEnd> {
   const { nodes, desired, push, fields } = assignment;
-  const { reporter, rollout, allowsPodLoss } = run;
+  const { reporter, rollout } = run;
+  const recorded = { reporter, allowsPodLoss: run.allowsPodLoss, reason: run.reason };
   reportImpact(fields, reporter);
   if (push !== null) await performPush(cluster, push, reporter);
   // A node that never reported will not report the removal of its assignment either.
   const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
-  await assignAll(ports, cluster, { nodes: silent, desired, reporter, allowsPodLoss });
+  await assignAll(ports, cluster, { nodes: silent, desired, ...recorded });
   const others = nodes.filter((node) => !silent.includes(node));
   if (others.length === 0) return { exitCode: 0, problems: [] };
   if (rollout.wait !== 'none') return performRollout(ports, cluster, { ...run, names: others.map(({ name }) => name), desired });
-  await assignAll(ports, cluster, { nodes: others, desired, reporter, allowsPodLoss });
+  await assignAll(ports, cluster, { nodes: others, desired, ...recorded });
   return { exitCode: 0, problems: [] };
 }
 
-/** The author, time and permission of an assignment. */
+/** The author, time, reason and permission of an assignment. */
 export function assignedBy(
   { self, clock }: Pick<RolloutPorts, 'self'> & Pick<RunTime, 'clock'>,
-  { allowsPodLoss }: Pick<AssignedBy, 'allowsPodLoss'>,
+  { allowsPodLoss, reason }: Pick<AssignedBy, 'allowsPodLoss' | 'reason'>,
 ): AssignedBy {
-  return { by: self.name, at: clock.now(), allowsPodLoss };
+  return { by: self.name, at: clock.now(), allowsPodLoss, reason };
 }
 
 /** Assigns to all nodes at once, without waiting for the results. */
@@ -145,16 +146,27 @@ async function assignAll(
     nodes,
     desired,
     reporter,
-    allowsPodLoss,
-  }: Omit<Assignment, 'push' | 'fields'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss'>,
+    ...given
+  }: Omit<Assignment, 'push' | 'fields'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss' | 'reason'>,
 ): Promise<void> {
   for (const node of nodes) {
-    const change = planAssignment(node, desired, assignedBy(ports, { allowsPodLoss }));
-    if (change !== null) await applyAssignment(cluster, node, change, desired);
+    const by = assignedBy(ports, given);
+    const change = planAssignment(node, desired, by);
+    if (change !== null) {
+      await applyAssignment(cluster, node, change, desired);
+      const unannounced = await announceAssignment(cluster, node.name, desired, by);
+      if (unannounced !== null) reporter.report(notAnnounced(node.name, unannounced));
+    }
     const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
     const message = change === null ? `unchanged: already ${what}` : what;
     reporter.report({ level: 'info', code: 'DYNAMIC_ASSIGNED', host: node.name, message });
   }
+}
+
+/** The message for a missing Event of an assignment, shown with `-v 1`. */
+export function notAnnounced(node: string, error: AppError): ReportEvent {
+  const message = `no Event was created for Node ${node}: ${error.message}`;
+  return { level: 'warning', code: 'EVENT_NOT_CREATED', host: node, message, verbosity: 1 };
 }
 
 /**

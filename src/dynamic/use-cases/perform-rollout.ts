@@ -22,6 +22,8 @@ export interface DynamicRollout {
   readonly rollout: RolloutOptions;
   /** The operator accepts that the assignment ends pods. */
   readonly allowsPodLoss: boolean;
+  /** `--reason`, recorded on each Node. */
+  readonly reason: string | undefined;
   /** The label selector that selected the nodes. */
   readonly selector: string | undefined;
   readonly reporter: Reporter;
@@ -137,12 +139,13 @@ function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, t
   });
 }
 
-function portsOf(services: RolloutPorts, { names, backend, rollout, selector, listenerFor }: DynamicRollout, prefix: string) {
+function portsOf(services: RolloutPorts, { names, backend, rollout, selector, reason, listenerFor }: DynamicRollout, prefix: string) {
   return {
     clock: services.clock,
     random: () => services.random(),
     signal: services.signal,
     by: services.self.name,
+    reason,
     backend,
     labelSelector: selector,
     timeoutMs: rollout.timeoutMs,
@@ -217,7 +220,7 @@ function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): re
 async function recordOf(
   services: RolloutPorts,
   cluster: Cluster,
-  { names, desired, rollout, reporter }: DynamicRollout,
+  { names, desired, rollout, reason, reporter }: DynamicRollout,
 ): Promise<RolloutRecord | null> {
   const isNeeded = rollout.onFailure === 'revert';
   if (names.length === 1 && !isNeeded) return null;
@@ -232,7 +235,7 @@ async function recordOf(
     }
   };
   try {
-    const record = await openRolloutRecord(cluster, desired, { by: services.self.name, now: () => services.clock.now() });
+    const record = await openRolloutRecord(cluster, desired, { by: services.self.name, reason, now: () => services.clock.now() });
     return {
       inherited: record.inherited,
       began: (name, previous) => unlessRefused(record.began(name, previous)),

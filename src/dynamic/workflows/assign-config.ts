@@ -2,8 +2,9 @@ import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { nodeEvent } from '../../kube/node-event.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../kubelet/assigned-by.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, type NewAssigner } from '../../kubelet/assigned-by.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
@@ -14,6 +15,7 @@ import {
   formatSourceAnnotation,
   sameSource,
 } from '../../kubelet/config-source.ts';
+import { ASSIGNED_EVENT_REASON } from '../config-event.ts';
 import { assignmentReplaced, noSuchPayload, sourceDropped } from '../dynamic-problems.ts';
 import { type NodeConfig, readNodeConfig } from '../node-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
@@ -42,10 +44,8 @@ export async function findPayload(cluster: Cluster, source: ConfigSource): Promi
   return { identity: { ...source, uid, resourceVersion }, text, data, isImmutable: object.immutable === true };
 }
 
-/** Author, time and permission of an assignment, recorded on the Node. */
-export interface AssignedBy {
-  readonly by: string;
-  readonly at: Date;
+/** Author, time, reason and permission of an assignment, recorded on the Node. */
+export interface AssignedBy extends NewAssigner {
   /** The operator accepts that the assignment ends pods. */
   readonly allowsPodLoss: boolean;
 }
@@ -106,6 +106,28 @@ export async function applyAssignment(
   const kept = readNodeConfig(await patchUnchanged(cluster, node, change), node.backend);
   if (sameSource(kept.source.source, desired)) return kept;
   throw new AppError(sourceDropped(node.name, cluster.server, await cluster.version()));
+}
+
+/**
+ * Records an assignment as an Event of the Node: `alice@laptop (OPS-1234): assigned kube-system/pods/kubelet`.
+ * Many credentials may not create Events: the assignment is made nevertheless.
+ * @returns the error of a refused Event; null: created
+ */
+export async function announceAssignment(
+  cluster: Cluster,
+  node: string,
+  desired: ConfigSource | null,
+  { by, at, reason }: NewAssigner,
+): Promise<AppError | null> {
+  const what = desired === null ? 'removed the assignment' : `assigned ${describeSource(desired)}`;
+  const message = `${by}${reason === undefined ? '' : ` (${reason})`}: ${what}`;
+  try {
+    await cluster.create(nodeEvent(node, { type: 'Normal', reason: ASSIGNED_EVENT_REASON, message, component: 'kubeletadm' }, at, 0));
+    return null;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return error;
+  }
 }
 
 async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assignment): Promise<KubeObject> {

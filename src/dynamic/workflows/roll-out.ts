@@ -6,7 +6,7 @@ import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
 import { assessProgress, type Goal, runsDesired } from '../assess-progress.ts';
 import type { Backend } from '../node-config.ts';
 import { type AssignRules, nextStep, type RolloutStage } from '../rollout.ts';
-import { applyAssignment, planAssignment } from './assign-config.ts';
+import { type AssignedBy, announceAssignment, applyAssignment, planAssignment } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './node-feed.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
@@ -37,6 +37,8 @@ export interface RolloutOptions {
   readonly signal: AbortSignal;
   /** Author of the assignment, recorded on the Nodes. */
   readonly by: string;
+  /** Reason of the assignment, recorded with its author. */
+  readonly reason?: string | undefined;
   /** The operator accepts that the assignment ends pods; default: no. */
   readonly allowsPodLoss?: boolean | undefined;
   readonly backend?: Backend | undefined;
@@ -58,6 +60,8 @@ export interface RolloutListener {
   batch?(batch: RolloutBatch): void;
   /** `isNew` is false if the node already had the assignment. */
   assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
+  /** The Event of an assignment was not created. */
+  notAnnounced?(name: string, error: AppError): void;
   /** Called at each state change of a node in progress. */
   state?(node: AssessedNode): void;
   ended?(outcome: RolloutOutcome): void;
@@ -224,6 +228,8 @@ class Rollout {
         await begins?.(name, config.source.source);
         const kept = await applyAssignment(this.#cluster, config, change, desired);
         member.keptVersion = Number(kept.resourceVersion);
+        const unannounced = await announceAssignment(this.#cluster, name, desired, this.#assignedBy());
+        if (unannounced !== null) listener?.notAnnounced?.(name, unannounced);
       }
     } catch (error) {
       if (!isAppError(error)) throw error;
@@ -249,8 +255,12 @@ class Rollout {
   }
 
   #plan(config: AssessedNode['config'], desired: ConfigSource | null) {
-    const { by, clock, allowsPodLoss = false } = this.#options;
-    return planAssignment(config, desired, { by, at: clock.now(), allowsPodLoss });
+    return planAssignment(config, desired, this.#assignedBy());
+  }
+
+  #assignedBy(): AssignedBy {
+    const { by, reason, clock, allowsPodLoss = false } = this.#options;
+    return { by, reason, at: clock.now(), allowsPodLoss };
   }
 
   #end(member: Member, stage: 'updated' | 'failed' | 'unreachable' | 'replaced'): void {

@@ -44,7 +44,7 @@ const LOCAL = 'local';
 export async function openRolloutRecord(
   cluster: Cluster,
   desired: ConfigSource | null,
-  { by, now }: { readonly by: string; readonly now: () => Date },
+  { by, reason, now }: { readonly by: string; readonly reason?: string | undefined; readonly now: () => Date },
 ): Promise<RolloutRecord> {
   const what = desired === null ? LOCAL : describeSource(desired);
   // The member name is part of the hash: runs of other versions must find the same ConfigMap.
@@ -55,6 +55,7 @@ export async function openRolloutRecord(
     const annotations = {
       'kubeletadm.dev/rollout-of': what,
       'kubeletadm.dev/rollout-by': by,
+      ...(reason === undefined ? {} : { 'kubeletadm.dev/rollout-reason': reason }),
       'kubeletadm.dev/rollout-at': now().toISOString(),
     };
     const metadata = { name, namespace: AGENT_NAMESPACE, labels: { [ROLLOUT_LABEL]: 'true' }, annotations };

@@ -20,6 +20,8 @@ export interface NodesRequest {
   /** Undefined: detected from each Node. */
   readonly backend: Backend | undefined;
   readonly cluster: KubeconfigRequest;
+  /** `--reason`, recorded with the assignment. */
+  readonly reason: string | undefined;
   readonly plan: { readonly dryRun: boolean };
 }
 
@@ -54,7 +56,7 @@ export async function assignToNodes(
   request: AssignToNodesRequest,
   view: { readonly reporter: Reporter } & Pick<DynamicRollout, 'listenerFor' | 'ended'>,
 ): Promise<AssignResult> {
-  const { choice, rollout, backend, force, allowPodLoss } = request;
+  const { choice, rollout, backend, force, allowPodLoss, reason } = request;
   const { reporter } = view;
   const assigned = await readAssigned(services, request.assigned);
   const opened = await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
@@ -62,13 +64,16 @@ export async function assignToNodes(
   try {
     const names = await findNodeNames(services, cluster, choice);
     const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reporter });
-    if (request.plan.dryRun)
-      return { kind: 'planned', plans: planRollout(checked, rollout, assignedBy(services, { allowsPodLoss: allowPodLoss })), cluster };
+    if (request.plan.dryRun) {
+      const by = assignedBy(services, { allowsPodLoss: allowPodLoss, reason });
+      return { kind: 'planned', plans: planRollout(checked, rollout, by), cluster };
+    }
     const run = {
       ...view,
       backend,
       rollout,
       allowsPodLoss: allowPodLoss,
+      reason,
       selector: choice.kind === 'selector' ? choice.selector.text : undefined,
     };
     return { kind: 'ended', end: await carryOutAssignment(services, cluster, checked, run) };
