@@ -61,17 +61,27 @@ export function defineFleetRun(fleet: Command, on: On): void {
 }
 
 function defineStatus(status: Command, on: On): void {
-  addClusterOptions(addFleetHostOptions(addReport(addTableOptions(status))));
+  underHeading(addReport(addTableOptions(status)), HEADINGS.output, (output) =>
+    output.option('-w, --watch', 'after the first table, read the hosts again every 10 s and print changed rows until interrupted'),
+  );
+  addClusterOptions(addFleetHostOptions(status));
   on(
     status,
     (_, options): FleetStatusRequest => ({
       run: runRequest(options),
       output: { ...tableRequest(options), verbosity: verbosityOf(options) },
+      watches: watchesStatus(options),
       report: flagText(options, 'report'),
     }),
     async () => (await import('./fleet-status.ts')).runFleetStatus,
   );
   addSections(status, { examples: STATUS_EXAMPLES });
+}
+
+function watchesStatus(options: CommandOptions): boolean {
+  if (options.watch === true && options.report !== undefined)
+    throw usageError('--watch and --report exclude each other', 'Leave one of them out');
+  return options.watch === true;
 }
 
 function defineDrift(drift: Command, on: On): void {

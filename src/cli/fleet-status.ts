@@ -1,21 +1,33 @@
-import type { ExitCode } from '../base/errors.ts';
+import { type ExitCode, formatProblem } from '../base/errors.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { type FleetStatus, fleetStatus, type HostStatusRow } from '../fleet/use-cases/fleet-status.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
+import { watchFleetStatus } from '../fleet/use-cases/watch-fleet-status.ts';
 import { describeNodeSource, type NodeSource } from '../kubelet/node-source.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './services.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
+import { tableWatch, type WatchedTable } from './watch-table.ts';
 
 export interface FleetStatusRequest {
   readonly run: FleetRunRequest;
   readonly output: TableRequest & { readonly verbosity: number };
+  /** Print changed rows until interrupted. */
+  readonly watches: boolean;
   /** The file of the HTML report; undefined: none. */
   readonly report: string | undefined;
 }
 
 /** `fleet status`: one line a host. */
-export async function runFleetStatus(services: Services, { run, output, report: file }: FleetStatusRequest): Promise<ExitCode> {
+export async function runFleetStatus(services: Services, { run, output, watches, report: file }: FleetStatusRequest): Promise<ExitCode> {
+  if (watches) {
+    const first = await readStatus(services, { run, output, readsCertificates: false });
+    const show = tableWatch(services.output, output);
+    return watchFleetStatus(services, run, first, {
+      reporter: services.reporter({ verbosity: output.verbosity, format: 'text' }),
+      changed: (status) => show(watchedTable(status)),
+    });
+  }
   const { rows, failure } =
     file === undefined
       ? await readStatus(services, { run, output, readsCertificates: false })
@@ -33,6 +45,21 @@ async function readStatus(
 ): Promise<FleetStatus> {
   const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet status', reads: true });
   return fleetStatus(services, run, { ...watch, readsCertificates }).finally(() => watch.close());
+}
+
+/** The problem of a host that was not inspected is a line below its row. */
+function watchedTable({ rows, failure }: FleetStatus): WatchedTable {
+  const { columns, wide, rows: shown } = tableOf(rows);
+  const notesOf = (host: string): readonly string[] => (failure?.problems ?? []).filter((one) => one.host === host).map(formatProblem);
+  return {
+    columns,
+    ...(wide === undefined ? {} : { wide }),
+    rows: rows.flatMap((document, i) => {
+      const row = shown[i];
+      return row === undefined ? [] : [{ ...row, document, notes: notesOf(document.host) }];
+    }),
+    empty: 'No hosts found.',
+  };
 }
 
 function tableOf(rows: readonly HostStatusRow[]): Table {

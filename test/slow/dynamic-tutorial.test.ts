@@ -45,6 +45,7 @@ function lasting(text: string): readonly string[] {
           .replace(/@\d+/g, '@VERSION')
           .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
           .replace(/\b\d+s\b/g, 'AGE')
+          .replace(/assigned: \S+@\S+: /g, 'assigned: OPERATOR: ')
           .replace(/\s+/g, ' ')
           .trimEnd(),
       )
