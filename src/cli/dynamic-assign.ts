@@ -6,6 +6,8 @@ import { showClusterPlan } from './dynamic-plan.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
+import { formatSeconds } from './live-view.ts';
+import { type RecapRow, showRecapTable } from './recap.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -43,13 +45,13 @@ async function assign(services: Services, request: AssignToNodesRequest & { read
   const asEvents = !plan.dryRun && format === 'json';
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
   const title = assigned === null ? 'dynamic reset' : 'dynamic assign';
-  const watch = watchRollout(services, { reporter, title, rollout: request.rollout });
+  const watch = watchRollout(services, { reporter, title, rollout: request.rollout, asEvents });
   const result = await assignToNodes(services, request, {
     reporter,
     listenerFor: watch.listenerFor,
     ended: (final) => {
       watch.close();
-      showResult(services, { format, reporter }, final);
+      showResult(services, { format, reporter, elapsedMs: services.clock.now().getTime() - watch.startedAt }, final);
     },
   }).finally(() => watch.close());
   if (result.kind === 'planned')
@@ -71,14 +73,30 @@ const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
   ['waiting', 'not started'],
 ];
 
+interface ResultOptions {
+  readonly format: PlanRequest['format'];
+  readonly reporter: Reporter;
+  readonly elapsedMs: number;
+}
+
+/** Stages of nodes that need no action. */
+const DONE: ReadonlySet<FinalStage> = new Set(['updated', 'unchanged']);
+
+function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome): RecapRow {
+  const { why, hint } = validated.verdict;
+  const [problem] = error?.problems ?? [];
+  return {
+    host: name,
+    result: new Map(FINAL_STAGES).get(stage) ?? stage,
+    reason: stage === 'waiting' ? 'the rollout was stopped' : (problem?.message ?? why ?? '-'),
+    action: (stage === 'waiting' ? undefined : (problem?.hint ?? hint)) ?? 'Rerun the command',
+  };
+}
+
 /**
  * `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
  */
-function showResult(
-  services: Services,
-  { format, reporter }: { readonly format: PlanRequest['format']; readonly reporter: Reporter },
-  final: readonly FinalOutcome[],
-): void {
+function showResult(services: Services, { format, reporter, elapsedMs }: ResultOptions, final: readonly FinalOutcome[]): void {
   const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;
   const parts = FINAL_STAGES.flatMap(([stage, word]) => (count(stage) === 0 ? [] : [`${count(stage)} ${word}`]));
   const message = `${final.length} ${final.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;
@@ -86,5 +104,10 @@ function showResult(
   if (format === 'json') reporter.report({ level: 'info', code: 'ROLLOUT_ENDED', message, data: { items } });
   else if (format === 'yaml')
     services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
-  else if (final.length > 1) services.output.stdout(`${message}\n`);
+  else if (final.length > 1) {
+    const unfinished = final.filter(({ stage }) => !DONE.has(stage));
+    showRecapTable(services, unfinished.map(recapRow), 'NODE');
+    services.output.stdout(`${message}\n`);
+    services.output.stderr(`took ${formatSeconds(elapsedMs)}\n`);
+  }
 }

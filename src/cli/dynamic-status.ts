@@ -110,6 +110,7 @@ export function nodeDocument({ config, verdict }: AssessedNode): object {
     ...(source === null ? {} : { configSource: formatConfigSource(source) }),
     ...(config.assigner === null ? {} : { assignedBy: assignerDocument(config.assigner) }),
     ...(config.report === null ? {} : { activeObserved: config.report.observed, reportedAt: config.report.at }),
+    ...(config.report?.trialEnds == null ? {} : { trialEnds: config.report.trialEnds }),
     ...(config.status === null ? {} : { status: formatConfigStatus(config.status) }),
   };
 }

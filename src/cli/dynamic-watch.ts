@@ -10,6 +10,7 @@ import { describeSource } from '../kubelet/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { liveDisplay } from './live-display.ts';
 import type { LiveRow, LiveView } from './live-view.ts';
+import { type ResultLines, resultLines } from './run-results.ts';
 import type { Services } from './services.ts';
 
 export interface WatchInput {
@@ -17,36 +18,59 @@ export interface WatchInput {
   /** The command, as the live display names it. */
   readonly title: string;
   readonly rollout: RolloutOptions;
+  /** Results are events: nothing is folded. */
+  readonly asEvents: boolean;
 }
 
 /** Time limits of a node, in milliseconds. */
 interface RolloutLimits {
   readonly timeoutMs: number;
   readonly minReadyMs: number;
+  /** The rollout waits for the end of the trials. */
+  readonly waitsForTrial: boolean;
 }
 
 /** Observes a rollout and, after a failure, its rollback. */
 export interface RolloutWatch {
   /** @param part `prefix` precedes the numbers of batches */
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
-  /** Erases the live display; may be called twice. */
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Erases the live display and prints the remaining results; may be called twice. */
   close(): void;
 }
 
-/** Reports the progress of a rollout: one line per event, and a live display on a terminal. */
-export function watchRollout(services: Pick<Services, 'clock' | 'output'>, { reporter, title, rollout }: WatchInput): RolloutWatch {
-  const { clock } = services;
+/**
+ * Reports the progress of a rollout. On a terminal a live display shows the nodes in progress; the results of a rollout
+ * over several nodes are one line for equal nodes, and each step of a node is shown with `-v 1`. Without a terminal,
+ * each step is a line.
+ */
+export function watchRollout(
+  services: Pick<Services, 'clock' | 'output'>,
+  { reporter, title, rollout, asEvents }: WatchInput,
+): RolloutWatch {
+  const { clock, output } = services;
   const now = (): number => clock.now().getTime();
-  const none = { title, startedAt: now(), nodes: [], batch: '', endedAt: [], limits: { timeoutMs: rollout.timeoutMs, minReadyMs: 0 } };
-  let state: RolloutState = none;
+  const { timeoutMs, wait } = rollout;
+  const none = { title, startedAt: now(), nodes: [], batch: '', endedAt: [] };
+  const limitsOf = (minReadyMs: number): RolloutLimits => ({ timeoutMs, minReadyMs, waitsForTrial: wait === 'good' });
+  let state: RolloutState = { ...none, limits: limitsOf(0) };
+  let results: ResultLines | null = null;
   const display = liveDisplay(services, () => rolloutView(state, now()));
+  const folds = !asEvents && output.status !== undefined && (reporter.verbosity ?? 0) === 0;
   return {
+    startedAt: none.startedAt,
     listenerFor: ({ total, prefix }) => {
-      state = { ...none, limits: { timeoutMs: rollout.timeoutMs, minReadyMs: minReadyOf(rollout, total) } };
-      const listener = reportingListener(reporter, { total, prefix });
+      state = { ...none, limits: limitsOf(minReadyOf(rollout, total)) };
+      results?.close();
+      results = folds && total > 1 ? resultLines(reporter, { total, folds, width: output.width?.(), noun: 'nodes' }) : null;
+      const lines = results;
+      const every = reportingListener(reporter, { total, prefix });
+      const listener = lines === null ? every : { ...every, ...foldingListener(lines, now) };
       return {
         ...listener,
         batch: (batch) => {
+          lines?.close();
           state = { ...state, batch: `${prefix}batch ${batch.number}${batch.isCanary ? ' (canary)' : ''}` };
           listener.batch?.(batch);
         },
@@ -59,7 +83,22 @@ export function watchRollout(services: Pick<Services, 'clock' | 'output'>, { rep
         },
       };
     },
-    close: () => display.close(),
+    close: () => {
+      display.close();
+      results?.close();
+    },
+  };
+}
+
+/** Keeps updated nodes to print equal ones together. Failed nodes are part of the display and the recap. */
+function foldingListener(lines: ResultLines, now: () => number): RolloutListener {
+  return {
+    assigned: () => undefined,
+    state: () => undefined,
+    ended: ({ name, stage, beganAt }) => {
+      if (stage !== 'updated') return;
+      lines.add({ level: 'info', code: 'ROLLOUT_NODE', host: name, text: ENDED.updated, durationMs: now() - beganAt });
+    },
   };
 }
 
@@ -152,9 +191,16 @@ function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: Rollou
   };
 }
 
-function rowOf({ name, validated, beganAt, updatedSince }: RolloutOutcome, { timeoutMs, minReadyMs }: RolloutLimits): LiveRow {
+function rowOf({ name, validated, beganAt, updatedSince }: RolloutOutcome, limits: RolloutLimits): LiveRow {
   const { state, why } = validated.verdict;
+  const limit = { what: 'times out', at: beganAt + limits.timeoutMs };
+  // Earlier versions of the agent do not report the end of the trial.
+  const trialEnd = limits.waitsForTrial && state === 'trial' ? Date.parse(validated.config.report?.trialEnds ?? '') : Number.NaN;
   const deadline =
-    updatedSince === null ? { what: 'times out', at: beganAt + timeoutMs } : { what: 'updated', at: updatedSince + minReadyMs };
+    updatedSince !== null
+      ? { what: 'updated', at: updatedSince + limits.minReadyMs }
+      : trialEnd < limit.at
+        ? { what: 'trial ends', at: trialEnd }
+        : limit;
   return { name, activity: why === null ? state : `${state}: ${why}`, since: beganAt, medianMs: null, deadline };
 }

@@ -58,7 +58,7 @@ export function followHosts(services: Services, reporter: Reporter, options: Fol
       blocks.ended(outcome);
       if (!applies) return;
       const folds = output.status !== undefined && verbosity === 0;
-      results ??= runResults(reporter, { total: last?.total ?? 1, folds });
+      results ??= runResults(reporter, { total: last?.total ?? 1, folds, width: output.width?.() });
       results.ended(outcome, steps.host(outcome.host));
     },
     progress: (progress) => {

@@ -1,6 +1,6 @@
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
-import { cut, renderTable } from '../base/text/table.ts';
+import { cut, renderWrappedTable } from '../base/text/table.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { reasonOf } from './fleet-report.ts';
 import { formatSeconds } from './live-view.ts';
@@ -22,24 +22,41 @@ const WORDS: Readonly<Partial<Record<HostStatus, string>>> = { ...FAILURE_WORDS,
 const MAX_REASON = 60;
 const MAX_HOSTS = 40;
 
-/**
- * The rows of the recap: the hosts that neither changed nor are up to date, with the result, the reason and the
- * next action. Hosts with equal rows share one.
- */
-export function recapRows({ outcomes, stopped, retryCommand }: RecapInput): readonly (readonly string[])[] {
-  const rows = new Map<string, { readonly hosts: string[]; readonly rest: readonly string[] }>();
-  for (const outcome of outcomes) {
+/** A host or node that needs an action. */
+export interface RecapRow {
+  readonly host: string;
+  readonly result: string;
+  readonly reason: string;
+  readonly action: string;
+}
+
+/** The rows of the recap: the hosts that neither changed nor are up to date. */
+function hostRows({ outcomes, stopped, retryCommand }: RecapInput): readonly RecapRow[] {
+  return outcomes.flatMap((outcome) => {
     const { host, status, error } = outcome;
-    const word = WORDS[status];
-    if (word === undefined) continue;
+    const result = WORDS[status];
+    if (result === undefined) return [];
     const reason = status === 'stopped' ? (stopped ?? 'the run was stopped') : reasonOf(outcome);
     const action = error?.problems.find(({ hint }) => hint !== undefined)?.hint ?? retryText(retryCommand);
-    const rest = [word, cut(reason, MAX_REASON), action];
-    const same = rows.get(rest.join('\0'));
-    if (same === undefined) rows.set(rest.join('\0'), { hosts: [host], rest });
+    return [{ host, result, reason, action }];
+  });
+}
+
+/** The rows as cells; hosts with equal rows share one. */
+function foldRows(rows: readonly RecapRow[]): readonly (readonly string[])[] {
+  const folded = new Map<string, { readonly hosts: string[]; readonly rest: readonly string[] }>();
+  for (const { host, result, reason, action } of rows) {
+    const rest = [result, cut(reason, MAX_REASON), action];
+    const same = folded.get(rest.join('\0'));
+    if (same === undefined) folded.set(rest.join('\0'), { hosts: [host], rest });
     else same.hosts.push(host);
   }
-  return [...rows.values()].map(({ hosts, rest }) => [namesOf(hosts), ...rest]);
+  return [...folded.values()].map(({ hosts, rest }) => [namesOf(hosts), ...rest]);
+}
+
+/** The cells of the recap of hosts. */
+export function recapRows(input: RecapInput): readonly (readonly string[])[] {
+  return foldRows(hostRows(input));
 }
 
 function retryText(command: string | null): string {
@@ -55,13 +72,19 @@ function namesOf(hosts: readonly string[]): string {
  * counts and `showDuration`.
  */
 export function showRecap({ output }: Pick<Services, 'output'>, input: RecapInput): void {
-  const rows = recapRows(input);
-  if (rows.length > 0) output.stderr(joinLines(renderTable([['HOST', 'RESULT', 'REASON', 'ACTION'], ...rows])));
+  showRecapTable({ output }, hostRows(input), 'HOST');
+}
+
+/** Prints the table of a recap; nothing without rows. On a terminal, long cells are broken at spaces. */
+export function showRecapTable({ output }: Pick<Services, 'output'>, rows: readonly RecapRow[], subject: 'HOST' | 'NODE'): void {
+  if (rows.length === 0) return;
+  const table = [[subject, 'RESULT', 'REASON', 'ACTION'], ...foldRows(rows)];
+  output.stderr(joinLines(renderWrappedTable(table, { width: output.width === undefined ? undefined : output.width() - 1, flexible: 2 })));
 }
 
 /** `took 7m31s; to continue: kubeletadm apply -f fleet.yaml --retry failed`. */
 export function showDuration({ output }: Pick<Services, 'output'>, input: RecapInput): void {
-  const isUnfinished = recapRows(input).length > 0;
+  const isUnfinished = hostRows(input).length > 0;
   const next = isUnfinished && input.retryCommand !== null ? `; to continue: ${input.retryCommand} with the other options of this run` : '';
   output.stderr(joinLines([`took ${formatSeconds(input.elapsedMs)}${next}`]));
 }

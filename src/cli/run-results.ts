@@ -1,5 +1,6 @@
-import type { Reporter } from '../base/reporter.ts';
+import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
+import { wrapText } from '../base/text/table.ts';
 import { summarizeChanges } from '../fleet/change-summary.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import type { HostSteps } from '../fleet/run-steps.ts';
@@ -16,6 +17,8 @@ export interface RunResultsOptions {
   readonly total: number;
   /** Equal results share a line; otherwise each host has a line as soon as it has ended. */
   readonly folds: boolean;
+  /** Width of the terminal: longer lines are broken at spaces; undefined: no terminal. */
+  readonly width?: number | undefined;
 }
 
 /** The results of a larger run are printed in about this number of groups, and of no fewer hosts than the next number. */
@@ -24,30 +27,40 @@ const LEAST_GROUP = 10;
 /** Changed hosts with different results beyond this number of lines are only counted. */
 const MOST_LINES = 40;
 
-/** Hosts with the same result. */
-interface Group {
-  readonly status: HostStatus;
+/** The result of a host or a node. */
+export interface Result extends Pick<ReportEvent, 'level' | 'code'> {
+  readonly host: string;
   readonly text: string;
+  /** Null: not shown. */
+  readonly durationMs: number | null;
+}
+
+/** Hosts with the same result. */
+interface Group extends Omit<Result, 'host' | 'durationMs'> {
   readonly hosts: string[];
   readonly durationsMs: number[];
 }
 
-/**
- * Reports one line for each host that was changed, is unchanged or failed: `node17 changed: updated
- * config.yaml, kubelet restarted, confirmed (4.1s)`. If results are folded, hosts with the same result share a
- * line, and failed hosts are left to the live display and the recap. Hosts that were not started are part of the
- * recap alone.
- */
-export function runResults(reporter: Reporter, { total, folds }: RunResultsOptions): RunResults {
+/** Prints results, with equal ones on one line: `node[3:9] (7 hosts) changed: config.yaml maxPods 70 → 72 (4.1s)`. */
+export interface ResultLines {
+  add(result: Result): void;
+  /** Prints the results that were kept to group equal ones; may be called twice. */
+  close(): void;
+}
+
+/** @param options.noun plural of the results' subjects */
+export function resultLines(
+  reporter: Reporter,
+  { total, folds, width, noun = 'hosts' }: RunResultsOptions & { readonly noun?: 'hosts' | 'nodes' },
+): ResultLines {
   const kept = new Map<string, Group>();
   let lines = 0;
-  const report = ({ status, text, hosts, durationsMs }: Group): void => {
+  const report = ({ level, code, text, hosts, durationsMs }: Group): void => {
     lines++;
     const host = namesText(hosts.toSorted(BY_NAME));
-    const count = hosts.length === 1 ? '' : `(${hosts.length} hosts) `;
-    const level = FAILED.has(status) ? 'error' : 'info';
-    const duration = status === 'unchanged' || durationsMs.length === 0 ? '' : ` (${durationText(durationsMs)})`;
-    reporter.report({ level, code: CODES[status] ?? 'HOST_ENDED', host, message: `${count}${text}${duration}` });
+    const count = hosts.length === 1 ? '' : `(${hosts.length} ${noun}) `;
+    const duration = durationsMs.length === 0 ? '' : ` (${durationText(durationsMs)})`;
+    reporter.report({ level, code, host, message: wrapped(`${count}${text}${duration}`, host, width) });
   };
   const print = (isLast: boolean): void => {
     const groups = [...kept.values()];
@@ -58,20 +71,53 @@ export function runResults(reporter: Reporter, { total, folds }: RunResultsOptio
     kept.clear();
   };
   return {
-    ended: (outcome, steps) => {
-      const { host, status } = outcome;
-      const isReported = status === 'changed' || status === 'unchanged' || (FAILED.has(status) && !folds);
-      if (!isReported) return;
-      const text = resultText(outcome, steps);
-      const group = kept.get(keyOf({ status, text })) ?? { status, text, hosts: [], durationsMs: [] };
+    add: ({ level, code, host, text, durationMs }) => {
+      const key = `${code}\0${level}\0${text}`;
+      const group = kept.get(key) ?? { level, code, text, hosts: [], durationsMs: [] };
       group.hosts.push(host);
-      const duration = durationOf(steps);
-      if (duration !== null) group.durationsMs.push(duration);
-      kept.set(keyOf(group), group);
+      if (durationMs !== null) group.durationsMs.push(durationMs);
+      kept.set(key, group);
       const waiting = [...kept.values()].reduce((sum, { hosts }) => sum + hosts.length, 0);
       if (!folds || total <= GROUPS || waiting >= Math.max(LEAST_GROUP, total / GROUPS)) print(false);
     },
     close: () => print(true),
+  };
+}
+
+/** Reporters indent the second and later lines of a message by this. */
+const INDENTATION = 2;
+
+/** Breaks a message at spaces: a terminal would break it in the middle of a word. */
+function wrapped(message: string, host: string, width: number | undefined): string {
+  if (width === undefined || host.length + 1 + message.length <= width) return message;
+  const [first = '', ...rest] = wrapText(message, Math.max(width - 1 - Math.max(host.length, INDENTATION), LEAST_WIDTH));
+  return [first, ...wrapText(rest.join(' '), Math.max(width - 1 - INDENTATION, LEAST_WIDTH))].join('\n');
+}
+
+const LEAST_WIDTH = 20;
+
+/**
+ * Reports one line for each host that was changed, is unchanged or failed: `node17 changed: updated
+ * config.yaml, kubelet restarted, confirmed (4.1s)`. If results are folded, hosts with the same result share a
+ * line, and failed hosts are left to the live display and the recap. Hosts that were not started are part of the
+ * recap alone.
+ */
+export function runResults(reporter: Reporter, options: RunResultsOptions): RunResults {
+  const lines = resultLines(reporter, options);
+  return {
+    ended: (outcome, steps) => {
+      const { host, status } = outcome;
+      const isReported = status === 'changed' || status === 'unchanged' || (FAILED.has(status) && !options.folds);
+      if (!isReported) return;
+      lines.add({
+        level: FAILED.has(status) ? 'error' : 'info',
+        code: CODES[status] ?? 'HOST_ENDED',
+        host,
+        text: resultText(outcome, steps),
+        durationMs: status === 'unchanged' ? null : durationOf(steps),
+      });
+    },
+    close: () => lines.close(),
   };
 }
 
@@ -81,14 +127,10 @@ const FAILED: ReadonlySet<HostStatus> = new Set(['failed', 'reverted', 'refused'
 /** Orders names with numbers: `n2` before `n10`. */
 const BY_NAME = new Intl.Collator('en', { numeric: true }).compare;
 
-function keyOf({ status, text }: Pick<Group, 'status' | 'text'>): string {
-  return `${status}\0${text}`;
-}
-
 function counted(groups: readonly Group[]): Group {
   const hosts = groups.flatMap((group) => group.hosts);
   const text = 'changed in other ways; -v 1 prints the changes of each host';
-  return { status: 'changed', text, hosts, durationsMs: groups.flatMap(({ durationsMs }) => durationsMs) };
+  return { level: 'info', code: 'HOST_CHANGED', text, hosts, durationsMs: groups.flatMap(({ durationsMs }) => durationsMs) };
 }
 
 /** Words for the result of a failed host. */

@@ -22,6 +22,8 @@ export interface Output {
   document(text: string): void;
   /** Shows a display in the last lines, and draws it again if the size changes; null removes it. Absent: no terminal. */
   readonly status?: (display: Display | null) => void;
+  /** Width of the terminal of stderr, in characters. Absent: no terminal. */
+  readonly width?: () => number;
 }
 
 /** Size of a terminal, in characters. */
@@ -38,6 +40,7 @@ export interface RawOutput {
   stdout(text: string): void;
   stderr(text: string): void;
   readonly status?: RawStatus;
+  readonly width?: () => number;
 }
 
 /** Shows a display in the last lines; null removes it. */

@@ -209,7 +209,10 @@ function rightsContract(name: string, start: () => Promise<World>): void {
           expect((await first).value).toMatchObject({ type: 'MODIFIED', object: { metadata: { name } } });
         }
         stop.abort();
-        for (const { subresource, patch } of patchesFor((await own.get(NODE)) as KubeObject, newAgentState(0), new Date()))
+        for (const { subresource, patch } of patchesFor((await own.get(NODE)) as KubeObject, newAgentState(0), {
+          now: new Date(),
+          trialMs: 600_000,
+        }))
           await own.patch(NODE, subresource === undefined ? 'merge' : 'strategic', patch, subresource === undefined ? {} : { subresource });
         const reported = await admin.get(NODE);
         expect(reported?.metadata.annotations?.[CONFIG_STATUS_ANNOTATION]).toBe('{}');

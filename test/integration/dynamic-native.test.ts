@@ -390,7 +390,15 @@ describe('dynamic reset, status, history, gc', () => {
         .trimEnd()
         .split('\n')
         .map((line) => line.replace(/^\S+ +/, '').replace(/@\d+$/, '')),
-    ).toEqual(['CHANGE', `changed to ${source}`, `changed to ${other}`, 'changed to the local configuration']);
+    ).toEqual([
+      'CHANGE',
+      expect.stringMatching(`^assigned: \\S+@\\S+: assigned ${source}$`),
+      `changed to ${source}`,
+      expect.stringMatching(`^assigned: \\S+@\\S+: assigned ${other}$`),
+      `changed to ${other}`,
+      expect.stringMatching(/^assigned: \S+@\S+: removed the assignment$/),
+      'changed to the local configuration',
+    ]);
   });
 
   it('report that a leftover status message has no meaning', async () => {

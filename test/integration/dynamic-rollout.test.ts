@@ -389,7 +389,7 @@ describe('dynamic assign of many nodes', () => {
     expect(stderr).toContain('the API server is reachable again');
   });
 
-  it('records who assigned a configuration and why, and shows it', async () => {
+  it('records the operator and the reason of an assignment, and shows both', async () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);
     const { code } = await dynamic('assign', 'n1', 'n2', '--configmap', source, '--reason', 'OPS-7: fewer pods');

@@ -132,7 +132,7 @@ export async function agentFleet(
     }
     if (desiredPayload(agent.state) !== null) send(agent, { kind: 'observed', seen: await observation(agent) });
     let reported: KubeObject = node;
-    for (const { subresource, patch } of patchesFor(reported, agent.state, now()))
+    for (const { subresource, patch } of patchesFor(reported, agent.state, { now: now(), trialMs: timing.trialMs }))
       reported = await cluster.patch(
         ref,
         subresource === undefined ? 'merge' : 'strategic',

@@ -29,6 +29,54 @@ export function tableRenderer(): (rows: readonly (readonly string[])[]) => reado
   };
 }
 
+/**
+ * Renders a table whose last columns are broken at spaces if the table is wider than a line, so that a terminal does not
+ * break its rows in the middle of a word.
+ * @param width maximum line width; undefined, or too narrow for the other columns: nothing is broken
+ * @param flexible number of columns at the end that may be broken
+ */
+export function renderWrappedTable(
+  rows: readonly (readonly string[])[],
+  { width, flexible }: { readonly width: number | undefined; readonly flexible: number },
+): readonly string[] {
+  const cells = rows.map((row) => row.map(visibleInLine));
+  const count = Math.max(0, ...cells.map((row) => row.length));
+  const natural = Array.from({ length: count }, (_, i) => Math.max(...cells.map((row) => [...(row[i] ?? '')].length)));
+  const fixed = natural.slice(0, count - flexible).reduce((sum, size) => sum + size, 0);
+  const limits = width === undefined ? null : shares(natural.slice(count - flexible), width - fixed - SEPARATOR * (count - 1));
+  if (limits === null) return renderTable(rows);
+  return renderTable(cells.flatMap((row) => brokenRow(row, limits)));
+}
+
+const SEPARATOR = 2;
+/** A narrower column has too many lines. */
+const LEAST_COLUMN = 10;
+
+/** Divides a width between columns: a column that needs less than an equal share leaves the rest to the others. */
+function shares(natural: readonly number[], width: number): readonly number[] | null {
+  const sizes = [...natural];
+  const order = natural.map((size, i) => ({ size, i })).toSorted((a, b) => a.size - b.size);
+  let left = width;
+  for (const [taken, { size, i }] of order.entries()) {
+    const share = Math.floor(left / (order.length - taken));
+    if (size > share && share < LEAST_COLUMN) return null;
+    sizes[i] = Math.min(size, share);
+    left -= sizes[i] ?? 0;
+  }
+  return sizes;
+}
+
+/** A row as several rows; a word that is longer than its column is truncated. */
+function brokenRow(row: readonly string[], limits: readonly number[]): readonly (readonly string[])[] {
+  const first = row.length - limits.length;
+  const columns = row.map((cell, i) => {
+    const limit = limits[i - first];
+    return limit === undefined ? [cell] : wrapText(cell, limit).map((line) => cut(line, limit));
+  });
+  const height = Math.max(1, ...columns.map(({ length }) => length));
+  return Array.from({ length: height }, (_, line) => columns.map((lines) => lines[line] ?? ''));
+}
+
 /** A text of at most `width` characters; a truncated text ends with `…`. */
 export function cut(text: string, width: number | null): string {
   if (width === null || text.length <= width) return text;

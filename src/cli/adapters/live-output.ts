@@ -1,4 +1,4 @@
-import type { RawOutput, RawStatus, TerminalSize } from '../services.ts';
+import type { RawOutput, TerminalSize } from '../services.ts';
 import type { LiveTerminal, TerminalStream } from './live-terminal.ts';
 
 /** The stream of a terminal, which reports a new size. */
@@ -15,14 +15,15 @@ export function withLiveDisplay(
   output: Omit<RawOutput, 'status'>,
   stream: ResizableStream,
   load: () => Promise<LiveTerminal>,
-): RawOutput & { readonly status: RawStatus } {
+): Required<RawOutput> {
   let terminal: LiveTerminal | null = null;
   let isLoading = false;
   let render: ((size: TerminalSize) => string) | null = null;
   let isLineOpen = false;
+  const width = (): number => stream.columns ?? 80;
   const draw = (): void => {
     if (terminal === null || render === null || isLineOpen) return;
-    terminal.draw(render({ width: stream.columns ?? 80, height: stream.rows ?? 24 }));
+    terminal.draw(render({ width: width(), height: stream.rows ?? 24 }));
   };
   const start = async (): Promise<void> => {
     isLoading = true;
@@ -41,6 +42,7 @@ export function withLiveDisplay(
     draw();
   };
   return {
+    width,
     stdout: (text) => above(output.stdout, text),
     stderr: (text) => above(output.stderr, text),
     status: (next) => {

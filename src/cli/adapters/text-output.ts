@@ -9,11 +9,12 @@ import type { Output, RawOutput } from '../services.ts';
  * or a pipe receives them byte for byte
  */
 export function textOutput(raw: RawOutput, { colour, isTerminal }: { readonly colour: boolean; readonly isTerminal: boolean }): Output {
-  const { status } = raw;
+  const { status, width } = raw;
   return {
     stdout: (text) => raw.stdout(renderText(text, colour)),
     stderr: (text) => raw.stderr(renderText(text, colour)),
     document: (text) => raw.stdout(isTerminal ? visible(text) : text),
+    ...(width === undefined ? {} : { width }),
     ...(status === undefined
       ? {}
       : {

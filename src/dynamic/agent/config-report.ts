@@ -16,16 +16,36 @@ export interface ConfigReport {
   readonly at: string;
   /** Time since which the status has its error; null: no error. */
   readonly errorSince: string | null;
+  /**
+   * Expected end of the trial in progress, in RFC 3339: when the configuration becomes the last known good if it stays
+   * healthy; null: no trial, a trial that is paused, or an earlier version of the agent.
+   */
+  readonly trialEnds: string | null;
 }
 
+/** A later estimate of the end of a trial is written if it differs by more than this: a healthy trial writes it once. */
+const TRIAL_END_TOLERANCE_MS = 15_000;
+
 /** The report for a condition. @param before report on the Node: unchanged parts keep their times */
-export function nextReport(before: ConfigReport | null, { condition, observed, error, errorBefore, at }: NextReport): ConfigReport {
+export function nextReport(
+  before: ConfigReport | null,
+  { condition, observed, error, errorBefore, trialEnds, at }: NextReport,
+): ConfigReport {
   const { status, reason, message } = condition;
   const kept = error === errorBefore ? (before?.errorSince ?? null) : null;
-  const report = { status, reason, message, observed, at, errorSince: error === null ? null : (kept ?? at) };
-  return before !== null && describes(before, condition) && before.observed === observed && before.errorSince === report.errorSince
-    ? before
-    : report;
+  const report = { status, reason, message, observed, at, errorSince: error === null ? null : (kept ?? at), trialEnds };
+  const isSame =
+    before !== null &&
+    describes(before, condition) &&
+    before.observed === observed &&
+    before.errorSince === report.errorSince &&
+    isSameEnd(before.trialEnds, trialEnds);
+  return isSame ? before : report;
+}
+
+function isSameEnd(before: string | null, now: string | null): boolean {
+  if (before === null || now === null) return before === now;
+  return Math.abs(Date.parse(before) - Date.parse(now)) <= TRIAL_END_TOLERANCE_MS;
 }
 
 export interface NextReport {
@@ -34,6 +54,7 @@ export interface NextReport {
   readonly error: string | null;
   /** Error in the status on the Node. */
   readonly errorBefore: string | null;
+  readonly trialEnds: string | null;
   readonly at: string;
 }
 
@@ -46,13 +67,22 @@ export function describes(
 }
 
 /** The text of the annotation. */
-export function formatReport({ status, reason, message, observed, at, errorSince }: ConfigReport): string {
-  return JSON.stringify({ at, ...(errorSince === null ? {} : { errorSince }), message, observed, reason, status });
+export function formatReport({ status, reason, message, observed, at, errorSince, trialEnds }: ConfigReport): string {
+  const times = { ...(errorSince === null ? {} : { errorSince }), ...(trialEnds === null ? {} : { trialEnds }) };
+  return JSON.stringify({ at, ...times, message, observed, reason, status });
 }
 
 /** Reads the annotation; null: missing, as with earlier versions, or invalid. */
 export function parseReport(text: string | undefined): ConfigReport | null {
-  const { status, reason, message, observed, at, errorSince } = parseJsonObject(text ?? '') ?? {};
+  const { status, reason, message, observed, at, errorSince, trialEnds } = parseJsonObject(text ?? '') ?? {};
   if (typeof status !== 'string' || typeof reason !== 'string' || typeof message !== 'string' || typeof at !== 'string') return null;
-  return { status, reason, message, observed: observed === true, at, errorSince: typeof errorSince === 'string' ? errorSince : null };
+  return {
+    status,
+    reason,
+    message,
+    observed: observed === true,
+    at,
+    errorSince: typeof errorSince === 'string' ? errorSince : null,
+    trialEnds: typeof trialEnds === 'string' && !Number.isNaN(Date.parse(trialEnds)) ? trialEnds : null,
+  };
 }

@@ -14,7 +14,7 @@ import {
 import { formatReport, nextReport, parseReport } from './config-report.ts';
 import type { AgentEffect } from './next.ts';
 import { type AgentState, isObserved } from './state.ts';
-import { CONFIG_CONDITION, conditionOf, statusOf } from './status.ts';
+import { CONFIG_CONDITION, conditionOf, statusOf, trialEndOf } from './status.ts';
 
 type Announcement = Extract<AgentEffect, { readonly kind: 'announce' }>;
 
@@ -36,6 +36,8 @@ export interface ReporterOptions {
   readonly clock: Clock;
   /** From 0 to 1. */
   readonly random: () => number;
+  /** Healthy time that ends a trial. */
+  readonly trialMs: number;
 }
 
 const FIRST_DELAY_MS = 500;
@@ -53,7 +55,7 @@ const MOST_WAITING = 50;
  * increasing, jittered delays.
  */
 export function statusReporter(options: ReporterOptions): StatusReporter {
-  const { cluster, nodeName, clock, random } = options;
+  const { cluster, nodeName, clock, random, trialMs } = options;
   const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   let state: AgentState | null = null;
   let node: KubeObject | null = null;
@@ -67,11 +69,11 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
     dirty = true;
     wake();
   };
-  const isReported = (): boolean => node === null || state === null || patchesFor(node, state, clock.now()).length === 0;
+  const isReported = (): boolean => node === null || state === null || patchesFor(node, state, { now: clock.now(), trialMs }).length === 0;
 
   const deliver = async (): Promise<void> => {
     if (node !== null && state !== null) {
-      for (const { subresource, patch } of patchesFor(node, state, clock.now())) {
+      for (const { subresource, patch } of patchesFor(node, state, { now: clock.now(), trialMs })) {
         node = await cluster.patch(
           ref,
           subresource === undefined ? 'merge' : 'strategic',
@@ -150,7 +152,11 @@ interface NodePatch {
  * annotations, which repeat the condition that belongs to them, so that a reader can detect the state between
  * the two requests.
  */
-export function patchesFor(node: KubeObject, state: AgentState, now: Date): readonly NodePatch[] {
+export function patchesFor(
+  node: KubeObject,
+  state: AgentState,
+  { now, trialMs }: { readonly now: Date; readonly trialMs: number },
+): readonly NodePatch[] {
   const status = statusOf(state);
   const text = JSON.stringify(formatConfigStatus(status));
   const condition = conditionOf(state);
@@ -163,7 +169,15 @@ export function patchesFor(node: KubeObject, state: AgentState, now: Date): read
   const { annotations = {} } = node.metadata;
   const errorBefore = parseStatusAnnotation(annotations[CONFIG_STATUS_ANNOTATION])?.error ?? null;
   const before = parseReport(annotations[CONFIG_REPORT_ANNOTATION]);
-  const next = nextReport(before, { condition, observed: isObserved(state), error: status.error, errorBefore, at: time });
+  const end = trialEndOf(state, trialMs);
+  const next = nextReport(before, {
+    condition,
+    observed: isObserved(state),
+    error: status.error,
+    errorBefore,
+    trialEnds: end === null ? null : formatRfc3339(new Date(end)),
+    at: time,
+  });
   const desired = { [CONFIG_STATUS_ANNOTATION]: text, [CONFIG_REPORT_ANNOTATION]: formatReport(next) };
   const isAnnotated = Object.entries(desired).every(([name, value]) => annotations[name] === value);
   return [

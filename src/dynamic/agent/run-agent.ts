@@ -97,7 +97,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const following = { cluster, clock, random };
   options.onAccess?.(access.problems);
   reportDamaged(loaded, report);
-  const status = statusReporter({ cluster, nodeName, clock, random });
+  const status = statusReporter({ cluster, nodeName, clock, random, trialMs: timing.trialMs });
   const { web, kubeconfig } = options;
   const configz = configzSource({ host, web, kubeconfig, signal });
   const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);

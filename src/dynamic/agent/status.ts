@@ -91,6 +91,17 @@ export function conditionOf(state: AgentState): ConfigCondition {
   }
 }
 
+/**
+ * Expected end of a trial, in milliseconds since 1970: when the configuration becomes the last known good if it stays
+ * healthy. Null: no trial, no healthy check yet, or a paused trial.
+ * @param trialMs required healthy time
+ */
+export function trialEndOf({ phase, switching, watch }: AgentState, trialMs: number): number | null {
+  const { wasHealthy, unproven, lastAt, healthyMs } = watch;
+  if (phase !== 'trial' || switching !== null || !wasHealthy || unproven !== null || lastAt === null) return null;
+  return lastAt + Math.max(0, trialMs - healthyMs);
+}
+
 /** Reason why a re-created Node has no assignment. */
 export function lostText({ identity, createdAt }: LostAssignment): string {
   const source = describeSource(identity);

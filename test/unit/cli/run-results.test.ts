@@ -38,7 +38,7 @@ function stepsOf(host: string, ms: number): HostSteps {
   return { host, startedAt: 0, endedAt: 500 + ms, status: 'changed', steps, isConfirmed: true, activity: null, revertsAt: null };
 }
 
-function printed(total: number, folds: boolean) {
+function printed(total: number, folds: boolean, width?: number) {
   let text = '';
   const reporter = textReporter(
     {
@@ -47,7 +47,7 @@ function printed(total: number, folds: boolean) {
     },
     0,
   );
-  return { results: runResults(reporter, { total, folds }), lines: () => text.split('\n').slice(0, -1) };
+  return { results: runResults(reporter, { total, folds, width }), lines: () => text.split('\n').slice(0, -1) };
 }
 
 describe('the results of hosts', () => {
@@ -92,6 +92,13 @@ describe('the results of hosts', () => {
     results.ended(outcome('n2', 'unreachable'), undefined);
     results.close();
     expect(lines()).toHaveLength(1);
+  });
+
+  it('are broken at spaces on a terminal', () => {
+    const { results, lines } = printed(1, true, 45);
+    results.ended(outcome('n1', 'changed', [maxPods(72), RESTART]), stepsOf('n1', 4_100));
+    results.close();
+    expect(lines()).toEqual(['n1 changed: config.yaml maxPods 70 → 72,', '  kubelet restarted, confirmed (4.1s)']);
   });
 
   it('name the phases of an unchanged host that are deferred', () => {

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { renderWrappedTable } from '../../../../src/base/text/table.ts';
+
+const ROWS = [
+  ['HOST', 'RESULT', 'REASON', 'ACTION'],
+  ['n1', 'failed', 'connection refused', 'Check address, port, network and firewall'],
+  ['n2', 'failed', 'x'.repeat(30), 'Rerun'],
+];
+
+describe('a table with columns that may be broken', () => {
+  it('breaks them at spaces if the table is wider than a line, and truncates longer words', () => {
+    expect(renderWrappedTable(ROWS, { width: 50, flexible: 2 })).toEqual([
+      'HOST  RESULT  REASON             ACTION',
+      'n1    failed  connection         Check address,',
+      '              refused            port, network and',
+      '                                 firewall',
+      `n2    failed  ${'x'.repeat(16)}…  Rerun`,
+    ]);
+  });
+
+  it('gives a short column no more than it needs', () => {
+    const lines = renderWrappedTable(ROWS.slice(0, 2), { width: 60, flexible: 2 });
+    expect(lines[1]).toBe('n1    failed  connection refused  Check address, port,');
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(60);
+  });
+
+  it.each([undefined, 25])('breaks nothing without a terminal, or on one that is too narrow (%s)', (width) => {
+    expect(renderWrappedTable(ROWS, { width, flexible: 2 })).toHaveLength(3);
+  });
+});
