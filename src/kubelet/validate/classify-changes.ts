@@ -102,7 +102,8 @@ function isUnset(value: Json | undefined): boolean {
 }
 
 function sameValue(type: TypeNode, a: Json | undefined, b: Json | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
   return jsonEqual(normalise(type, a), normalise(type, b));
 }
 
