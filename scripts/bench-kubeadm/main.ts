@@ -1,0 +1,184 @@
+// npm run bench:kubeadm: time of init, join and reset of kubeadm and kubeletadm on the same hosts, in turn.
+//
+// KUBEBUILDER_ASSETS=DIR   directory of kubeadm, kubelet, kube-apiserver, kube-controller-manager, kube-scheduler
+//                          and etcd of one version; required
+// BENCH_ROUNDS=5           runs of each program; medians are compared
+//
+// Needs root and Debian or Ubuntu: the hosts are containers with systemd, sshd and containerd. Every command starts
+// on hosts without configuration and without containers; the images are present.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { imageArchive } from '../../test/support/container-images.ts';
+import { ETCD_PROBES, importControlPlaneImages } from '../../test/support/control-plane-images.ts';
+import { installProgram, type LabHosts, startLabHosts, whyNoLabHosts } from '../../test/support/lab-hosts.ts';
+import { findRealBinaries } from '../../test/support/real-apiserver.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+/** Our time in multiples of kubeadm's that is acceptable. */
+const BAR = 1.2;
+const TOKEN = 'abcdef.0123456789abcdef';
+const KEY = 'e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204';
+/** The kernel of the containers has no modules, and possibly cgroup v1. */
+const IGNORE = '--ignore-preflight-errors=SystemVerification,Swap,FileExisting-losetup,FileExisting-conntrack,NumCPU,Mem';
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** A way to run the commands: on the host itself, or from here over SSH. */
+interface Contestant {
+  readonly name: string;
+  /** The command line for a host, as run here. */
+  readonly command: (host: string, words: string) => readonly string[];
+}
+
+async function main(): Promise<void> {
+  const binaries = findRealBinaries();
+  const missing = typeof binaries === 'string' ? binaries : whyNoLabHosts();
+  if (typeof binaries === 'string' || missing !== null) throw new Error(missing ?? '');
+  const { kubelet, kubeadm } = binaries;
+  if (kubelet === null || kubeadm === null) throw new Error('kubelet or kubeadm not found in KUBEBUILDER_ASSETS');
+  execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
+  const lab = startLabHosts(3, kubelet, 'bench-kubeadm');
+  try {
+    importControlPlaneImages(lab, binaries);
+    importAddonImages(lab, kubeadm);
+    for (const name of lab.names) {
+      lab.put(name, '/usr/local/bin/node', readFileSync(process.execPath));
+      lab.put(name, '/usr/local/bin/kubeadm', readFileSync(kubeadm));
+      installProgram(lab, name, join(ROOT, 'dist'));
+      lab.run(name, `mkdir -p /root/patches && cat > /root/patches/etcd.yaml <<'X'\n${ETCD_PROBES}X`);
+      lab.run(name, `cat > /root/init.yaml <<'X'\n${initConfig(lab.address('node1'))}X`);
+      lab.run(name, `cat > /root/join.yaml <<'X'\n${joinConfig(lab.address('node1'))}X`);
+      lab.run(name, `cat > /root/join-control-plane.yaml <<'X'\n${joinConfig(lab.address('node1'), lab.address(name))}X`);
+      // The drop-in of the kubeadm package, which kubeadm needs and kubeletadm writes itself.
+      lab.run(name, "mkdir -p /root/package && cat > /root/package/10-kubeadm.conf <<'X'\n" + DROP_IN + 'X');
+    }
+    const ssh = (host: string, line: string): readonly string[] => ['ssh', '-F', lab.sshConfig, host, line];
+    const contestants: readonly Contestant[] = [
+      { name: 'kubeadm', command: (host, words) => ssh(host, `kubeadm ${words}`) },
+      { name: 'kubeletadm', command: (host, words) => ssh(host, `kubeletadm ${words}`) },
+    ];
+    const times = new Map<string, Map<string, number[]>>();
+    print(
+      `${ROUNDS} rounds; load before: ${loadavg()
+        .map((value) => value.toFixed(1))
+        .join(' ')}`,
+    );
+    for (let round = 0; round < ROUNDS; round++) {
+      const order = round % 2 === 0 ? contestants : contestants.toReversed();
+      for (const contestant of order) {
+        const runs = cycle(lab, contestant);
+        for (const [step, ms] of runs) {
+          const byName = times.get(step) ?? new Map<string, number[]>();
+          times.set(step, byName.set(contestant.name, [...(byName.get(contestant.name) ?? []), ms]));
+        }
+        print(`  ${contestant.name}: ${[...runs].map(([step, ms]) => `${step} ${(ms / 1000).toFixed(1)} s`).join(', ')}`);
+      }
+    }
+    print(`\n| Command | kubeadm | kubeletadm | Ratio |\n| --- | --- | --- | --- |`);
+    for (const [step, byName] of times) {
+      const [theirs, ours] = ['kubeadm', 'kubeletadm'].map((name) => median(byName.get(name) ?? [])) as [number, number];
+      const ratio = ours / theirs;
+      print(
+        `| ${step} | ${(theirs / 1000).toFixed(2)} s | ${(ours / 1000).toFixed(2)} s | ${ratio.toFixed(2)}${ratio <= BAR ? '' : ` (wanted: at most ${BAR})`} |`,
+      );
+    }
+  } finally {
+    lab.close();
+  }
+}
+
+/** One cluster: each step in milliseconds. */
+function cycle(lab: LabHosts, { name, command }: Contestant): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  for (const host of lab.names) clean(lab, host, name === 'kubeadm');
+  const timed = (step: string, host: string, words: string): void => {
+    const [program = '', ...args] = command(host, words);
+    const started = performance.now();
+    try {
+      execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000, maxBuffer: 64 * 1024 * 1024 });
+    } catch (error) {
+      const { stdout = '', stderr = '' } = error as { stdout?: Buffer; stderr?: Buffer };
+      throw new Error(`${name} ${step} failed:\n${stdout}${stderr}`);
+    }
+    times.set(step, performance.now() - started);
+  };
+  timed('init', 'node1', `init --config /root/init.yaml --upload-certs ${IGNORE}`);
+  timed('join, worker', 'node2', `join --config /root/join.yaml ${IGNORE}`);
+  timed('join, control plane', 'node3', `join --config /root/join-control-plane.yaml ${IGNORE}`);
+  timed('reset, worker', 'node2', 'reset --force');
+  timed('reset, control plane', 'node3', 'reset --force');
+  return times;
+}
+
+/** Ends all containers, and removes the files and state of both programs. */
+function clean(lab: LabHosts, host: string, withDropIn: boolean): void {
+  lab.run(host, CLEAN);
+  if (withDropIn)
+    lab.run(
+      host,
+      'mkdir -p /usr/lib/systemd/system/kubelet.service.d && cp /root/package/10-kubeadm.conf /usr/lib/systemd/system/kubelet.service.d/ && systemctl daemon-reload && systemctl enable -q kubelet',
+    );
+}
+
+const CLEAN = `
+systemctl disable -q --now kubelet 2>/dev/null
+for id in $(ctr -n k8s.io tasks ls -q); do ctr -n k8s.io tasks kill -s KILL $id 2>/dev/null; done
+sleep 1
+for id in $(ctr -n k8s.io containers ls -q); do ctr -n k8s.io tasks rm -f $id 2>/dev/null; ctr -n k8s.io containers rm $id 2>/dev/null; done
+systemctl restart containerd
+for m in $(awk '$2 ~ "^/var/lib/kubelet/" {print $2}' /proc/mounts); do umount $m; done
+rm -rf /etc/kubernetes /var/lib/kubelet /var/lib/etcd /etc/systemd/system/kubelet.service* /usr/lib/systemd/system/kubelet.service.d
+systemctl daemon-reload
+sync
+`;
+
+/** kubeadm's images of the add-ons, whose content does not matter here. */
+function importAddonImages(lab: LabHosts, kubeadm: string): void {
+  const listed = execFileSync(kubeadm, ['config', 'images', 'list', '--kubernetes-version', VERSION], { encoding: 'utf8' });
+  const names = listed.split('\n').filter((name) => /kube-proxy|coredns/.test(name));
+  const archive = imageArchive({ names, programs: ['/bin/sleep'], entrypoint: ['sleep', '2147483647'] });
+  for (const name of lab.names) lab.importImage(name, archive);
+}
+
+const VERSION = 'v1.36.2';
+
+const initConfig = (address: string): string => `apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+bootstrapTokens: [{token: ${TOKEN}}]
+certificateKey: ${KEY}
+localAPIEndpoint: {advertiseAddress: ${address}}
+patches: {directory: /root/patches}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: ${VERSION}
+controlPlaneEndpoint: ${address}:6443
+networking: {podSubnet: 10.244.0.0/16}
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+`;
+
+const joinConfig = (address: string, own?: string): string => `apiVersion: kubeadm.k8s.io/v1beta4
+kind: JoinConfiguration
+discovery:
+  bootstrapToken: {token: ${TOKEN}, apiServerEndpoint: "${address}:6443", unsafeSkipCAVerification: true}
+patches: {directory: /root/patches}
+${own === undefined ? '' : `controlPlane: {certificateKey: ${KEY}, localAPIEndpoint: {advertiseAddress: ${own}}}\n`}`;
+
+const DROP_IN = `[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+`;
+
+await main();
