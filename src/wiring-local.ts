@@ -21,6 +21,7 @@ import type { RawOutput, Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
 import type { Host } from './host/host.ts';
 import type { Transport } from './host/transport.ts';
+import { requestPace } from './kube/request-pace.ts';
 import type { Environment } from './run-process.ts';
 
 /** Ports that only the main program has. */
@@ -50,6 +51,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';
   const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
   const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  const pace = requestPace(systemClock);
   const output = textOutput(raw, { colour, isTerminal: stdout.isTTY === true });
   return {
     env,
@@ -76,9 +78,10 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
     connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
       const { kubeCluster } = await import('./kube/adapters/cluster-kube.ts');
-      const target = { kubeconfig: { text: revealText(text), file }, ...named };
+      const target = { kubeconfig: { text: revealText(text), file }, pace, ...named };
       return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
+    limitRequests: pace.limit,
     web: { get: async (request) => (await import('./kube/adapters/web.ts')).nodeWeb(env).get(request) },
   };
 }

@@ -55,7 +55,7 @@ async function main(): Promise<void> {
       lab.run(name, `cat > /root/join.yaml <<'X'\n${joinConfig(lab.address('node1'))}X`);
       lab.run(name, `cat > /root/join-control-plane.yaml <<'X'\n${joinConfig(lab.address('node1'), lab.address(name))}X`);
       // The drop-in of the kubeadm package, which kubeadm needs and kubeletadm writes itself.
-      lab.run(name, "mkdir -p /root/package && cat > /root/package/10-kubeadm.conf <<'X'\n" + DROP_IN + 'X');
+      lab.run(name, `mkdir -p /root/package && cat > /root/package/10-kubeadm.conf <<'X'\n${DROP_IN}X`);
     }
     const ssh = (host: string, line: string): readonly string[] => ['ssh', '-F', lab.sshConfig, host, line];
     const contestants: readonly Contestant[] = [

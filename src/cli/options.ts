@@ -219,8 +219,15 @@ export function addKubeconfigOptions(command: Command, description: string): Com
   return underHeading(command, HEADINGS.cluster, (cluster) =>
     cluster
       .option('--kubeconfig <file>', description)
-      .option('--context <name>', 'context of the kubeconfig (default: its current context)'),
+      .option('--context <name>', 'context of the kubeconfig (default: its current context)')
+      .option('--kube-api-qps <number>', 'maximum number of requests per second to the API server (default: no limit)', readRate),
   );
+}
+
+function readRate(text: string): number {
+  const rate = /^\d+(\.\d+)?$/.test(text) ? Number(text) : 0;
+  if (rate > 0) return rate;
+  throw new InvalidArgumentError('must be a number greater than 0, for example 20');
 }
 
 /** The text of `--allow-pod-loss`. */

@@ -24,6 +24,7 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
       const own = args.at(-1) as Command;
       const options = own.optsWithGlobals() as CommandOptions;
       try {
+        if (typeof options.kubeApiQps === 'number') services.limitRequests(options.kubeApiQps);
         const request = readRequest(own.args, options);
         exit(await (await load())(services, request));
       } catch (error) {

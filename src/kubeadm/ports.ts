@@ -9,6 +9,8 @@ import type { ClusterTarget, EtcdTarget } from './cluster-target.ts';
 /** Connections to API servers, etcd members and web servers. */
 export interface ClusterConnections {
   connectCluster(target: ClusterTarget): Promise<Cluster>;
+  /** Limits the requests of this process to API servers from now on. @param perSecond greater than 0 */
+  limitRequests(perSecond: number): void;
   /** The members of an etcd cluster, as objects. */
   connectEtcd(target: EtcdTarget): Promise<EtcdCluster>;
   readonly web: Web;

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import type { RequestPace } from '../../src/kube/request-pace.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { collect, take } from '../contract/cluster.ts';
@@ -47,6 +48,12 @@ function keep<T extends { close(): Promise<void> }>(each: T): T {
 
 function clusterOf(text: string, options: Partial<Parameters<typeof kubeCluster>[0]> = {}): Cluster {
   return keep(kubeCluster({ kubeconfig: { text, file: 'test.conf' }, ...options }));
+}
+
+/** Counts the turns and waits for none. */
+function countingPace(): RequestPace & { turns: number } {
+  const pace = { turns: 0, limit: () => undefined, turn: async () => void pace.turns++ };
+  return pace;
 }
 
 const admin = (options: Partial<Parameters<typeof kubeCluster>[0]> = {}) => clusterOf(server.adminKubeconfig(), options);
@@ -122,6 +129,23 @@ describe('failing API server', () => {
       'the connection was closed before a response arrived; the server may still have processed the request (create ConfigMap default/cut)',
     );
     expect(server.get('v1', 'ConfigMap', 'cut', 'default')).toBeNull();
+  });
+
+  it('every request waits for its turn, repeated ones and watches too', async () => {
+    const pace = countingPace();
+    const cluster = admin({ pace });
+    server.faults.add({ verb: 'get' }, { kind: 'drop' }, 2);
+    await cluster.get(ref('absent'));
+    expect(pace.turns).toBe(3);
+    const { resourceVersion } = await cluster.list(CONFIG_MAPS);
+    expect(pace.turns).toBe(4);
+    const stop = new AbortController();
+    const events = cluster.watch(CONFIG_MAPS, { resourceVersion, signal: stop.signal })[Symbol.asyncIterator]();
+    const next = events.next();
+    await cluster.create(configMap('paced'));
+    await next;
+    stop.abort();
+    expect(pace.turns).toBe(6);
   });
 
   it('a connection closed during a read: the read is sent again', async () => {

@@ -14,6 +14,7 @@ import { kubeconfigUnreadable } from '../kubeconfig-problems.ts';
 import type { KubeObject } from '../object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../object-ref.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
+import type { RequestPace } from '../request-pace.ts';
 import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../resources.ts';
 import { createWatchLines, type RawWatchEvent } from '../watch-lines.ts';
 import { createConnection } from './connection.ts';
@@ -39,6 +40,8 @@ export interface KubeClusterOptions {
   readonly clock?: Clock;
   /** Opens the connections to the server, e.g. from a host in its network. The proxy is ignored then. */
   readonly dial?: Dial;
+  /** Limits the requests. Absent: no limit. */
+  readonly pace?: RequestPace | undefined;
 }
 
 type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
@@ -63,12 +66,12 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
  *   CONFIG_SYNTAX; USAGE for an invalid proxy URL
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
-  const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000 } = options;
+  const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, pace } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
   const dial = options.dial === undefined ? {} : { dial: options.dial };
   const connection = createConnection({ target, file, folder, clock, credentialTimeoutMs, ...dial });
-  const sender = createSender({ server, connection, clock, requestTimeoutMs });
+  const sender = createSender({ server, connection, clock, requestTimeoutMs, pace });
   const closing = new AbortController();
   const typeOf = createTypeLookup(server, sender);
   const call = async (request: ApiRequest, asked: Asked): Promise<KubeObject> =>

@@ -5,6 +5,7 @@ import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../cluster-problems.ts';
+import type { RequestPace } from '../request-pace.ts';
 import type { Connection } from './connection.ts';
 import { explainNetworkError, isBrokenConnection } from './network-failure.ts';
 
@@ -36,8 +37,10 @@ export interface SenderOptions {
   readonly server: string;
   readonly connection: Connection;
   readonly clock: Clock;
-  /** Timeout of one call, retries included. */
+  /** Timeout of one call, retries included; the wait for `pace` is not. */
   readonly requestTimeoutMs: number;
+  /** Absent: requests start immediately. */
+  readonly pace?: RequestPace | undefined;
 }
 
 export interface Sender {
@@ -59,10 +62,11 @@ const KEEP_ALIVE_MS = 15_000;
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 export function createSender(options: SenderOptions): Sender {
-  const { server, connection, clock, requestTimeoutMs } = options;
+  const { server, connection, clock, requestTimeoutMs, pace } = options;
 
   /** Retries until a final response, an error or the deadline. */
   const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
+    await pace?.turn(signal);
     const deadline = clock.now().getTime() + requestTimeoutMs;
     let renewed = false;
     for (let attempt = 0; ; attempt++) {
@@ -74,6 +78,7 @@ export function createSender(options: SenderOptions): Sender {
       const pause = pauseBefore(request, tried, attempt);
       if (pause === null || clock.now().getTime() + pause >= deadline || signal?.aborted) return tried;
       await clock.sleep(pause, signal);
+      await pace?.turn(signal);
     }
   };
   return {

@@ -169,6 +169,7 @@ describe('the layout of help', () => {
     ['--become', HEADINGS.ssh],
     ['--output', HEADINGS.output],
     ['--context', HEADINGS.cluster],
+    ['--kube-api-qps', HEADINGS.cluster],
     ['--break-lock', HEADINGS.rollback],
   ])('has %s under one heading in every command', async (long, expected) => {
     const used = (await allHelp()).flatMap(({ path, command }) =>

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { requestPace } from '../../../src/kube/request-pace.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+
+describe('the pace of requests', () => {
+  it('starts no request later without a limit', async () => {
+    const clock = fakeClock();
+    const pace = requestPace(clock);
+    for (let i = 0; i < 100; i++) await pace.turn(undefined);
+    expect(clock.elapsedMs).toBe(0);
+  });
+
+  it('spaces the requests evenly', async () => {
+    const clock = fakeClock();
+    const pace = requestPace(clock);
+    pace.limit(4);
+    const starts: number[] = [];
+    for (let i = 0; i < 4; i++) {
+      await pace.turn(undefined);
+      starts.push(clock.elapsedMs);
+    }
+    expect(starts).toEqual([0, 250, 500, 750]);
+  });
+
+  it('saves up no turns while nothing is sent', async () => {
+    const clock = fakeClock();
+    const pace = requestPace(clock);
+    pace.limit(2);
+    await pace.turn(undefined);
+    clock.advance(10_000);
+    await pace.turn(undefined);
+    await pace.turn(undefined);
+    expect(clock.elapsedMs).toBe(10_500);
+  });
+
+  it('gives requests that wait at once different turns', async () => {
+    const waits: number[] = [];
+    const pace = requestPace({ now: () => new Date(0), sleep: async (ms) => void waits.push(ms) });
+    pace.limit(10);
+    await Promise.all([1, 2, 3, 4].map(() => pace.turn(undefined)));
+    expect(waits).toEqual([100, 200, 300]);
+  });
+
+  it('ends the wait with the signal', async () => {
+    const pace = requestPace(fakeClock());
+    pace.limit(1);
+    await pace.turn(undefined);
+    await expect(pace.turn(AbortSignal.abort(new Error('interrupted')))).rejects.toThrow('interrupted');
+  });
+});
