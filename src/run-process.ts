@@ -11,6 +11,8 @@ export interface Environment {
   readonly onForcedExit?: (listener: () => void) => () => void;
   /** The running program; absent when it is not a single file. */
   readonly program?: { readonly script: string; readonly executable: string };
+  /** argv[0] and the path of the script, as the process was started: links are not resolved. */
+  readonly startedAs?: readonly string[];
 }
 
 /**
@@ -63,11 +65,12 @@ export function runProcess(run: (argv: readonly string[], environment: Environme
     });
   });
   const program = { script: process.argv[1] ?? '', executable: process.execPath };
+  const startedAs = [process.argv0, program.script];
   const onForcedExit = (listener: () => void): (() => void) => {
     forcedExitListeners.add(listener);
     return () => forcedExitListeners.delete(listener);
   };
-  const environment = { env, stdin, stdout, stderr, signal: interruption.signal, onForcedExit, program };
+  const environment = { env, stdin, stdout, stderr, signal: interruption.signal, onForcedExit, program, startedAs };
   void run(process.argv.slice(2), environment).then((code) => {
     process.exitCode = code;
     if (!hungUp) return;

@@ -20,6 +20,7 @@ export function createAgentServices(environment: Environment): Services {
     openHostKeys: absent,
     readSshConfig: absent,
     connectEtcd: absent,
+    inRoot: absent,
     startLab: absent,
   } satisfies Omit<Pick<Services, WholeProgram>, 'connectHost'>;
   return { ...localServices(environment), ...operators, connectHost: connectLocalHost };

@@ -16,7 +16,8 @@ import type { LiveTerminal } from './cli/adapters/live-terminal.ts';
 import { jsonReporter } from './cli/adapters/reporter-json.ts';
 import { textReporter } from './cli/adapters/reporter-text.ts';
 import { textOutput } from './cli/adapters/text-output.ts';
-import { thisProcess } from './cli/adapters/this-process.ts';
+import { runtimeOfProcess, thisProcess } from './cli/adapters/this-process.ts';
+import { programNameOf, renamingOutput } from './cli/program-name.ts';
 import type { RawOutput, Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
 import type { Host } from './host/host.ts';
@@ -39,6 +40,7 @@ export type WholeProgram =
   | 'openHostKeys'
   | 'readSshConfig'
   | 'connectEtcd'
+  | 'inRoot'
   | 'startLab';
 
 /**
@@ -52,9 +54,11 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
   const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   const pace = requestPace(systemClock);
-  const output = textOutput(raw, { colour, isTerminal: stdout.isTTY === true });
+  const programName = programNameOf(env, environment.startedAs ?? []);
+  const output = renamingOutput(textOutput(raw, { colour, isTerminal: stdout.isTTY === true }), programName);
   return {
     env,
+    programName,
     output,
     signal,
     onForcedExit,
@@ -63,6 +67,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     clock: systemClock,
     homeDirectory: homedir(),
     hostname: hostname(),
+    runtime: runtimeOfProcess(),
     self: thisProcess(),
     newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
     writeLocalFile,

@@ -15,7 +15,7 @@ export function createServices(environment: Environment): Services {
   const loadTerminal = async () => (await import('./cli/adapters/live-terminal.ts')).liveTerminal(environment.stderr);
   const local = localServices(environment, loadTerminal);
   const ssh = sshAccess(env, local.output.stderr);
-  return {
+  const services: Services = {
     ...local,
     readProgram: async (path) => (await import('./host/adapters/large-file.ts')).readProgram(path, program),
     runLocal,
@@ -38,7 +38,9 @@ export function createServices(environment: Environment): Services {
       return etcdMembers({ ...target, clock: systemClock, ...(from.dial === undefined ? {} : { dial: from.dial }) });
     },
     startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),
+    inRoot: async (directory) => (await import('./wiring-root.ts')).servicesInRoot(services, directory),
   };
+  return services;
 }
 
 function connectHost(

@@ -1,8 +1,9 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
 import { type CheckExpirationRequest as CheckRequest, checkExpiration, type HostExpiration } from '../fleet/use-cases/check-expiration.ts';
 import { expirationDocument, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import type { Services } from './services.ts';
-import { type ReadFormat, renderDocument } from './show-document.ts';
+import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
 
 export interface CheckExpirationRequest extends CheckRequest {
   readonly output: { readonly format: ReadFormat; readonly verbosity: number };
@@ -12,7 +13,8 @@ export interface CheckExpirationRequest extends CheckRequest {
 export async function runCertsCheckExpiration(services: Services, request: CheckExpirationRequest): Promise<ExitCode> {
   const { format, verbosity } = request.output;
   const { reports, problems } = await checkExpiration(services, request, services.reporter({ verbosity, format: 'text' }));
-  if (reports.length > 0) services.output.stdout(format === 'text' ? renderText(reports) : renderDocument(documentOf(reports), format));
+  if (reports.length > 0 && format === 'text') services.output.stdout(renderText(reports));
+  else if (reports.length > 0 && format !== 'text') services.output.document(renderKubeadmDocument(documentOf(reports), format));
   if (problems.length > 0) throw new AppError(problems);
   return 0;
 }
@@ -23,7 +25,7 @@ function renderText(reports: readonly HostExpiration[]): string {
   return reports.map(({ name, info }) => `host ${name}\n${expirationTables(info)}`).join('\n');
 }
 
-function documentOf(reports: readonly HostExpiration[]): object {
+function documentOf(reports: readonly HostExpiration[]): JsonObject {
   const [only, another] = reports;
   if (only !== undefined && another === undefined) return expirationDocument(only.info);
   return {

@@ -16,6 +16,7 @@ import {
   addClusterOptions,
   addDryRunOptions,
   addKubeconfigOptions,
+  addPrinterFlags,
   addSshOptions,
   addTargetOption,
   outputOption,
@@ -70,7 +71,7 @@ function defineCheck(certs: Command, on: On): void {
     .description('Show the expiration of control plane certificates, like kubeadm')
     .addOption(readOutputOption());
   on(
-    addHosts(addControlPlaneOptions(expiration)),
+    addHosts(addControlPlaneOptions(addPrinterFlags(expiration))),
     (_, options): CheckExpirationRequest => ({
       ...pkiRequest(options),
       hosts: hostsRequest(options),

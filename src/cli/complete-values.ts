@@ -1,7 +1,6 @@
 import type { Option } from 'commander';
 import type { CommandServices } from './command.ts';
 import type { Candidate, PartialLine, Values } from './complete-model.ts';
-import { JSONPATH_CHOICE } from './options.ts';
 
 /** Reads the values of one kind. */
 type Read = (services: CommandServices, line: PartialLine) => Values | Promise<Values>;
@@ -12,7 +11,7 @@ const FILES: Values = { items: [], paths: 'files' };
 /** The values of an option. */
 export function optionValues(services: CommandServices, line: PartialLine, option: Option): Values | Promise<Values> {
   if (option.argChoices !== undefined) {
-    const items = option.argChoices.map((choice) => ({ value: choice === JSONPATH_CHOICE ? 'jsonpath=' : choice }));
+    const items = option.argChoices.map((choice) => ({ value: choice.replace(/=TEMPLATE$/, '=') }));
     return { items };
   }
   const read = OPTIONS[option.long ?? ''];
@@ -72,9 +71,6 @@ const phase: Read = async (_, line) => {
 
 /** Arguments, by the path of their command. */
 const ARGUMENTS: Readonly<Record<string, Read>> = {
-  'init phase': phase,
-  'join phase': phase,
-  'reset phase': phase,
   'upgrade node phase': phase,
   'dynamic assign': moreNodes,
   'dynamic reset': moreNodes,

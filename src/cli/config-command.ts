@@ -10,13 +10,16 @@ import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts
 import {
   addClusterOptions,
   addHostOptions,
+  addInheritedOption,
   addInitOptions,
   addNodeOptions,
+  addPrinterFlags,
   addShowOrigin,
   addSshOptions,
   addTargetOption,
   collect,
   collectList,
+  EXPERIMENTAL_API,
   outputOption,
   readOutputOption,
 } from './options.ts';
@@ -34,6 +37,7 @@ import {
 
 /** `config` and its subcommands. */
 export function defineConfig(config: Command, on: On): void {
+  addInheritedOption(config, '--kubeconfig <file>', 'kubeconfig of an administrator');
   const print = config.command('print').description('Print default configurations');
   for (const action of ['init', 'join', 'reset', 'upgrade'] as const) {
     const command = print.command(`${action}-defaults`).description(`Print the default configuration of ${action}`);
@@ -69,6 +73,7 @@ function defineValidate(config: Command, on: On): void {
     .description('Validate configuration files; exit code 2 if a file is invalid')
     .argument('[file...]', "configuration files; '-' for standard input")
     .option('--config <file>', 'configuration file, an alternative to the argument (repeatable)', collect)
+    .option('--allow-experimental-api', EXPERIMENTAL_API)
     .option('--allow-deprecated-api', 'suppress warnings about deprecated API versions')
     .option(
       '--kubernetes-version <version>',
@@ -93,7 +98,7 @@ function defineImages(config: Command, on: On): void {
     .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated')
     .addOption(readOutputOption());
   on(
-    list,
+    addPrinterFlags(list),
     (_, options): ListImagesRequest => ({
       config: flagText(options, 'config'),
       flags: kubeadmFlags(options),

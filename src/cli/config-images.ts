@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type ImagesRequest, listImages } from '../kubeadm/use-cases/list-images.ts';
 import type { Services } from './services.ts';
-import { type ReadFormat, renderDocument } from './show-document.ts';
+import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
 
 export interface ListImagesRequest extends ImagesRequest {
   readonly format: ReadFormat;
@@ -13,7 +13,8 @@ export async function runListImages(services: Services, request: ListImagesReque
   const { images, warnings } = await listImages(services, request);
   const reporter = services.reporter({ verbosity: 0, format: 'text' });
   for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });
-  const document = { apiVersion: 'output.kubeadm.k8s.io/v1alpha3', kind: 'Images', images };
-  services.output.stdout(format === 'text' ? images.map((image) => `${image}\n`).join('') : renderDocument(document, format));
+  const document = { kind: 'Images', apiVersion: 'output.kubeadm.k8s.io/v1alpha3', images };
+  if (format === 'text') services.output.stdout(images.map((image) => `${image}\n`).join(''));
+  else services.output.document(renderKubeadmDocument(document, format));
   return 0;
 }

@@ -37,8 +37,9 @@ export class HelpLayout extends Help {
 
   override visibleOptions(command: Command): Option[] {
     const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === HEADINGS.global;
-    const own = super.visibleOptions(command);
     const inherited = super.visibleGlobalOptions(command).filter(isGlobal);
+    const isInherited = ({ long }: Option): boolean => inherited.some((one) => one.long === long);
+    const own = super.visibleOptions(command).filter((option) => !isInherited(option));
     return [...own.filter((option) => !isGlobal(option)), ...inherited, ...own.filter(isGlobal)];
   }
 

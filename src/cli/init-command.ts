@@ -13,6 +13,7 @@ import {
   addShowOrigin,
   IMPACT_NOTES,
 } from './options.ts';
+import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
@@ -35,7 +36,11 @@ export function defineInit(init: Command, on: On): void {
     .command('phase')
     .description('Run one phase of init')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
-  addSections(on(options(phase), initRequest, load), { phases: INIT_PHASES });
+  on(options(phase), initRequest, load);
+  definePhaseCommands(phase, INIT_PHASES, {
+    workflow: 'init',
+    run: (command, words) => on(command, (_, given) => initRequest(words, given), load),
+  });
 }
 
 function initRequest(args: readonly string[], options: CommandOptions): InitRequest {

@@ -17,6 +17,7 @@ import {
   IMPACT_NOTES,
   TAKE_OVER,
 } from './options.ts';
+import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
@@ -41,7 +42,16 @@ export function defineJoin(join: Command, on: On): void {
     .command('phase')
     .description('Run one phase of join')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
-  addSections(on(options(phase), phaseRequest, load), { phases: JOIN_PHASES });
+  on(options(phase), phaseRequest, load);
+  definePhaseCommands(phase, JOIN_PHASES, {
+    workflow: 'join',
+    run: (command, words) =>
+      on(
+        command.argument('[address:port]', 'address of the API server'),
+        ([endpoint], given) => joinRequest(given, { endpoint, onlyPhase: phaseName(words) ?? '' }),
+        load,
+      ),
+  });
 }
 
 function addJoinOptions(command: Command): Command {

@@ -1,13 +1,22 @@
 import { usageError } from '../base/errors.ts';
+import type { JsonPathOptions } from '../codec/jsonpath/apply.ts';
 import { type JsonPath, JsonPathError, parseJsonPath } from '../codec/jsonpath/parse.ts';
 
+/** `-o jsonpath=TEMPLATE` and `-o jsonpath-as-json=TEMPLATE`. */
+export interface JsonPathFormat extends Required<JsonPathOptions> {
+  readonly path: JsonPath;
+}
+
 /**
- * Parses the template of `-o jsonpath=TEMPLATE`.
+ * Parses the value of `-o` with a JSONPath template.
+ * @returns undefined for another format
  * @throws AppError USAGE (exit code 2) with the position in the template
  */
-export function readJsonPath(template: string): JsonPath {
+export function readJsonPathFormat(output: string, missing: 'ignored' | 'refused'): JsonPathFormat | undefined {
+  const [, asJson, template] = /^jsonpath(-as-json)?=?([\s\S]*)$/.exec(output) ?? [];
+  if (template === undefined) return undefined;
   if (template === '') throw usageError('-o jsonpath: the template is missing', EXAMPLE);
-  return withPlace(template, () => parseJsonPath(template));
+  return { path: withPlace(template, () => parseJsonPath(template)), asJson: asJson !== undefined, missing };
 }
 
 const EXAMPLE = "Write it like -o jsonpath='{.items[*].name}'";

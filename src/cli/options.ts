@@ -33,28 +33,43 @@ export function outputOption(choices: readonly [string, ...string[]], descriptio
   return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
 }
 
-type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml';
+type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml' | 'kyaml';
 
 /** `-o` of a command that only reads, with templates as in kubectl; the first choice is the default. */
-export function readOutputOption(choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'json', 'yaml']): Option {
-  const all = [...choices, JSONPATH_CHOICE] as const;
+export function readOutputOption(choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'json', 'yaml', 'kyaml']): Option {
+  const all = [...choices, ...JSONPATH_CHOICES] as const;
   const option = outputOption(all);
   return option.argParser((value) => {
-    if (choices.some((choice) => choice === value) || /^jsonpath(?:=|$)/.test(value)) return value;
+    // As in kubectl, the names of the document formats are not case-sensitive.
+    const name = value.toLowerCase();
+    if (choices.some((choice) => choice === name)) return name;
+    if (/^jsonpath(?:-as-json)?(?:=|$)/.test(value)) return value;
+    if (/^(?:go-template|template|jsonpath-file)/.test(value)) throw new InvalidArgumentError(TEMPLATES_ONLY);
     throw new InvalidArgumentError(`Allowed choices are ${all.join(', ')}.`);
   });
 }
 
-/** The choice that stands for all templates. */
-export const JSONPATH_CHOICE = 'jsonpath=TEMPLATE';
+/** The choices that stand for all templates. */
+const JSONPATH_CHOICES = ['jsonpath=TEMPLATE', 'jsonpath-as-json=TEMPLATE'] as const;
+const TEMPLATES_ONLY = 'templates of Go and template files are not supported: write a JSONPath template on the command line';
 
 /** `-o` and `--no-headers` of a command that prints a table. */
 export function addTableOptions(
   command: Command,
-  choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'wide', 'name', 'json', 'yaml'],
+  choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'wide', 'name', 'json', 'yaml', 'kyaml'],
 ): Command {
   return underHeading(command, HEADINGS.output, (output) =>
     output.addOption(readOutputOption(choices)).option('--no-headers', 'print tables without the header'),
+  );
+}
+
+/** The flags of kubeadm's printers that only exist for its scripts: no printed document has managed fields. */
+export function addPrinterFlags(command: Command): Command {
+  return underHeading(command, HEADINGS.output, (output) =>
+    output
+      .option('--allow-missing-template-keys', 'print nothing for missing fields of a template; =false: report an error', true)
+      .addOption(new Option('--no-allow-missing-template-keys', 'report an error for missing fields of a template').hideHelp())
+      .option('--show-managed-fields', 'accepted as in kubeadm; the documents have no managed fields'),
   );
 }
 
@@ -69,6 +84,24 @@ export function addVerbosity(command: Command): Command {
       .default(0)
       .helpGroup(HEADINGS.global),
   );
+}
+
+/** `--vmodule` of klog, which selects source files of kubeadm: validated, without an effect. */
+export function addModuleVerbosity(command: Command): Command {
+  return command.addOption(
+    new Option('--vmodule <pattern=N,...>', 'accepted as in kubeadm; selects source files of kubeadm, so it has no effect here')
+      .argParser((value) => {
+        const parts = value.split(',').filter((part) => part !== '');
+        if (parts.every((part) => /^[^=]+=[0-9]+$/.test(part))) return value;
+        throw new InvalidArgumentError('must be a comma-separated list of filename=N');
+      })
+      .helpGroup(HEADINGS.global),
+  );
+}
+
+/** An option of kubeadm's command groups that only some subcommands use; these have an option of the same name. */
+export function addInheritedOption(command: Command, flags: string, description: string): Command {
+  return command.addOption(new Option(flags, description).hideHelp());
 }
 
 /** `--dry-run`, `-o`, `--exit-code`: for commands that create a plan. */
@@ -249,6 +282,9 @@ export function allowOption(text: string = ALLOW_IMPACT): Option {
 
 /** The classes of `--allow`, for the help of the commands with that option. */
 export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running Pods. "new-pods-only": new Pods get the new value; running Pods keep the old value, but can be evicted or rejected after a change of limits, reservations or eviction thresholds. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node.`;
+
+/** The text of `--allow-experimental-api`. */
+export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';
 
 /** The text of `--take-over`. */
 export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';

@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
 import type { CommandEntry, CommandOptions, CommandServices, On } from './command.ts';
-import { columnsOf, DEFAULT_WIDTH, helpOption } from './help-layout.ts';
-import { addVerbosity } from './options.ts';
+import { columnsOf, DEFAULT_WIDTH, HEADINGS, helpOption } from './help-layout.ts';
+import { addModuleVerbosity, addVerbosity } from './options.ts';
 import { pathOf, StrictCommand } from './refused-line.ts';
 
 interface ProgramOptions {
@@ -25,13 +25,17 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
       const options = own.optsWithGlobals() as CommandOptions;
       try {
         if (typeof options.kubeApiQps === 'number') services.limitRequests(options.kubeApiQps);
-        const request = readRequest(own.args, options);
-        exit(await (await load())(services, request));
+        // As in kubeadm the option belongs to the whole command line, not to the command.
+        const { rootfs, ...rest } = options;
+        const inRoot = services.programName === 'kubeadm' && typeof rootfs === 'string' ? rootfs : undefined;
+        const request = readRequest(own.args, inRoot === undefined ? options : rest);
+        const ports = inRoot === undefined ? services : { ...services, ...(await services.inRoot(inRoot)) };
+        exit(await (await load())(ports, request));
       } catch (error) {
         throw isReading(own, options) ? withoutInterruption(error) : error;
       }
     });
-  const program = new StrictCommand('kubeletadm')
+  const program = new StrictCommand(services.programName)
     .description('Bootstrap and reset nodes like kubeadm, and reconfigure their kubelets, on the local host or over SSH')
     .version(version, '--version', 'version of the program')
     // The text is for the groups of subcommands; the program handles `help` itself.
@@ -50,6 +54,11 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
     getErrHelpWidth: () => columnsOf(services.env.COLUMNS) ?? getErrHelpWidth?.() ?? DEFAULT_WIDTH,
   });
   addVerbosity(program);
+  addModuleVerbosity(program);
+  if (services.programName === 'kubeadm')
+    program.addOption(
+      new Option('--rootfs <path>', "root directory of the command, in place of the host's (chroot)").helpGroup(HEADINGS.global),
+    );
   // Completion needs the whole tree.
   const all = argv.includes('completion');
   for (const { name, description, load } of commands) {

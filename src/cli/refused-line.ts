@@ -69,14 +69,16 @@ export function describeRefusedLine({ command, code, message }: RefusedLine, pro
   switch (code) {
     case 'commander.unknownCommand':
       return unknownCommand(command, path, help);
+    case 'commander.excessArguments':
+      if (command.commands.length > 0) return unknownCommand(command, path, help);
+      break;
     case 'commander.unknownOption':
       return unknownOption(command, (/^unknown option '([^'=]*)/.exec(message)?.[1] ?? '').trim(), { path, help, program });
-    default:
-      return usageError(
-        `${path === '' ? '' : `${path}: `}${reworded(message)}`,
-        code === 'commander.excessArguments' && hasOption(command, '--limit') ? `Select hosts with --limit or --selector. ${help}` : help,
-      );
   }
+  return usageError(
+    `${path === '' ? '' : `${path}: `}${reworded(message)}`,
+    code === 'commander.excessArguments' && hasOption(command, '--limit') ? `Select hosts with --limit or --selector. ${help}` : help,
+  );
 }
 
 function unknownCommand(command: Command, path: string, help: string): AppError {

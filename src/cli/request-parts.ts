@@ -2,7 +2,6 @@ import type { Arg } from '../base/arg.ts';
 import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
 import { unknownCheckName } from '../codec/document-problems.ts';
-import type { JsonPath } from '../codec/jsonpath/parse.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
@@ -16,7 +15,7 @@ import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { PodLoss } from '../kubeadm/workflows/node-options.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { CommandOptions } from './command.ts';
-import { readJsonPath } from './jsonpath-format.ts';
+import { type JsonPathFormat, readJsonPathFormat } from './jsonpath-format.ts';
 import type { OutputRequest, ReadFormat } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 import type { TableRequest } from './show-table.ts';
@@ -78,7 +77,7 @@ export function outputRequest(options: CommandOptions): OutputRequest {
  * @throws AppError USAGE (exit code 2) for an invalid template
  */
 export function readFormat(options: CommandOptions): ReadFormat {
-  return jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'json', 'yaml']);
+  return jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'json', 'yaml', 'kyaml']);
 }
 
 /**
@@ -86,13 +85,12 @@ export function readFormat(options: CommandOptions): ReadFormat {
  * @throws AppError USAGE (exit code 2) for an invalid template
  */
 export function tableRequest(options: CommandOptions): TableRequest {
-  const format = jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'wide', 'name', 'json', 'yaml']);
+  const format = jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'wide', 'name', 'json', 'yaml', 'kyaml']);
   return { format, headers: options.headers !== false };
 }
 
-function jsonPathOf(options: CommandOptions): JsonPath | undefined {
-  const template = /^jsonpath=?([\s\S]*)$/.exec(flagText(options, 'output') ?? '')?.[1];
-  return template === undefined ? undefined : readJsonPath(template);
+function jsonPathOf(options: CommandOptions): JsonPathFormat | undefined {
+  return readJsonPathFormat(flagText(options, 'output') ?? '', options.allowMissingTemplateKeys === false ? 'refused' : 'ignored');
 }
 
 /** `--dry-run`, `-o`, `--exit-code`, `--show-origin` and `--skip-phases`. */

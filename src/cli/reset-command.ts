@@ -4,6 +4,8 @@ import { RESET_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
+import { definePhaseCommands } from './phase-commands.ts';
+import { phaseName } from './phase-name.ts';
 import { flagNode, flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
 import type { ResetRequest } from './reset.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
@@ -22,7 +24,11 @@ export function defineReset(reset: Command, on: On): void {
     );
   addSections(on(options(reset), resetRequest, load), { phases: RESET_PHASES, examples: EXAMPLES });
   const phase = reset.command('phase').description('Run one phase of reset').argument('<name...>', 'name of a phase');
-  addSections(on(options(phase), resetRequest, load), { phases: RESET_PHASES });
+  on(options(phase), resetRequest, load);
+  definePhaseCommands(phase, RESET_PHASES, {
+    workflow: 'reset',
+    run: (command, words) => on(command, (_, given) => resetRequest(words, given), load),
+  });
 }
 
 function addResetOptions(command: Command): Command {
@@ -48,7 +54,7 @@ function resetRequest(args: readonly string[], options: CommandOptions): ResetRe
   if (options.deleteNode !== true && nodeName !== undefined)
     throw usageError('--node-name requires --delete-node', 'Add --delete-node, or omit --node-name');
   return {
-    onlyPhase: args.length === 0 ? undefined : args.join('/'),
+    onlyPhase: phaseName(args),
     config: flagText(options, 'config'),
     flags: kubeadmFlags(options),
     hosts: hostsRequest(options),

@@ -4,6 +4,7 @@ import type { CommandEntry, CommandServices } from './command.ts';
 import { MAX_VERBOSITY } from './options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
+import { exitCodeAs } from './program-name.ts';
 import { describeRefusedLine, RefusedLine } from './refused-line.ts';
 import type { Services } from './services.ts';
 import { showProblem } from './show-problem.ts';
@@ -22,10 +23,16 @@ export interface CommandLine {
 }
 
 /**
- * Runs one command line.
+ * Runs one command line. As kubeadm, every failure has the exit code 1, and a command line without words prints help.
  * @returns the exit code; errors were printed on stderr
  */
 export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
+  const { programName } = commandLine.services;
+  const isEmpty = programName === 'kubeadm' && commandLine.argv.length === 0;
+  return exitCodeAs(programName, await runLine(isEmpty ? { ...commandLine, argv: ['--help'] } : commandLine));
+}
+
+async function runLine(commandLine: CommandLine): Promise<ExitCode> {
   const { argv, services, version, commands } = commandLine;
   let code: ExitCode = 0;
   const ownServices: CommandServices = {

@@ -26,6 +26,9 @@ export interface Output {
   readonly width?: () => number;
 }
 
+/** The name under which the program was started. As `kubeadm` it is a drop-in: see docs/kubeadm.md. */
+export type ProgramName = 'kubeletadm' | 'kubeadm';
+
 /** Size of a terminal, in characters. */
 export interface TerminalSize {
   readonly width: number;
@@ -69,6 +72,8 @@ export interface ForcedExit {
 export interface LocalMachine {
   /** Host name of the local host. */
   readonly hostname: string;
+  /** The Node.js that runs the program, and the platform as Go names it: `linux/amd64`. */
+  readonly runtime: { readonly nodeVersion: string; readonly platform: string };
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
   /** `mode path` of every file below these directories of a root. */
@@ -99,10 +104,14 @@ export interface Services
     ClusterConnections,
     SecretSource,
     TemplateSource {
+  /** The name under which the program was started; command lines are printed with it. */
+  readonly programName: ProgramName;
   /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
   /** Signatures of saved plans, made with the keys of the user. */
   planSignatures(): Promise<PlanSignatures>;
+  /** These ports with another root directory of the local host, as after chroot. @throws AppError ROOTFS_UNUSABLE */
+  inRoot(directory: string): Promise<Services>;
   /** Starts the embedded lab: an API server and hosts in this process. */
   startLab(options: LabOptions): Promise<Lab>;
 }

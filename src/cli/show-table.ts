@@ -1,11 +1,11 @@
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import type { JsonPath } from '../codec/jsonpath/parse.ts';
+import type { JsonPathFormat } from './jsonpath-format.ts';
 import type { Output } from './services.ts';
 import { renderDocument } from './show-document.ts';
 
 /** Format of a table: `wide` adds columns, `name` prints TYPE/NAME of each row. */
-export type TableFormat = 'text' | 'wide' | 'name' | 'json' | 'yaml' | JsonPath;
+export type TableFormat = 'text' | 'wide' | 'name' | 'json' | 'yaml' | 'kyaml' | JsonPathFormat;
 
 /** `-o` and `--no-headers`. */
 export interface TableRequest {

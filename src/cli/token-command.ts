@@ -5,13 +5,14 @@ import { isBootstrapToken, isCertificateKey, TOKEN_FORM } from '../kubeadm/confi
 import type { JoinsAsControlPlane } from '../kubeadm/token/join-command.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, addTableOptions, collectList, outputOption } from './options.ts';
+import { addClusterOptions, addInheritedOption, addPrinterFlags, addTableOptions, collectList, outputOption } from './options.ts';
 import { flagList, flagText, kubeadmFlags, kubeconfigRequest, planRequest, tableRequest, verbosityOf } from './request-parts.ts';
 import type { TokenCreateRequest, TokenDeleteRequest, TokenListRequest } from './token.ts';
 
 /** `token create|delete|generate|list`. */
 export function defineToken(token: Command, on: On): void {
   addClusterOptions(token);
+  addInheritedOption(token, '--dry-run', 'print the plan; change nothing');
   createCommand(token, on);
   listCommand(token, on);
   deleteCommand(token, on);
@@ -49,7 +50,7 @@ function createCommand(token: Command, on: On): void {
 function listCommand(token: Command, on: On): void {
   const list = addClusterOptions(token.command('list').description('List the bootstrap tokens of the cluster, with their secrets'));
   on(
-    addTableOptions(list, ['text', 'name', 'json', 'yaml']),
+    addPrinterFlags(addTableOptions(list, ['text', 'name', 'json', 'yaml', 'kyaml'])),
     (_, options): TokenListRequest => ({
       cluster: kubeconfigRequest(options),
       output: { ...tableRequest(options), verbosity: verbosityOf(options) },

@@ -1,19 +1,51 @@
-import { stringify } from 'yaml';
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
+import { encodeYaml } from '../codec/yaml-encode.ts';
 import { VERSION } from '../version.ts';
 import type { Services } from './services.ts';
-import type { DocumentFormat } from './show-document.ts';
 
-/** `version`. */
-export async function runVersion(services: Services, format: DocumentFormat): Promise<ExitCode> {
-  const info = { clientVersion: { version: VERSION }, kubernetes: { oldest: 'v1.20', newest: 'v1.36', kubeadm: 'v1.36.2' } };
-  const text =
-    format === 'json'
-      ? `${printableJson(info, 2)}\n`
-      : format === 'yaml'
-        ? stringify(info)
-        : `kubeletadm ${VERSION} (kubelets 1.20 to 1.36, as kubeadm v1.36.2)\n`;
-  services.output.stdout(text);
+export type VersionFormat = 'text' | 'short' | 'json' | 'yaml';
+
+/** The version of kubeadm whose command line, files and objects this program has. */
+const KUBEADM_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.2' } as const;
+
+/**
+ * `version`: the members of `clientVersion` are those of kubeadm, which scripts compare with the version of
+ * the kubelet and of the control plane; `kubeletadm` has the version of this program.
+ * @see kubeadm 1.36 version, apimachinery pkg/version
+ */
+export async function runVersion({ output, programName, runtime }: Services, format: VersionFormat): Promise<ExitCode> {
+  const info = versionInfo(runtime);
+  const document = { clientVersion: info, kubeletadm: { version: VERSION, oldestKubelet: 'v1.20', newestKubelet: 'v1.36' } };
+  if (format === 'short') output.stdout(`${info.gitVersion}\n`);
+  else if (format === 'json') output.stdout(`${printableJson(document, 2)}\n`);
+  else if (format === 'yaml') output.stdout(encodeYaml(document));
+  else if (programName === 'kubeadm') output.stdout(`kubeadm version: &version.Info{${goSyntax(info)}}\n`);
+  else output.stdout(`kubeletadm ${VERSION} (kubelets 1.20 to 1.36, as kubeadm ${KUBEADM_VERSION.gitVersion})\n`);
   return 0;
+}
+
+type VersionInfo = ReturnType<typeof versionInfo>;
+
+function versionInfo({ nodeVersion, platform }: Services['runtime']) {
+  return {
+    ...KUBEADM_VERSION,
+    gitCommit: `kubeletadm-${VERSION}`,
+    gitTreeState: 'archive',
+    // The value of Kubernetes for builds without a date.
+    buildDate: '1970-01-01T00:00:00Z',
+    goVersion: `none (Node.js ${nodeVersion})`,
+    compiler: 'none',
+    platform,
+  } as const;
+}
+
+/** The members of the Go structure that JSON omits when they are empty. */
+const EMPTY_MEMBERS = ['EmulationMajor', 'EmulationMinor', 'MinCompatibilityMajor', 'MinCompatibilityMinor'] as const;
+
+/** The text of fmt's `%#v`, which scripts search for `GitVersion:"v1.36.2"`. */
+function goSyntax({ major, minor, ...others }: VersionInfo): string {
+  const named = Object.entries(others).map(([name, value]) => [`${name.charAt(0).toUpperCase()}${name.slice(1)}`, value] as const);
+  const all = [['Major', major], ['Minor', minor], ...EMPTY_MEMBERS.map((name) => [name, ''] as const), ...named] as const;
+  return all.map(([name, value]) => `${name}:${JSON.stringify(value)}`).join(', ');
 }

@@ -54,9 +54,12 @@ const CONTROL_PLANE_PHASES = {
   reset: ['remove-etcd-member'],
 };
 
+/** A command of kubeadm with phases. */
+export type KubeadmWorkflow = keyof typeof CONTROL_PLANE_PHASES;
+
 /**
  * The control plane phases of a kubeadm command. Skipping a phase that a workflow does not have is no error.
  */
-export function controlPlanePhases(command: 'init' | 'join' | 'reset'): readonly string[] {
+export function controlPlanePhases(command: KubeadmWorkflow): readonly string[] {
   return CONTROL_PLANE_PHASES[command];
 }

@@ -202,7 +202,7 @@ describe('output formats of tables', () => {
     ['jsonpath={.items[x]}', '-o jsonpath: not an index, a slice or a quoted key (character 9, at "x]}"). Write it like'],
     [
       'go-template={{.}}',
-      'option -o, --output <format>: "go-template={{.}}" is not one of text, wide, name, json, yaml, jsonpath=TEMPLATE',
+      'option -o, --output <format>: invalid value "go-template={{.}}": templates of Go and template files are not supported',
     ],
     ['table', '"table" is not one of text, wide'],
   ])('refuse -o %s before anything is read', async (format, message) => {

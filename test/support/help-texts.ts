@@ -3,6 +3,7 @@ import type { CommandServices } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { pathOf } from '../../src/cli/refused-line.ts';
+import type { ProgramName } from '../../src/cli/services.ts';
 
 /** The help of one command. */
 export interface CommandHelp {
@@ -14,10 +15,10 @@ export interface CommandHelp {
 }
 
 /** The help of all commands. @param columns the environment variable COLUMNS */
-export async function allHelp(columns?: string): Promise<readonly CommandHelp[]> {
+export async function allHelp(columns?: string, programName: ProgramName = 'kubeletadm'): Promise<readonly CommandHelp[]> {
   const printed: string[] = [];
   const output = { stdout: (text: string) => void printed.push(text), stderr: (text: string) => void printed.push(text) };
-  const services = { env: columns === undefined ? {} : { COLUMNS: columns }, output } as unknown as CommandServices;
+  const services = { env: columns === undefined ? {} : { COLUMNS: columns }, output, programName } as unknown as CommandServices;
   const program = await buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '0.0.0-test', commands: COMMANDS });
   const visit = (command: Command): readonly CommandHelp[] => {
     printed.length = 0;

@@ -12,6 +12,14 @@ export function thisProcess(): ThisProcess {
   };
 }
 
+/** Go's names of processor architectures that differ from those of Node.js. */
+const GO_ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' };
+
+/** The Node.js of this process, and its platform as Go names it. */
+export function runtimeOfProcess(): { readonly nodeVersion: string; readonly platform: string } {
+  return { nodeVersion: process.version, platform: `${process.platform}/${GO_ARCHITECTURES[process.arch] ?? process.arch}` };
+}
+
 /** A user without an entry has no name. */
 function userName(): string {
   try {

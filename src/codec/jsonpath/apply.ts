@@ -1,21 +1,42 @@
 import { isJsonObject, type Json } from '../../base/json.ts';
 import { type JsonPath, JsonPathError, type Operator, type Part, type Step } from './parse.ts';
 
+/** How the results of a template are printed. */
+export interface JsonPathOptions {
+  /** The results of each path as a JSON list, in place of text. */
+  readonly asJson?: boolean;
+  /** Missing fields: they print nothing, or are an error. Default: ignored */
+  readonly missing?: 'ignored' | 'refused';
+}
+
 /**
  * Applies a template to a document. The results of a path are separated by spaces; objects and lists are
  * printed as JSON. A missing field prints nothing.
- * @returns the text without a final newline, as kubectl prints it
- * @throws JsonPathError for an index out of bounds, and for an index, slice or filter of another value than a list
+ * @returns the text without a final newline, as kubectl prints it; with `asJson` the lists, each with a newline
+ * @throws JsonPathError for an index out of bounds, for an index, slice or filter of another value than a list, and
+ *   for a missing field that is refused
  */
-export function applyJsonPath({ parts }: JsonPath, document: Json): string {
-  return parts.map((part) => applyPart(part, document)).join('');
+export function applyJsonPath({ parts }: JsonPath, document: Json, options: JsonPathOptions = {}): string {
+  const refuses = options.missing === 'refused';
+  const lists = parts.flatMap((part) => applyPart(part, document, refuses));
+  if (options.asJson === true) return lists.map((list) => `${JSON.stringify(list, null, 4)}\n`).join('');
+  return lists.map((list) => list.map(printed).join(' ')).join('');
 }
 
-function applyPart(part: Part, current: Json): string {
-  if (part.kind === 'text') return part.text;
-  const results = applySteps(part.steps, [current], part.offset);
-  if (part.kind === 'path') return results.map(printed).join(' ');
-  return results.flatMap((item) => part.body.map((each) => applyPart(each, item))).join('');
+/** The results of each text and path, in the order of printing. */
+function applyPart(part: Part, current: Json, refuses: boolean): readonly (readonly Json[])[] {
+  if (part.kind === 'text') return [[part.text]];
+  const results = part.steps.reduce<readonly Json[]>(
+    (values, step) => {
+      const found = applyStep(step, values, part.offset);
+      const isMissing = refuses && (step.kind === 'field' || step.kind === 'key') && found.length === 0;
+      if (isMissing) throw new JsonPathError(`${step.name} is not found`, part.offset);
+      return found;
+    },
+    [current],
+  );
+  if (part.kind === 'path') return [results];
+  return results.flatMap((item) => part.body.flatMap((each) => applyPart(each, item, refuses)));
 }
 
 function applySteps(steps: readonly Step[], values: readonly Json[], offset: number): readonly Json[] {

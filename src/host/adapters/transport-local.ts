@@ -14,8 +14,9 @@ const GRACE_MS = 1000;
  * Runs commands on the local host, each in its own process group, so that stopping a command stops its
  * children.
  * @param options.name inventory name; default `localhost`
+ * @param options.root directory that is the root directory of the commands (chroot); needs root
  */
-export function localTransport(options: { readonly name?: string } = {}): Transport {
+export function localTransport(options: { readonly name?: string; readonly root?: string } = {}): Transport {
   const name = options.name ?? 'localhost';
   const running = new Set<AbortController>();
   let isClosed = false;
@@ -23,7 +24,7 @@ export function localTransport(options: { readonly name?: string } = {}): Transp
   return {
     name,
     run: async (argv, runOptions = {}) => {
-      const checked = checkArgv(argv, name);
+      const checked = checkArgv(options.root === undefined ? argv : ['chroot', options.root, ...argv], name);
       if (isClosed) throw closed();
       const stop = new AbortController();
       running.add(stop);

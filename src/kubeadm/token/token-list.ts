@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { normaliseRfc3339 } from '../../base/text/rfc3339.ts';
+import { encodeGoJson } from '../../codec/go-json.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { remainingMs, type StoredToken } from './token-secret.ts';
 
@@ -19,7 +20,7 @@ export function renderTokenTable(tokens: readonly StoredToken[], now: Date, { he
 export function renderTokenList(tokens: readonly StoredToken[], format: 'json' | 'yaml'): string {
   const documents = tokens.map(tokenDocument);
   if (format === 'yaml') return documents.map((document) => encodeYaml(document)).join('---\n');
-  return documents.map((document) => `${escapeHtml(JSON.stringify(document, null, 4))}\n`).join('');
+  return documents.map(encodeGoJson).join('');
 }
 
 const HEADER = ['TOKEN', 'TTL', 'EXPIRES', 'USAGES', 'DESCRIPTION', 'EXTRA GROUPS'] as const;
@@ -84,9 +85,4 @@ export function tokenDocument({ token, description, expires, usages, groups }: S
     ...(usages.length === 0 ? {} : { usages }),
     ...(groups.length === 0 ? {} : { groups }),
   };
-}
-
-/** As Go prints JSON. */
-function escapeHtml(json: string): string {
-  return json.replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

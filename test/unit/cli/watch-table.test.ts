@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readJsonPath } from '../../../src/cli/jsonpath-format.ts';
+import { readJsonPathFormat } from '../../../src/cli/jsonpath-format.ts';
 import type { TableFormat } from '../../../src/cli/show-table.ts';
 import { tableWatch, type WatchedRow } from '../../../src/cli/watch-table.ts';
 
@@ -100,6 +100,10 @@ describe('watched objects are printed one by one', () => {
   });
 
   it('with a template, which is applied to the object', () => {
-    expect(watched(tables, readJsonPath('{.node}={.state}{"\\n"}'))).toEqual(['n1=good\nn2=good\n', 'n2=off\n', 'n1=good\n']);
+    expect(watched(tables, readJsonPathFormat('jsonpath={.node}={.state}{"\\n"}', 'ignored'))).toEqual([
+      'n1=good\nn2=good\n',
+      'n2=off\n',
+      'n1=good\n',
+    ]);
   });
 });

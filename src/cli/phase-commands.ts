@@ -1,0 +1,71 @@
+import type { Command } from 'commander';
+import { controlPlanePhases, type KubeadmWorkflow } from '../kubeadm/kubeadm-phases.ts';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
+
+/** A phase, or a group of phases, as a command. */
+interface PhaseNode {
+  /** Null: a group without an entry in the list of phases. */
+  short: string | null;
+  /** Not a phase in kubeadm, but a group of phases. */
+  isGroup: boolean;
+  readonly below: Map<string, PhaseNode>;
+}
+
+/**
+ * Defines a command for each phase below `phase`, so that help and completion list the phases as those of kubeadm:
+ * `init phase certs apiserver`. All options are those of `phase`.
+ * Started as kubeadm, the name of a group alone is an error, as in kubeadm: `init phase certs` writes nothing.
+ * @param phase accepts the name of any phase as arguments
+ * @param run defines how the command of a phase is run, from the words of its name
+ */
+export function definePhaseCommands(
+  phase: Command,
+  phases: readonly PhaseHelp[],
+  { workflow, run }: { readonly workflow: KubeadmWorkflow; readonly run: (command: Command, words: readonly string[]) => void },
+): void {
+  const refusesGroups = rootOf(phase).name() === 'kubeadm';
+  const define = (parent: Command, { below }: PhaseNode, words: readonly string[]): void => {
+    if (words.length > 0 && below.size > 0) add(parent, 'all', [...words, 'all'], { short: `Run all phases of ${words.join('/')}` });
+    for (const [name, node] of below) {
+      const own = [...words, name];
+      define(add(parent, name, own, node), node, own);
+    }
+  };
+  const add = (parent: Command, name: string, words: readonly string[], { short, isGroup }: Partial<PhaseNode>): Command => {
+    const command = parent.command(name).description(short ?? `${isGroup ? 'Run the phases' : 'Run the phase'} ${words.join('/')}`);
+    command.configureHelp({ visibleOptions: () => phase.createHelp().visibleOptions(phase) });
+    if (!(isGroup === true && refusesGroups)) run(command, words);
+    return command;
+  };
+  define(phase, treeOf(phases, controlPlanePhases(workflow)), []);
+}
+
+/** The tree of the phases, in their order; a group entry has the phases that kubeadm has below it. */
+function treeOf(phases: readonly PhaseHelp[], ofKubeadm: readonly string[]): PhaseNode {
+  const root = newNode();
+  for (const { name, short } of phases) {
+    const node = nodeAt(root, name);
+    const parts = ofKubeadm.filter((part) => part.startsWith(`${name}/`));
+    node.short = short;
+    node.isGroup = parts.length > 0;
+    for (const part of parts) nodeAt(root, part).isGroup = false;
+  }
+  return root;
+}
+
+/** A group, until the list of phases has it. */
+function newNode(): PhaseNode {
+  return { short: null, isGroup: true, below: new Map() };
+}
+
+function rootOf(command: Command): Command {
+  return command.parent === null ? command : rootOf(command.parent);
+}
+
+function nodeAt(root: PhaseNode, name: string): PhaseNode {
+  return name.split('/').reduce((node, word) => {
+    const found = node.below.get(word) ?? newNode();
+    node.below.set(word, found);
+    return found;
+  }, root);
+}

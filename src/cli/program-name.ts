@@ -1,0 +1,39 @@
+import type { ExitCode } from '../base/errors.ts';
+import type { Text } from '../base/text/styled.ts';
+import type { Output, ProgramName } from './services.ts';
+
+/** The environment variable that sets the name, for starting the program through an interpreter or a wrapper. */
+export const PROGRAM_NAME_VARIABLE = 'KUBELETADM_PROGRAM_NAME';
+
+/**
+ * Whether the program was started as `kubeadm`: through a link or a copy of that name, or with KUBELETADM_PROGRAM_NAME=kubeadm.
+ * @param paths argv[0] and the path of the script, as the process was started
+ */
+export function programNameOf(env: Readonly<Record<string, string | undefined>>, paths: readonly (string | undefined)[]): ProgramName {
+  const names = [env[PROGRAM_NAME_VARIABLE], ...paths.map((path) => path?.replace(/^.*\//, '').replace(/\.[cm]?js$/, ''))];
+  return names.includes('kubeadm') ? 'kubeadm' : 'kubeletadm';
+}
+
+/** A command line of this program in a text, with the commands that both names have in common with kubeadm and all others. */
+const COMMAND_LINE =
+  /\bkubeletadm (?=(?:-|(?:init|join|reset|plan|apply|upgrade|certs|csr|token|config|kubeconfig|node|dynamic|fleet|lab|completion|version|help)\b))/g;
+
+/** Replaces the program name in the command lines of a text: `kubeletadm join` becomes `kubeadm join`. */
+export function renameCommands(text: string, name: ProgramName): string {
+  return name === 'kubeletadm' ? text : text.replace(COMMAND_LINE, `${name} `);
+}
+
+/** An output that prints command lines with the name under which the program was started. Documents are kept. */
+export function renamingOutput(output: Output, name: ProgramName): Output {
+  if (name === 'kubeletadm') return output;
+  const renamed = (text: Text): Text =>
+    typeof text === 'string'
+      ? renameCommands(text, name)
+      : text.map((part) => (typeof part === 'string' ? renameCommands(part, name) : { ...part, text: renameCommands(part.text, name) }));
+  return { ...output, stdout: (text) => output.stdout(renamed(text)), stderr: (text) => output.stderr(renamed(text)) };
+}
+
+/** As kubeadm, every failure is 1. Pending changes (`--exit-code`) and interruptions keep their exit codes. */
+export function exitCodeAs(name: ProgramName, code: ExitCode): ExitCode {
+  return name === 'kubeadm' && code >= 1 && code <= 5 ? 1 : code;
+}

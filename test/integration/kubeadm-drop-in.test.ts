@@ -1,0 +1,138 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, it } from 'vitest';
+import { kubeadmVersion } from '../support/real-kubeadm.ts';
+import { requirement } from '../support/requirement.ts';
+import { type CliOptions, runCommand } from '../support/run-cli.ts';
+
+const kubeadm = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubeadm');
+const absent = existsSync(kubeadm) && kubeadmVersion(kubeadm) === 'v1.36.2' ? null : 'KUBEBUILDER_ASSETS has no kubeadm v1.36.2';
+
+const asKubeadm = (argv: readonly string[], options: CliOptions = {}) =>
+  runCommand(argv, { ...options, env: { KUBELETADM_PROGRAM_NAME: 'kubeadm', ...options.env } });
+
+const images = (...more: readonly string[]) => ['config', 'images', 'list', '--kubernetes-version', 'v1.36.2', ...more];
+
+describe('as kubeadm', () => {
+  it('prints the version in the forms that scripts read', async () => {
+    expect((await asKubeadm(['version', '-o=short'])).stdout).toBe('v1.36.2\n');
+    expect((await asKubeadm(['version'])).stdout).toMatch(
+      /^kubeadm version: &version\.Info\{Major:"1", Minor:"36", .*GitVersion:"v1\.36\.2", GitCommit:".+", GitTreeState:".+", BuildDate:".+", GoVersion:".+", Compiler:".+", Platform:".+"\}\n$/,
+    );
+    const { clientVersion } = JSON.parse((await asKubeadm(['version', '-o', 'json'])).stdout) as { clientVersion: object };
+    const members = ['major', 'minor', 'gitVersion', 'gitCommit', 'gitTreeState', 'buildDate', 'goVersion', 'compiler', 'platform'];
+    expect(Object.keys(clientVersion)).toEqual(members);
+    expect(Object.values(clientVersion).every((value) => typeof value === 'string' && value !== '')).toBe(true);
+  });
+
+  it.each([
+    [['tokn'], 'unknown command tokn. Did you mean token? [USAGE]\n'],
+    [['frob'], 'unknown command frob. See kubeadm --help. [USAGE]\n'],
+    [['init', 'phase', 'certs', 'frob'], 'unknown command init phase certs frob. See kubeadm init phase certs --help. [USAGE]\n'],
+    [['init', '--dryrun'], 'unknown option --dryrun for init. Did you mean --dry-run? [USAGE]\n'],
+    [['init', '--frob'], 'unknown option --frob for init. See kubeadm init --help. [USAGE]\n'],
+    [['version', '--vmodule', 'a=x'], 'must be a comma-separated list of filename=N'],
+    [['version', '-o', 'wide'], '"wide" is not one of text, short, json, yaml. See kubeadm version --help. [USAGE]\n'],
+  ])('%j fails with exit code 1', async (argv, message) => {
+    const { code, stdout, stderr } = await asKubeadm(argv);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(message);
+  });
+
+  it.each([
+    [['init', 'phase', 'certs']],
+    [['init', 'phase', 'addon', '--dry-run']],
+    [['init', 'phase', 'etcd']],
+    [['join', 'phase', 'control-plane-prepare']],
+  ])('runs no group of phases by its name alone: %j', async (argv) => {
+    const connectHost = () => Promise.reject(new Error('a host was connected'));
+    const { code, stdout, stderr } = await asKubeadm(argv, { services: () => ({ connectHost }) });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^Usage: kubeadm /);
+  });
+
+  it('prints help without arguments', async () => {
+    const { code, stdout } = await asKubeadm([]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Usage: kubeadm [options] [command]');
+    expect(stdout.match(/--rootfs/g)).toHaveLength(1);
+  });
+
+  it('names kubeadm in examples of help', async () => {
+    const { stdout } = await asKubeadm(['token', 'create', '--help']);
+    expect(stdout).toContain('  kubeadm token create --print-join-command\n');
+    expect(stdout).not.toContain('kubeletadm token');
+  });
+
+  it('refuses a missing field of a template on request', async () => {
+    const template = ['-o', 'jsonpath={.none}'];
+    expect(await asKubeadm(images(...template))).toMatchObject({ code: 0, stdout: '' });
+    expect(await asKubeadm(images(...template, '--allow-missing-template-keys=true'))).toMatchObject({ code: 0, stdout: '' });
+    const refused = await asKubeadm(images(...template, '--allow-missing-template-keys=false'));
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('none is not found') });
+  });
+
+  it('accepts the flags of groups of commands', async () => {
+    expect(await asKubeadm(['token', '--dry-run', 'generate'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await asKubeadm(['--vmodule=join=3', '-v=0', ...images('--kubeconfig=/none', '--show-managed-fields=true')])).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+  });
+
+  it('refuses a root directory that is none', async () => {
+    const { code, stderr } = await asKubeadm(['--rootfs', '/does/not/exist', 'config', 'images', 'list']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('--rootfs /does/not/exist: cannot use the directory as root directory');
+    expect(stderr).toContain('[ROOTFS_UNUSABLE]');
+  });
+
+  it
+    .skipIf(requirement('output compared with kubeadm', absent))
+    .each([
+      [images()],
+      [images('-o', 'json')],
+      [images('-o=yaml')],
+      [images('-o', 'kyaml')],
+      [images('-o', 'JSON')],
+      [images('-o', 'jsonpath={.images[0]} {.none}')],
+      [images('-o', 'jsonpath-as-json={.kind}{"\\n"}x{range .images[0:2]}{@}{end}')],
+      [['config', 'print', 'init-defaults']],
+      [['config', 'print', 'join-defaults']],
+      [['config', 'print', 'reset-defaults']],
+      [['config', 'print', 'upgrade-defaults']],
+      [['version', '-o', 'short']],
+    ])('prints the bytes of kubeadm: %j', async (argv) => {
+    const real = await execa(kubeadm, argv, { stripFinalNewline: false, env: { PATH: process.env.PATH }, extendEnv: false });
+    expect(await asKubeadm(argv)).toMatchObject({ code: 0, stdout: real.stdout });
+  });
+
+  it
+    .skipIf(requirement('exit codes compared with kubeadm', absent))
+    .each([
+      [['tokn']],
+      [['certs']],
+      [['init', 'phase', 'certs']],
+      [['version', '-o', 'wide']],
+      [['version', 'x']],
+      [['init', '--dry-run=maybe']],
+      [['init', '--token-ttl']],
+      [['completion']],
+      [['completion', 'foo']],
+      [['token', 'delete']],
+      [['token', 'delete', 'foobar-']],
+      [['join']],
+      [['init', 'phase']],
+      [['config', 'images']],
+      [['certs', 'certificate-key', 'extra']],
+      [['config', 'images', 'list', '-o', 'wide']],
+      [['token', 'generate']],
+      [['--help']],
+    ])('has the exit code of kubeadm: %j', async (argv) => {
+    const { exitCode } = await execa(kubeadm, argv, { reject: false, env: { PATH: process.env.PATH }, extendEnv: false });
+    // No command line of this list may reach a host.
+    const connectHost = () => Promise.reject(new Error('a host was connected'));
+    expect((await asKubeadm(argv, { services: () => ({ connectHost }) })).code).toBe(exitCode);
+  });
+});
