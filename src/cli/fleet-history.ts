@@ -32,7 +32,7 @@ function tableOf(hosts: readonly HostHistory[]): readonly string[] {
       host,
       entry.login === undefined ? entry.operator : `${entry.operator} as ${entry.login}`,
       entry.command,
-      [entry.result, ...(entry.problems ?? [])].join(' '),
+      [entry.result === 'started' ? 'not completed' : entry.result, ...(entry.problems ?? [])].join(' '),
       entry.highestImpact ?? '-',
       entry.reason ?? '-',
       changesOf(entry),

@@ -2,12 +2,12 @@ import * as z from 'zod';
 import type { Json } from '../base/json.ts';
 import { type HostPlan, impactOfPlan } from '../host/plan/document.ts';
 import { IMPACTS } from '../host/plan/impact.ts';
+import type { Operation } from '../host/plan/operation.ts';
 import { operationsOf } from './operations.ts';
 import type { PlanSigner } from './plan-signatures.ts';
 
 /** The journal of a host: one JSON object per line, the oldest first. Readable by root only. */
-export const HISTORY_DIRECTORY = '/var/log/kubeletadm';
-export const HISTORY_PATH = `${HISTORY_DIRECTORY}/history.jsonl`;
+export const HISTORY_PATH = '/var/log/kubeletadm/history.jsonl';
 
 /** Limits of the journal; the oldest entries are dropped. */
 const MAX_ENTRIES = 200;
@@ -28,11 +28,15 @@ export interface HistoryNote {
   readonly signer?: PlanSigner | null | undefined;
 }
 
-export type HistoryResult = 'changed' | 'failed' | 'rolled-back';
+export type HistoryEnd = 'changed' | 'failed' | 'rolled-back';
+
+/** `started`: the run has not ended, or was killed. */
+export type HistoryResult = HistoryEnd | 'started';
 
 const text = z.string();
 const json = z.json() as unknown as z.ZodType<Json>;
 const ENTRY = z.object({
+  id: text.optional(),
   time: text,
   operator: text,
   login: text.optional(),
@@ -40,7 +44,7 @@ const ENTRY = z.object({
   reason: text.optional(),
   plan: text.optional(),
   signer: z.object({ principal: text, fingerprint: text }).optional(),
-  result: z.enum(['changed', 'failed', 'rolled-back']),
+  result: z.enum(['started', 'changed', 'failed', 'rolled-back']),
   problems: z.array(text).optional(),
   highestImpact: z.union([z.enum(IMPACTS), z.null()]).optional(),
   fields: z.array(z.object({ field: text, before: json, after: json })),
@@ -48,17 +52,17 @@ const ENTRY = z.object({
 });
 
 /**
- * A change of a host. `operator` is the user and host name of the operator (`alice@laptop`), `login` the user of the
+ * A change of a host. `id` distinguishes changes (absent: an earlier version of kubeletadm), `operator` is the user and host name of the operator (`alice@laptop`), `login` the user of the
  * host under whose name the run was logged in, `problems` the codes of a failure. Without secrets.
  */
 export type HistoryEntry = z.infer<typeof ENTRY>;
 
 /** The change of a host, as far as the run knows it. */
 export interface RecordedChange {
+  /** The same for the start and the end of a change. */
+  readonly id: string;
   readonly time: Date;
   readonly operator: string;
-  /** Null: unknown. */
-  readonly login: string | null;
   readonly note: HistoryNote;
   readonly result: HistoryResult;
   /** Codes of a failure. */
@@ -68,18 +72,18 @@ export interface RecordedChange {
 }
 
 /** The entry of a change; long lists and texts are cut. */
-export function historyEntry({ time, operator, login, note, result, problems, plan }: RecordedChange): HistoryEntry {
-  const { command, reason, plan: id, signer } = note;
+export function historyEntry({ id, time, operator, note, result, problems, plan }: RecordedChange): HistoryEntry & { readonly id: string } {
+  const { command, reason, plan: planId, signer } = note;
   const fields = plan.phases.flatMap(({ plan: { changes } }) =>
     changes.flatMap((change) => ('fields' in change ? (change.fields ?? []) : [])),
   );
   return {
+    id,
     time: time.toISOString(),
     operator,
-    ...(login === null ? {} : { login }),
     command,
     ...(reason === undefined ? {} : { reason: cut(reason) }),
-    ...(id === undefined ? {} : { plan: id }),
+    ...(planId === undefined ? {} : { plan: planId }),
     ...(signer === undefined || signer === null ? {} : { signer }),
     result,
     ...(problems.length === 0 ? {} : { problems: problems.slice(0, MAX_ITEMS) }),
@@ -100,25 +104,31 @@ function shortened(value: Json): Json {
   return encoded.length <= MAX_TEXT ? value : cut(encoded);
 }
 
-/**
- * Adds an entry to the text of a journal. Lines that are not entries, and the oldest entries above the limits, are
- * dropped.
- */
-export function appendHistory(content: string, entry: HistoryEntry): string {
-  const lines = [...parseHistory(content), entry].slice(-MAX_ENTRIES).map((one) => `${JSON.stringify(one)}\n`);
-  let bytes = 0;
-  const first = lines.findLastIndex((line) => {
-    bytes += Buffer.byteLength(line);
-    return bytes > MAX_BYTES;
-  });
-  return lines.slice(first + 1).join('');
+/** Adds an entry to the journal, or replaces the one with the same id. */
+export function journalOperation(
+  entry: HistoryEntry & { readonly id: string },
+  { isOptional }: { readonly isOptional: boolean },
+): Operation {
+  const text = JSON.stringify(entry);
+  return {
+    kind: 'append-journal',
+    path: HISTORY_PATH,
+    id: entry.id,
+    entry: text,
+    maxEntries: MAX_ENTRIES,
+    maxBytes: MAX_BYTES,
+    isOptional,
+  };
 }
 
 /** Reads the entries of a journal, the oldest first. The host controls the text: other lines are ignored. */
 export function parseHistory(content: string): readonly HistoryEntry[] {
   return content.split('\n').flatMap((line) => {
     const entry = ENTRY.safeParse(parseJson(line));
-    return entry.success ? [entry.data] : [];
+    if (!entry.success) return [];
+    // Unknown to the host.
+    const { login, ...rest } = entry.data;
+    return [login === '' ? rest : entry.data];
   });
 }
 

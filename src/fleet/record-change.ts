@@ -3,18 +3,11 @@ import { type AppError, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
 import type { HostPlan } from '../host/plan/document.ts';
+import type { Operation } from '../host/plan/operation.ts';
 import { isConnectionLost, runHost, type WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { nodeEvent } from '../kube/node-event.ts';
-import {
-  appendHistory,
-  HISTORY_DIRECTORY,
-  HISTORY_PATH,
-  type HistoryEntry,
-  type HistoryNote,
-  type HistoryResult,
-  historyEntry,
-} from './host-history.ts';
+import { HISTORY_PATH, type HistoryEnd, type HistoryEntry, type HistoryNote, historyEntry, journalOperation } from './host-history.ts';
 
 /** The end of a change of a host. */
 export interface ChangeEnd {
@@ -24,8 +17,28 @@ export interface ChangeEnd {
   readonly error: AppError | null;
 }
 
+/** The start of a change of a host. */
+export interface ChangeStart {
+  readonly id: string;
+  readonly note: HistoryNote;
+  readonly operator: string;
+  readonly time: Date;
+  readonly planned: HostPlan;
+}
+
+/**
+ * The operation that records the start of a change, for the program of the first change: a run that is killed leaves
+ * this entry. It never fails a run.
+ */
+export function recordStart({ id, note, operator, time, planned }: ChangeStart): Operation {
+  const entry = historyEntry({ id, time, operator, note, result: 'started', problems: [], plan: planned });
+  return journalOperation(entry, { isOptional: true });
+}
+
 /** Ports and settings for recording the changes of one host. */
 export interface ChangeRecorder {
+  /** As in the record of the start. */
+  readonly id: string;
   readonly host: Host;
   /** Opens a new connection if that of `host` was lost. */
   readonly connect: () => Promise<Host>;
@@ -44,50 +57,45 @@ export interface ChangeRecorder {
  */
 export async function recordChange(recorder: ChangeRecorder, { plan, error }: ChangeEnd): Promise<void> {
   if (!plan.phases.some(({ plan: { changes } }) => changes.length > 0)) return;
-  const result: HistoryResult = error === null ? 'changed' : error.exitCode === 5 ? 'rolled-back' : 'failed';
+  const result: HistoryEnd = error === null ? 'changed' : error.exitCode === 5 ? 'rolled-back' : 'failed';
   const { host, clock, writing, note, reporter } = recorder;
   const problems = error === null ? [] : [...new Set(error.problems.map(({ code }) => code))];
-  const change = { time: clock.now(), operator: writing.owner.name, note, result, problems, plan };
+  const entry = historyEntry({ id: recorder.id, time: clock.now(), operator: writing.owner.name, note, result, problems, plan });
   try {
-    await writeEntry(recorder, (login) => historyEntry({ ...change, login }));
+    await writeEntry(recorder, entry);
   } catch (failure) {
     if (!isAppError(failure)) throw failure;
     const message = `the change is not recorded in ${HISTORY_PATH}: ${failure.message}`;
     reporter.report({ level: 'warning', code: 'HISTORY_NOT_WRITTEN', host: host.name, message });
   }
-  await announce(recorder, historyEntry({ ...change, login: null }));
+  await announce(recorder, result, entry);
 }
 
-const LOGIN = { kind: 'command', argv: ['sh', '-c', 'printf %s "${SUDO_USER:-$(id -un)}"'] } as const;
-
 /** Over a new connection if the first one was lost, as after a failure of the network. */
-async function writeEntry(recorder: ChangeRecorder, entryFor: (login: string | null) => HistoryEntry): Promise<void> {
+async function writeEntry(recorder: ChangeRecorder, entry: HistoryEntry & { readonly id: string }): Promise<void> {
   try {
-    await writeOver(recorder.host, recorder, entryFor);
+    await writeOver(recorder.host, recorder, entry);
   } catch (error) {
     if (!isConnectionLost(error)) throw error;
     const host = await recorder.connect();
     try {
-      await writeOver(host, recorder, entryFor);
+      await writeOver(host, recorder, entry);
     } finally {
       await host.close();
     }
   }
 }
 
-/** Reads and writes under the lock of the host: two runs never overwrite each other's entries. */
+/** One program, under the lock of the host: two runs never overwrite each other's entries. */
 async function writeOver(
   connection: Host,
   { clock, writing }: ChangeRecorder,
-  entryFor: (login: string | null) => HistoryEntry,
+  entry: HistoryEntry & { readonly id: string },
 ): Promise<void> {
-  const host = runHost(connection, { clock, writing: { ...writing, confirm: null } });
+  const { opening: _, ...lock } = writing;
+  const host = runHost(connection, { clock, writing: { ...lock, confirm: null } });
   try {
-    await host.perform([{ kind: 'make-directory', path: HISTORY_DIRECTORY, mode: 0o700, owner: 'root:root' }]);
-    const { file, login } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true }, login: LOGIN });
-    const name = login.exitCode === 0 && login.stdout !== '' ? login.stdout : null;
-    const content = appendHistory(file?.content ?? '', entryFor(name));
-    await host.perform([{ kind: 'write-file', path: HISTORY_PATH, mode: 0o600, owner: 'root:root', content }, ...host.releasing()]);
+    await host.perform([journalOperation(entry, { isOptional: false }), { kind: 'release-lock', id: writing.owner.id }]);
     host.wasReleased();
   } finally {
     await host.end();
@@ -98,12 +106,12 @@ const REASONS = {
   changed: ['Normal', 'KubeletadmApplied'],
   failed: ['Warning', 'KubeletadmFailed'],
   'rolled-back': ['Warning', 'KubeletadmRolledBack'],
-} as const satisfies Record<HistoryResult, readonly [string, string]>;
+} as const satisfies Record<HistoryEnd, readonly [string, string]>;
 
 /** Most credentials of nodes may not write Events: a failure is only logged. */
-async function announce({ cluster, node, clock, reporter, host }: ChangeRecorder, entry: HistoryEntry): Promise<void> {
+async function announce({ cluster, node, clock, reporter, host }: ChangeRecorder, result: HistoryEnd, entry: HistoryEntry): Promise<void> {
   if (cluster === null || node === null) return;
-  const [type, reason] = REASONS[entry.result];
+  const [type, reason] = REASONS[result];
   const event = nodeEvent(node, { type, reason, message: eventMessage(entry), component: 'kubeletadm' }, clock.now(), 0);
   try {
     await cluster.create(event);

@@ -5,13 +5,14 @@ import type { Host } from '../host/host.ts';
 import type { OwnClaim } from '../host/own-claim.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import type { HostPlan } from '../host/plan/document.ts';
+import type { Operation } from '../host/plan/operation.ts';
 import type { PlanStep } from '../host/plan-after.ts';
 import type { WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import type { FleetMember } from './fleet.ts';
 import type { HistoryNote } from './host-history.ts';
-import { recordChange } from './record-change.ts';
+import { type ChangeEnd, type ChangeStart, recordChange, recordStart } from './record-change.ts';
 
 export interface WorkflowMember {
   readonly name: string;
@@ -53,13 +54,15 @@ export function workflowMember(member: WorkflowMember): FleetMember {
         own = (await member.clusterOf?.(host)) ?? null;
         const claim = rememberedClaim(member.claims?.of(name));
         const ports = { clock, reporter, parseText, claim };
-        const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter) };
+        const start = startRecord(member);
+        const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter, start.opening) };
         const { apply, ...planned } = await member.planHost({ ...context, signal });
         return {
           planned,
           apply: (until): Promise<HostPlan> => {
+            start.begins(planned.host);
             const done = apply(until === undefined ? context : { ...context, signal: until });
-            return recorded(member, { context, planned: planned.host, node: claim.node }, done);
+            return recorded(member, { context, start, planned: planned.host, node: claim.node }, done);
           },
           close,
         };
@@ -84,8 +87,36 @@ function rememberedClaim(claim: OwnClaim | undefined): OwnClaim & { node(): stri
   };
 }
 
+/** The record of the start of a change, written with its first operation. */
+interface StartRecord {
+  /** The id of the change; null: nothing was recorded. */
+  id(): string | null;
+  begins(planned: HostPlan): void;
+  opening(): readonly Operation[];
+}
+
+function startRecord({ writing, clock }: WorkflowMember): StartRecord {
+  let change: ChangeStart | null = null;
+  let isWritten = false;
+  return {
+    id: () => (isWritten ? (change?.id ?? null) : null),
+    begins: (planned) => {
+      if (writing?.note === undefined) return;
+      const { owner, note } = writing;
+      const time = clock.now();
+      change = { id: `${owner.id}-${time.getTime()}`, note, operator: owner.name, time, planned };
+    },
+    opening: () => {
+      if (change === null) return [];
+      isWritten = true;
+      return [recordStart(change)];
+    },
+  };
+}
+
 interface Recording {
   readonly context: PhaseContext;
+  readonly start: StartRecord;
   readonly planned: HostPlan;
   readonly node: () => string | null;
 }
@@ -93,27 +124,38 @@ interface Recording {
 /** Records the change when it has ended, and returns or throws its result. */
 async function recorded(
   { writing, connect }: WorkflowMember,
-  { context, planned, node }: Recording,
+  { context, start, planned, node }: Recording,
   done: Promise<HostPlan>,
 ): Promise<HostPlan> {
   const note = writing?.note;
   if (context.writing === undefined || note === undefined) return done;
   const { reporter } = context;
   const recorder = { ...context, writing: context.writing, note, connect: () => connect(reporter) };
+  const record = (end: ChangeEnd): Promise<void> => {
+    // A change of the cluster alone has no start on the host.
+    const id = start.id() ?? `${recorder.writing.owner.id}-${context.clock.now().getTime()}`;
+    return recordChange({ ...recorder, id, node: node() }, end);
+  };
   try {
     const plan = await done;
-    await recordChange({ ...recorder, node: node() }, { plan, error: null });
+    await record({ plan, error: null });
     return plan;
   } catch (error) {
-    // Exit codes 2 and 3: refused before any change.
-    if (isAppError(error) && error.exitCode !== 2 && error.exitCode !== 3)
-      await recordChange({ ...recorder, node: node() }, { plan: planned, error });
+    // Exit codes 2 and 3: refused before any change, unless a start was recorded.
+    if (isAppError(error) && (start.id() !== null || (error.exitCode !== 2 && error.exitCode !== 3)))
+      await record({ plan: planned, error });
     throw error;
   }
 }
 
-function writingOf({ writing, connect }: WorkflowMember, reporter: Reporter): { readonly writing?: WriterOptions } {
+function writingOf(
+  { writing, connect }: WorkflowMember,
+  reporter: Reporter,
+  opening: () => readonly Operation[],
+): { readonly writing?: WriterOptions } {
   if (writing === undefined || writing === null) return {};
   const { confirmMs, note: _, ...lock } = writing;
-  return { writing: { ...lock, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect: () => connect(reporter) } } };
+  return {
+    writing: { ...lock, opening, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect: () => connect(reporter) } },
+  };
 }

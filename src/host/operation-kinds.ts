@@ -103,6 +103,7 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     command: runHook,
     extraMs: ({ timeoutSeconds }) => timeoutSeconds * 1000,
   },
+  'append-journal': { done: ({ path }) => `recorded the change in ${path}`, failed: ({ path }) => `cannot write ${path}` },
   'take-lock': { done: () => 'took the lock of the host', failed: () => `cannot take the lock ${LOCK_FILE}` },
   'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
   'arm-revert': {

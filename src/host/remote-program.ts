@@ -3,6 +3,7 @@ import { revealText } from '../base/text/secret.ts';
 import {
   FILE_FUNCTIONS,
   HTTP_FUNCTIONS,
+  JOURNAL_FUNCTIONS,
   LARGE_FILE_FUNCTIONS,
   LIST_FUNCTIONS,
   OPERATION_FUNCTIONS,
@@ -18,7 +19,7 @@ import type { LockRequest, RevertRequest } from './commit/requests.ts';
 import { revertUnits } from './commit/revert-script.ts';
 import type { FactQuery } from './facts/query.ts';
 import { commandOf } from './operation-kinds.ts';
-import type { Operation, RunCommand } from './plan/operation.ts';
+import type { JournalOperation, Operation, RunCommand } from './plan/operation.ts';
 
 /** Exit code of a program that was received incompletely. */
 export const INCOMPLETE_EXIT = 97;
@@ -92,6 +93,7 @@ export function renderOperations(operations: readonly (Operation | PieceOperatio
     needs('write-file') ? WRITE_FUNCTIONS : '',
     needs(...TREE_KINDS) ? TREE_FUNCTIONS : '',
     needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '',
+    needs('append-journal') ? JOURNAL_FUNCTIONS : '',
     needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '',
     needs('arm-revert', 'check-commit', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '',
     needs('arm-revert') ? ARM_FUNCTIONS : '',
@@ -175,6 +177,8 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
       return `w_prune ${quoteShell(operation.path)}`;
     case 'unmount-below':
       return `w_unmount ${quoteShell(operation.path)} ${quoteShell(operation.flags.join(' '))}`;
+    case 'append-journal':
+      return `w_journal ${journalWords(operation)}${operation.isOptional ? ' 2>/dev/null || :' : ''}`;
     case 'take-lock':
       return takeLock(operation.lock);
     case 'release-lock':
@@ -191,6 +195,14 @@ function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperatio
       return runLine(commandOf(operation));
   }
 }
+
+/** The limits without the new entry and its `login`. */
+function journalWords({ path, id, entry, maxEntries, maxBytes }: JournalOperation): string {
+  const oldBytes = Math.max(0, maxBytes - Buffer.byteLength(entry) - LOGIN_BYTES);
+  return [path, String(maxEntries - 1), String(oldBytes), `"id":${JSON.stringify(id)}`, entry].map(quoteShell).join(' ');
+}
+
+const LOGIN_BYTES = 100;
 
 /** `command` prevents a call of one of our functions; a subshell would cost an additional process. */
 function runLine({ argv, okExit }: RunCommand): string {

@@ -22,6 +22,8 @@ export interface WriterOptions {
   readonly isGone: (holder: LockHolder) => boolean;
   /** Null: a kubelet change is final immediately. */
   readonly confirm: ConfirmOptions | null;
+  /** Operations that run when the lock was taken, before the first change, in the same program. */
+  readonly opening?: () => readonly Operation[];
 }
 
 export interface ConfirmOptions {
@@ -93,6 +95,7 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
   const performWith = async (lock: LockRequest, operations: readonly Operation[], performOptions: PerformOptions): Promise<void> => {
     const before: readonly Operation[] = [
       { kind: 'take-lock', lock },
+      ...(held ? [] : (writing?.opening?.() ?? [])),
       ...(armed === null ? [] : [{ kind: 'arm-revert', revert: armed } as const]),
       ...(armed !== null || open === null ? [] : [{ kind: 'check-commit', id: open } as const]),
     ];

@@ -3,6 +3,8 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HISTORY_PATH, parseHistory } from '../../src/fleet/host-history.ts';
+import type { Host } from '../../src/host/host.ts';
+import type { Operation } from '../../src/host/plan/operation.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
@@ -101,6 +103,32 @@ hosts: [{name: node1}, {name: node2}]
       ['node1', 2],
       ['node2', 2],
     ]);
+  });
+
+  it('has the start of a run that was killed', async () => {
+    fleet(65);
+    const writes: (readonly Operation[])[] = [];
+    const killed = await runCommand(['apply', '--yes', '--limit', 'node1', '-f', path('fleet.yaml'), '--ssh-config', lab.sshConfig], {
+      env: { XDG_STATE_HOME: path('state') },
+      services: ({ connectHost }) => ({
+        connectHost: async (...target) => {
+          const host = await connectHost(...target);
+          const perform: Host['perform'] = async (operations, options) => {
+            // As after SIGKILL: no program follows the first one.
+            if (writes.length > 0) throw new Error('killed');
+            writes.push(operations);
+            await host.perform(operations, options);
+          };
+          return { ...host, perform };
+        },
+      }),
+    });
+    expect(killed.code).toBe(1);
+    expect(writes[0]?.slice(0, 2).map(({ kind }) => kind)).toEqual(['take-lock', 'append-journal']);
+    expect(entries(1).at(-1)).toMatchObject({ result: 'started', fields: [{ field: 'maxPods', before: 60, after: 65 }] });
+    expect((await events()).findLast((line) => line.includes(' node1 '))).toMatch(
+      / apply +not completed +safe .*maxPods 60 → 65$/,
+    );
   });
 
   it('does not fail a run when it cannot be written', async () => {

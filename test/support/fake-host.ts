@@ -253,6 +253,9 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       case 'unmount-below':
         for (const path of [...mounts]) if (path.startsWith(`${operation.path}/`)) mounts.delete(path);
         return;
+      case 'append-journal':
+        // Only the real shell program keeps the journal.
+        return;
       case 'run': {
         const { exitCode, stderr } = run(operation.argv);
         if ((operation.okExit ?? [0]).includes(exitCode ?? -1)) return;

@@ -240,6 +240,25 @@ mounted_below() {
 `.trimStart();
 
 /**
+ * Function that adds an entry to a journal: path, maximum number of older lines, their maximum size, a text that marks
+ * the lines that the entry replaces, and the JSON object. The host adds the user of the login to the object. The file is
+ * replaced, because an interrupted program must not leave a part of a line.
+ */
+export const JOURNAL_FUNCTIONS = `
+w_journal() {
+  at "$1" || return 1; d=\${p%/*}; b=$d/.\${p##*/}.kubeletadm; t=$b.$T.j
+  if [ ! -d "$d" ]; then mkdir -p -- "$d" && chmod 0700 -- "$d" || return 1; fi
+  no_leftovers "$b"
+  u=$(printf %s "\${SUDO_USER:-$(id -un)}" | tr -cd 'A-Za-z0-9._@+-')
+  (umask 177; fresh "$t") || return 1
+  {
+    if [ -f "$p" ]; then grep -vF -- "$4" <"$p" | tail -n "$2" | tail -c "$3"; fi
+    printf '{"login":"%s",%s\\n' "$u" "\${5#?}"
+  } >>"$t" && flush "$t" && mv -f -- "$t" "$p" || { rm -f -- "$t"; return 1; }
+}
+`.trimStart();
+
+/**
  * Functions that assemble a large file: its pieces arrive in separate programs, and the file is renamed only
  * after its hash is verified.
  */

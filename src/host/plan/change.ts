@@ -53,7 +53,7 @@ type WithReason<O> = O extends Operation ? O & Reason : never;
  * Operations that the runner adds to a plan, and commands without a separate kind. `confirm-commit` confirms
  * the change of an earlier run.
  */
-type NotPlanned = OperationOf<'run' | 'take-lock' | 'release-lock' | 'arm-revert' | 'check-commit' | 'revert-commit'>;
+type NotPlanned = OperationOf<'append-journal' | 'run' | 'take-lock' | 'release-lock' | 'arm-revert' | 'check-commit' | 'revert-commit'>;
 
 /**
  * A change of an object. `before` is the object as read; its resourceVersion guards the update. `owner` is

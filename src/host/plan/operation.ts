@@ -4,7 +4,7 @@ import type { PackageManager } from '../install/package-facts.ts';
 import type { LargeFile } from './large-file.ts';
 
 /** One step that changes a host. `OPERATION_KINDS` describes each kind. */
-export type Operation = FileOperation | CommandOperation | HoldOperation;
+export type Operation = FileOperation | CommandOperation | HoldOperation | JournalOperation;
 
 /** The operations of one or several kinds. */
 export type OperationOf<K extends Operation['kind']> = Extract<Operation, { readonly kind: K }>;
@@ -96,6 +96,24 @@ export type CommandOperation =
       readonly environment: Readonly<Record<string, string>>;
       readonly timeoutSeconds: number;
     };
+
+/**
+ * Adds an entry to a journal of the host, a file with one JSON object per line, readable by root only. The host adds
+ * `login`: the user under whose name the run was logged in. Entries with the same id are replaced, the oldest entries
+ * above the limits are dropped.
+ */
+export interface JournalOperation {
+  readonly kind: 'append-journal';
+  readonly path: string;
+  /** A member of the entry. */
+  readonly id: string;
+  /** The entry as JSON. Without secrets. */
+  readonly entry: string;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  /** An entry that cannot be written is no failure. */
+  readonly isOptional: boolean;
+}
 
 /** An operation on the lock of a host, or on a change that waits for its confirmation. */
 export type HoldOperation =

@@ -20,15 +20,14 @@ interface Faults {
 
 async function record(end: ChangeEnd, { perform, create }: Faults = {}) {
   const performed: Operation[] = [];
+  let programs = 0;
   const events: KubeObject[] = [];
   const reported: ReportEvent[] = [];
-  const login = { exitCode: 0, stdout: 'core', stderr: '' };
   const host = {
     name: 'n1',
-    query: async (queries: object) =>
-      Object.fromEntries(Object.entries(queries).map(([key, query]) => [key, query.kind === 'command' ? login : null])),
     perform: async (operations: readonly Operation[]) => {
       if (perform !== undefined) throw perform;
+      programs++;
       performed.push(...operations);
     },
     close: async () => undefined,
@@ -42,6 +41,7 @@ async function record(end: ChangeEnd, { perform, create }: Faults = {}) {
   } as unknown as Cluster;
   await recordChange(
     {
+      id: 'change-1',
       host,
       connect: async () => host,
       writing: { owner: OWNER, breakLock: false, isGone: () => false, confirm: null },
@@ -53,20 +53,21 @@ async function record(end: ChangeEnd, { perform, create }: Faults = {}) {
     },
     end,
   );
-  return { performed, events, reported };
+  return { performed, programs, events, reported };
 }
 
 describe('the record of a change', () => {
   it('is written under the lock of the host, and announced as an Event of the Node', async () => {
-    const { performed, events, reported } = await record({ plan: PLAN, error: null });
-    expect(performed.map(({ kind }) => kind)).toEqual(['take-lock', 'make-directory', 'take-lock', 'write-file', 'release-lock']);
-    const written = performed.find((operation) => operation.kind === 'write-file');
-    expect(written).toMatchObject({ path: HISTORY_PATH, mode: 0o600 });
-    expect(parseHistory(String(written?.kind === 'write-file' && written.content))).toMatchObject([
+    const { performed, programs, events, reported } = await record({ plan: PLAN, error: null });
+    expect(programs).toBe(1);
+    expect(performed.map(({ kind }) => kind)).toEqual(['take-lock', 'append-journal', 'release-lock']);
+    const written = performed.find((operation) => operation.kind === 'append-journal');
+    expect(written).toMatchObject({ path: HISTORY_PATH, id: 'change-1', isOptional: false });
+    expect(parseHistory(written?.entry ?? '')).toMatchObject([
       {
         time: '2030-01-01T00:00:00.000Z',
         operator: 'alice@laptop',
-        login: 'core',
+        id: 'change-1',
         command: 'apply',
         reason: 'ticket 7',
         result: 'changed',
@@ -91,8 +92,8 @@ describe('the record of a change', () => {
   ] as const)('has the result of a run with exit code %s', async (exitCode, result, reason) => {
     const error = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'kubelet not healthy' }, { exitCode });
     const { performed, events } = await record({ plan: PLAN, error });
-    const written = performed.find((operation) => operation.kind === 'write-file');
-    expect(JSON.parse(String(written?.kind === 'write-file' && written.content))).toMatchObject({
+    const written = performed.find((operation) => operation.kind === 'append-journal');
+    expect(JSON.parse(written?.entry ?? '')).toMatchObject({
       result,
       problems: ['KUBELET_UNHEALTHY'],
     });
@@ -101,7 +102,7 @@ describe('the record of a change', () => {
 
   it('is not made for a host without changes', async () => {
     const plan = { name: 'n1', phases: [{ phase: 'kubelet-start', plan: { changes: [], noop: 'unchanged' } }] };
-    expect(await record({ plan, error: null })).toEqual({ performed: [], events: [], reported: [] });
+    expect(await record({ plan, error: null })).toEqual({ performed: [], programs: 0, events: [], reported: [] });
   });
 
   it('only warns if the host or the API server refuses it', async () => {
