@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { RunTime } from '../base/clock.ts';
 import type { LocalFiles } from '../base/local-files.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
@@ -62,6 +63,8 @@ export async function startLabAgents(services: LabAgentPorts, { lab, names, tria
   const catalogue = await loadCatalogue();
   const stop = new AbortController();
   const { signal } = stop;
+  // Each host of the lab waits with this signal, so the number of listeners is that of the hosts, not a leak.
+  setMaxListeners(0, signal);
   await admin.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: AGENT_NAMESPACE } });
   const running = lab.hosts.map(async (labHost) => {
     const nodeName = labHost.name;

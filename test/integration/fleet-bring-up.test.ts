@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
@@ -65,10 +65,14 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
   });
 
   describe('on a terminal', () => {
-    const asking = async (approves: boolean): Promise<CliResult & { readonly questions: readonly string[] }> => {
+    const asking = async (
+      approves: boolean,
+      beforeAnswer: () => void = () => undefined,
+    ): Promise<CliResult & { readonly questions: readonly string[] }> => {
       const questions: string[] = [];
       const confirm = async (question: string): Promise<boolean> => {
         questions.push(question);
+        beforeAnswer();
         return approves;
       };
       const argv = ['apply', '-f', file(), '--ssh-config', lab.sshConfig, '--ignore-preflight-errors', 'all'];
@@ -82,6 +86,26 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       expect(stdout).toContain('  ~ [join] later: waits for node1 to bootstrap the cluster\n');
       expect(stdout).toMatch(/^3 hosts: 3 to change\.$/m);
       for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
+    });
+
+    it('refuses a first control plane that has changed since the approval', async () => {
+      const manifest = join(lab.hosts[0]?.rootDir ?? '', 'etc/kubernetes/manifests/etcd.yaml');
+      const { code, stdout, stderr } = await asking(true, () => {
+        mkdirSync(dirname(manifest), { recursive: true });
+        writeFileSync(manifest, 'kind: Pod\n');
+      });
+      rmSync(manifest);
+      expect([code, stdout.trimEnd().split('\n').at(-1)]).toEqual([4, '3 hosts: 1 refused, 2 not started.']);
+      expect(stderr).toMatch(/^node1: .*the host or the cluster changed since the plan was approved: .*etcd\.yaml.*\[PLAN_STALE\]$/m);
+      expect(existsSync(join(lab.hosts[0]?.rootDir ?? '', 'etc/kubernetes/pki'))).toBe(false);
+    });
+
+    it('applies the approved plan to an unchanged first control plane, although its keys are generated', async () => {
+      // The hook runs after the comparison, and ends the run before any change.
+      write(FLEET.replace('name: node1', 'name: node1, hooks: {beforeChange: {command: [sh, -c, exit 7]}}'));
+      const { code, stderr } = await asking(true);
+      expect([code, stderr]).toEqual([4, expect.stringMatching(/^node1: the hook beforeChange .*\[HOOK_FAILED\]$/m)]);
+      expect(stderr).not.toContain('PLAN_STALE');
     });
 
     it('asks nothing and changes nothing when the first control plane is refused', async () => {

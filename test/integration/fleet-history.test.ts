@@ -126,9 +126,7 @@ hosts: [{name: node1}, {name: node2}]
     expect(killed.code).toBe(1);
     expect(writes[0]?.slice(0, 2).map(({ kind }) => kind)).toEqual(['take-lock', 'append-journal']);
     expect(entries(1).at(-1)).toMatchObject({ result: 'started', fields: [{ field: 'maxPods', before: 60, after: 65 }] });
-    expect((await events()).findLast((line) => line.includes(' node1 '))).toMatch(
-      / apply +not completed +safe .*maxPods 60 → 65$/,
-    );
+    expect((await events()).findLast((line) => line.includes(' node1 '))).toMatch(/ apply +not completed +safe .*maxPods 60 → 65$/);
   });
 
   it('does not fail a run when it cannot be written', async () => {

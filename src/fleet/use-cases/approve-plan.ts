@@ -69,9 +69,17 @@ export async function approvePlan(services: FleetRunPorts, work: FleetTasks, app
   const isPending = createsCluster || outcomes.some(({ status }) => status === 'pending');
   if (isBlocked || !isPending) return { tasks: [], outcomes };
   if (!(await approval.approve({ outcomes, access }))) throw usageError('apply was declined', 'Nothing was changed');
-  // The run has all hosts: the other hosts are planned after the bootstrap, which may already be complete.
-  if (createsCluster) return { tasks: work.tasks, outcomes: [] };
   const exactOf = exactTasks();
+  // The run has all hosts: only the changes of the first control plane are known, the others are planned after the
+  // bootstrap, which may already be complete.
+  if (createsCluster)
+    return {
+      tasks: work.tasks.map((task, i) => {
+        const outcome = outcomes[i];
+        return outcome === undefined ? task : exactOf(task, outcome);
+      }),
+      outcomes: [],
+    };
   const tasks = work.tasks.flatMap((task, i) => {
     const outcome = outcomes[i];
     return outcome?.status === 'pending' ? [exactOf(task, outcome)] : [];

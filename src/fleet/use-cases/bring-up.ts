@@ -4,6 +4,7 @@ import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import type { HostPlan } from '../../host/plan/document.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
@@ -19,6 +20,7 @@ import type { PlannedHost } from '../saved-plan.ts';
 import { workflowMember } from '../workflow-member.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import {
+  approvedMember,
   FIRST_CONTROL_PLANE,
   type FleetTask,
   fleetMembers,
@@ -45,6 +47,8 @@ export interface BringUpInput {
   readonly controlPlanes: readonly PlannedHost[];
   /** The control plane that bootstraps the cluster. */
   readonly first: PlannedHost;
+  /** Its task, which has the operations that were approved, if the operator was asked. */
+  readonly approved: FleetTask;
   /** The Nodes of the hosts of the run. */
   readonly claims: NodeClaims;
   /** Path of the new administrator kubeconfig. */
@@ -142,7 +146,11 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
     return after;
   };
   return {
-    first: { ...member, stage: FIRST_CONTROL_PLANE, isNeeded: true },
+    first: {
+      ...approvedMember(member, input.approved, { replan: request.replan, compares: isKnown }),
+      stage: FIRST_CONTROL_PLANE,
+      isNeeded: true,
+    },
     later: ({ name, role }) => ({
       name,
       stage: role === 'control-plane' ? OTHER_CONTROL_PLANES : WORKERS,
@@ -164,6 +172,17 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
       await (await after?.catch(() => null))?.access.close();
     },
   };
+}
+
+/**
+ * Whether the changes of a phase are known before the cluster exists. A plan that is only shown has the objects of the new
+ * cluster; when it is applied, the phases that create them are planned after the API server has started. The key pair
+ * of service accounts is generated for each plan. The hooks are those of the fleet file, which is read once.
+ */
+function isKnown(phase: string, { phases }: HostPlan): boolean {
+  const found = phases.find((one) => one.phase === phase);
+  if (found === undefined || found.plan.deferred !== undefined || phase === 'certs/sa') return false;
+  return !found.plan.changes.some(({ kind }) => kind === 'run-hook');
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import { NO_HOOKS } from '../../host/hooks.ts';
 import type { Host } from '../../host/host.ts';
+import type { HostPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import { planDifference } from '../../host/plan/plan-difference.ts';
@@ -114,7 +115,8 @@ export async function fleetMembers(
     });
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
-  const memberOf = async ({ host, operations, planned, origin = 'saved' }: FleetTask): Promise<FleetMember> => {
+  const memberOf = async (task: FleetTask): Promise<FleetMember> => {
+    const { host, operations, origin = 'saved' } = task;
     const { name, role, nodeRegistration, declared, overlays, kubeletConfigDir } = host;
     const target = targetOf(host);
     const own = {
@@ -152,7 +154,7 @@ export async function fleetMembers(
       return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
     };
     const member = role === 'control-plane' ? controlPlaneMemberOf(await controlPlaneSettings()) : workerMember();
-    return operations === undefined ? member : exactly(member, { operations, planned, origin, replan });
+    return approvedMember(member, task, { replan });
   };
   return Promise.all(tasks.map(memberOf));
 }
@@ -176,20 +178,34 @@ interface FixedForHost {
   readonly origin: FixedPlan;
   /** Show and apply a new plan instead of rejecting the host. */
   readonly replan: boolean;
+  readonly compares: ComparedPhases;
 }
+
+/** A host that is rejected if its task has operations, and the current ones differ. */
+export function approvedMember(
+  member: FleetMember,
+  { operations, planned, origin = 'saved' }: FleetTask,
+  { replan, compares = () => true }: { readonly replan: boolean; readonly compares?: ComparedPhases },
+): FleetMember {
+  return operations === undefined ? member : exactly(member, { operations, planned, origin, replan, compares });
+}
+
+/** Whether the changes of a phase are compared, by the current plan. */
+export type ComparedPhases = (phase: string, now: HostPlan) => boolean;
 
 /**
  * A host that is rejected, with the difference, when its current operations differ from the plan. An empty
  * list of operations is accepted.
  */
-function exactly(member: FleetMember, { operations, planned, origin, replan }: FixedForHost): FleetMember {
+function exactly(member: FleetMember, { operations, planned, origin, replan, compares }: FixedForHost): FleetMember {
   return {
     ...member,
     open: async (ports) => {
       const open = await member.open(ports);
       const { host } = open.planned;
       const now = operationsOf(host);
-      const different = now.length === 0 ? [] : differingOperations(operations, now);
+      const compared = (all: Operations): Operations => all.filter(([what]) => compares(what.split(' ')[0] ?? '', host));
+      const different = now.length === 0 ? [] : differingOperations(compared(operations), compared(now));
       if (different.length === 0) return open;
       const { reporter } = ports;
       const difference = planned === undefined ? '' : planDifference(planned, JSON.parse(sharedChangesOf(host)) as HostChanges);

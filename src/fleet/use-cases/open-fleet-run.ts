@@ -103,7 +103,7 @@ async function openBringUp(
     const message = `${kubeconfig} does not exist, and ${controlPlane?.name}, which would bootstrap the cluster, is not among the hosts of this run`;
     throw usageError(message, `Remove --limit, or include ${controlPlane?.name}; for an existing cluster set the kubeconfig`);
   }
-  if (first.operations !== undefined)
+  if (first.operations !== undefined && first.origin !== 'approved')
     throw new AppError(
       {
         code: 'PLAN_STALE',
@@ -114,7 +114,14 @@ async function openBringUp(
     );
   const { bringUpCluster } = await import('./bring-up.ts');
   const claims = nodeClaims();
-  const bringUp = await bringUpCluster(services, request, { ...input, controlPlanes, first: first.host, kubeconfig, claims });
+  const bringUp = await bringUpCluster(services, request, {
+    ...input,
+    controlPlanes,
+    first: first.host,
+    approved: first,
+    kubeconfig,
+    claims,
+  });
   const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));
   return { members, access: null, claims, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
 }
