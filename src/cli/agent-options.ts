@@ -12,7 +12,7 @@ const LISTEN = '127.0.0.1:10246';
 const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s', listen: LISTEN } as const;
 
 /** The classes of `--allow`, for the help of the commands that configure an agent. */
-export const ALLOW_NOTES = `${IMPACT_NOTES} The agent applies a "drain" change to a cordoned node with any --allow, and to every node with --allow drain or --allow unsafe.`;
+export const ALLOW_NOTES = `${IMPACT_NOTES} The agent also applies a "drain" change to a cordoned node, regardless of the value of --allow.`;
 
 /** Options of `agent`, and of `dynamic enable` for the agent that it installs. */
 export function addAgentOptions(command: Command): Command {
@@ -76,7 +76,7 @@ function addressOf(options: CommandOptions): Address | null {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port < 1 || port > 65_535)
-    throw usageError(`--listen: ${JSON.stringify(text)} is not an address and port`, `Write it like ${LISTEN}`);
+    throw usageError(`--listen: ${JSON.stringify(text)} is not an address and port`, `Use an address and port such as ${LISTEN}`);
   return { host: (match[1] ?? match[2]) as string, port };
 }
 
@@ -85,7 +85,7 @@ function durationOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
   const nanoseconds = parseGoDuration(text);
   if (nanoseconds === null || nanoseconds < 0n)
-    throw usageError(`--${name}: invalid duration ${JSON.stringify(text)}`, 'Write it like 10m or 90s');
+    throw usageError(`--${name}: invalid duration ${JSON.stringify(text)}`, 'Use a duration such as 10m or 90s');
   return Number(nanoseconds / 1_000_000n);
 }
 
@@ -93,7 +93,7 @@ function durationOf(options: CommandOptions, name: string): number {
 function spreadOf(options: CommandOptions): number {
   const ms = durationOf(options, 'spread');
   if (ms > SECONDS_OF_A_DAY * 1000)
-    throw usageError(`--spread: ${JSON.stringify(flagText(options, 'spread'))} is more than 24h`, 'Write it like 10m or 90s');
+    throw usageError(`--spread: ${JSON.stringify(flagText(options, 'spread'))} is more than 24h`, 'Use a duration such as 10m or 90s');
   return ms;
 }
 
@@ -101,6 +101,6 @@ function spreadOf(options: CommandOptions): number {
 function countOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
   if (!/^\d{1,4}$/.test(text))
-    throw usageError(`--${name}: ${JSON.stringify(text)} is not an integer from 0 to 9999`, `Write it like --${name}=5`);
+    throw usageError(`--${name}: ${JSON.stringify(text)} is not an integer from 0 to 9999`, `For example: --${name}=5`);
   return Number(text);
 }

@@ -181,7 +181,7 @@ function renewKubeletRequest(_: readonly string[], options: CommandOptions): Ren
   return {
     token: readToken(flagText(options, 'token')),
     nodeName: flagNode(options, 'nodeName') ?? null,
-    timeoutMs: flagDuration(options, 'timeout', { example: 'Write it like 90s or 5m', least: 1 }) ?? RENEW_TIMEOUT_MS,
+    timeoutMs: flagDuration(options, 'timeout', { example: 'Use a duration such as 90s or 5m', least: 1 }) ?? RENEW_TIMEOUT_MS,
     force: options.force === true,
     cluster: kubeconfigRequest(options),
     hosts: hostsRequest(options),
@@ -207,7 +207,7 @@ function pkiRequest(options: CommandOptions): PkiRequest {
 
 /** The time of `--expires-within`. */
 function withinMs(options: CommandOptions): number | undefined {
-  return flagDuration(options, 'expiresWithin', { flag: '--expires-within', example: 'Write it like 720h' });
+  return flagDuration(options, 'expiresWithin', { flag: '--expires-within', example: 'Use a duration such as 720h' });
 }
 
 /**

@@ -102,13 +102,12 @@ function defineAssign(dynamic: Command, on: On): void {
       `with --file: namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
       AGENT_NAMESPACE,
     )
-    .option('--force', 'also assign to nodes on which dynamic configuration is not enabled or has not reported yet')
+    .option(
+      '--force',
+      'also assign to nodes without dynamic configuration, and to nodes whose kubelet or agent has not reported a configuration yet',
+    )
     .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or keep new pods from starting');
-  addWait(
-    addRollout(addBackend(addValidation(assign)), '; not the KubeletConfiguration, see --file'),
-    ['trial', 'good', 'none'],
-    ASSIGN_STATES,
-  );
+  addWait(addRollout(addBackend(addValidation(assign)), '; not the short form of --file'), ['trial', 'good', 'none'], ASSIGN_STATES);
   addClusterOptions(addDryRunOptions(addAssignmentReason(assign)));
   addSections(
     on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
@@ -173,12 +172,12 @@ function defineInspect(dynamic: Command, on: On): void {
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
     .option(
       '--repair',
-      'start a failing kubelet with its local configuration; a kubelet up to 1.23 with its last known good configuration, if that checkpoint is intact',
+      'start a failing kubelet with its local configuration (a kubelet up to 1.23: with its last known good configuration, if that checkpoint is intact)',
     )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
     addDryRunOptions(inspect),
-    'kubeconfig to compare checkpoints with their ConfigMaps (default: none); with --repair also to check that the failing configuration is no longer assigned',
+    'kubeconfig to compare checkpoints with their ConfigMaps; with --repair, also to check that the failing configuration is no longer assigned (default: none)',
   );
   on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
   addSections(inspect, { notes: CHECKPOINT_NOTES });
@@ -244,7 +243,7 @@ function addAssignmentReason(command: Command): Command {
 
 const ASSIGN_STATES = 'trial (the kubelet runs the new configuration), good (the configuration passed its trial)';
 
-const ASSIGN_NOTES = `The exit code is 4 if only some nodes are updated, and 5 if nodes rolled back.
+const ASSIGN_NOTES = `Exit code 4: of several nodes, at least one was not updated. Exit code 5: --on-failure revert restored the previous assignment of all changed nodes, or the only node rolled back.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is one JSON object per line.`;
 
@@ -266,7 +265,7 @@ const EXAMPLES = `  # prints e.g. kubeletadm-system/node-config-g2gfckm55t/kubel
   kubeletadm dynamic inspect root@10.0.0.11 --repair`;
 
 function soleFile([file, ...more]: readonly string[]): string {
-  if (file === undefined || more.length > 0) throw usageError('dynamic push needs one file', "Name one file; '-' is standard input");
+  if (file === undefined || more.length > 0) throw usageError('dynamic push needs one file', "Pass one file; '-' is standard input");
   return file;
 }
 
@@ -286,7 +285,7 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
 function besideFile(text: string): BesideFile {
   const [, key = '', file = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (file === '' || !isConfigMapKey(key))
-    throw usageError(`--beside ${text}: not of the form key=file`, 'Write it like --beside resolv.conf=./resolv.conf');
+    throw usageError(`--beside ${text}: not of the form key=file`, 'For example: --beside resolv.conf=./resolv.conf');
   return { key, file };
 }
 
@@ -307,7 +306,7 @@ function assignedRequest(options: CommandOptions): AssignedRequest {
   const [argument, file] = [flagText(options, 'configmap'), flagText(options, 'file')];
   if (argument === undefined && file === undefined) throw usageError('dynamic assign: nothing to assign', 'Pass --configmap or --file');
   if (argument !== undefined && file !== undefined)
-    throw usageError('dynamic assign: --configmap and --file exclude each other', 'Pass one of them');
+    throw usageError('dynamic assign: --configmap and --file cannot be combined', 'Pass one of the two');
   if (argument !== undefined) return { kind: 'config-map', source: readSource(argument), validation: validationRequest(options) };
   return { kind: 'file', pushed: pushedFile(file ?? '-', options) };
 }
@@ -332,7 +331,10 @@ function resetRequest(args: readonly string[], options: CommandOptions): Dynamic
 function requireNodeChoice(args: readonly string[], options: CommandOptions): NodeChoice {
   const choice = nodeChoice(args, options);
   if (choice !== undefined) return choice;
-  throw usageError('no node was selected', 'Name nodes, or select them with --selector, --group or --limit; kubectl get nodes lists them');
+  throw usageError(
+    'no node was selected',
+    'Pass names of nodes, or select nodes with --selector, --group or --limit; kubectl get nodes lists them',
+  );
 }
 
 /** A percentage of the selected nodes. */
@@ -343,9 +345,9 @@ function readRolloutOptions(options: CommandOptions): RolloutOptions {
   const wait = given === 'good' || given === 'none' ? given : 'trial';
   const own = ['canary', 'maxUnavailable', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
   if (wait === 'none' && own !== undefined)
-    throw usageError(`${optionName(own)} with --wait none: the result of the first nodes would not be observed`, 'Leave one of them out');
+    throw usageError(`${optionName(own)} with --wait none: the result of the first nodes would not be observed`, 'Omit one of the two');
   const [canary, maxUnavailable] = [amountOf(options, 'canary', '1'), amountOf(options, 'maxUnavailable', DEFAULT_UNAVAILABLE)];
-  if (maxUnavailable.isZero) throw usageError('--max-unavailable 0: no node would be changed', 'Give at least 1');
+  if (maxUnavailable.isZero) throw usageError('--max-unavailable 0: no node would be changed', 'Pass at least 1');
   return {
     wait,
     onFailure: flagText(options, 'onFailure') === 'revert' ? 'revert' : 'stop',
@@ -366,7 +368,7 @@ function amountOf(options: CommandOptions, name: 'canary' | 'maxUnavailable', ab
   if (amount === null)
     throw usageError(
       `${optionName(name)} ${text}: neither a number of nodes nor a percentage`,
-      `Write it like ${optionName(name)} 5 or ${optionName(name)} 10%`,
+      `For example: ${optionName(name)} 5 or ${optionName(name)} 10%`,
     );
   return { isZero: ('hosts' in amount ? amount.hosts : amount.percent) === 0, of: (total: number): number => hostsOf(amount, total) };
 }
@@ -376,7 +378,7 @@ function durationOf(options: CommandOptions, name: 'timeout' | 'minReady'): numb
   if (text === undefined) return null;
   const nanoseconds = parseGoDuration(text);
   if (nanoseconds === null || nanoseconds < 0n || (name === 'timeout' && nanoseconds === 0n))
-    throw usageError(`${optionName(name)}: invalid duration "${text}"`, 'Write it like 90s or 5m');
+    throw usageError(`${optionName(name)}: invalid duration "${text}"`, 'Use a duration such as 90s or 5m');
   return Number(nanoseconds / 1_000_000n);
 }
 
@@ -395,12 +397,12 @@ function statusRequest(args: readonly string[], options: CommandOptions): Dynami
 }
 
 function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
-  if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Name one node');
+  if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Pass one node');
   return { node: parseNodeName(node), cluster: kubeconfigRequest(options), format: readFormat(options) };
 }
 
 function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequest {
-  const ms = flagDuration(options, 'olderThan', { flag: '--older-than', example: 'Write it like 24h' }) ?? 3_600_000;
+  const ms = flagDuration(options, 'olderThan', { flag: '--older-than', example: 'Use a duration such as 24h' }) ?? 3_600_000;
   return {
     olderThan: { ms, seconds: Math.floor(ms / 1000) },
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
@@ -414,7 +416,7 @@ function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequ
 
 function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
   if (address === undefined || more.length > 0)
-    throw usageError('dynamic inspect needs one host', 'Name one host; localhost is the local host');
+    throw usageError('dynamic inspect needs one host', 'Pass one host; localhost is the local host');
   const plan = planRequest(options);
   if (options.repair !== true && plan.dryRun) throw usageError('--dry-run requires --repair', 'Without --repair nothing is changed');
   return {

@@ -66,14 +66,14 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
     .option('--node-name <name>', 'name of the Node (default: the name under which the host is registered)')
     .option(
       '-n, --namespace <namespace>',
-      `namespace of the node configurations (default: ${defaults.namespace}); the agent may read every ConfigMap in this namespace`,
+      `namespace of the node configurations; the agent may read every ConfigMap in this namespace (default: ${defaults.namespace})`,
     )
     .option('--program-dir <dir>', `directory of the agent program on the host (default: ${defaults.programDir})`);
   addDryRunOptions(addOwn(command), 'print the plan and a diff; change nothing');
   return addConfirmOptions(addHostRolloutOptions(addSshOptions(addClusterOptions(command))));
 }
 
-const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in is added to the kubelet unit. From its next start, the kubelet reads the environment file in which the agent selects the kubelet configuration.
+const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in adds an environment file to the kubelet unit. In this file, the agent names the configuration file that the kubelet uses from its next start.
 
 ${ALLOW_NOTES}`;
 

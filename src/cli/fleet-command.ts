@@ -177,7 +177,7 @@ function namedHostsOf(hosts: readonly string[], options: CommandOptions): readon
   if (hosts.length > 0 && isSelection(fleetRequest(options).selection))
     throw usageError(
       'host names cannot be combined with --limit, --group or --selector',
-      'Give host names, or select hosts with --limit, --group and --selector',
+      'Pass host names, or select hosts with --limit, --group and --selector',
     );
   return hosts.map(hostAddress);
 }
@@ -226,6 +226,6 @@ function readNodeIp(options: CommandOptions): string | undefined {
 function commitRequest(hosts: readonly string[], options: CommandOptions): FleetCommitRequest {
   const { file, selection } = fleetRequest(options);
   if (namedHostsOf(hosts, options).length === 0 && !isSelection(selection))
-    throw usageError('no host was given', 'Give names in the fleet file or addresses, or select hosts with --limit, --group or --selector');
+    throw usageError('no host was given', 'Pass names in the fleet file or addresses, or select hosts with --limit, --group or --selector');
   return { file, selection, hosts: namedHostsOf(hosts, options), connection: connectionRequest(options), verbosity: verbosityOf(options) };
 }

@@ -25,7 +25,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
   const file = fleetFileOf(request.file);
   if (file !== '-' && (await services.input.exists(file)))
     throw new AppError(
-      { code: 'FLEET_FILE_EXISTS', message: `${file} already exists`, hint: 'Name another file with -f, or remove this one' },
+      { code: 'FLEET_FILE_EXISTS', message: `${file} already exists`, hint: 'Pass another file with -f, or remove the existing file' },
       { exitCode: 2 },
     );
   const imports = [...(await fromAnsible(services, request.ansible, file)), ...(await fromSshConfig(services, request.sshConfig))];

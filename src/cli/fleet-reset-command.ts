@@ -30,7 +30,9 @@ export function defineFleetReset(reset: Command, on: On): void {
   addRolloutOptions(reset, { canary: '1', serial: 'the value of --parallel' });
   underHeading(reset, HEADINGS.rollout, (rollout) =>
     rollout.addOption(
-      new Option('--retry <failed>', 'failed: only hosts that did not succeed in the last reset that included them').choices(['failed']),
+      new Option('--retry <hosts>', 'hosts to reset; failed: only hosts that did not succeed in the last reset that included them').choices(
+        ['failed'],
+      ),
     ),
   );
   addKubeconfigOptions(addIgnoredChecks(addFleetHostOptions(reset)), KUBECONFIG);
@@ -59,7 +61,7 @@ function resetRequest(_: readonly string[], options: CommandOptions): FleetReset
 }
 
 const NOTES =
-  'The workers are reset first, then the control planes one by one; the control plane that the file lists first is reset last. If all control planes are selected and another host cannot be reset, the last control plane is kept.';
+  'The workers are reset first, then the control planes one by one; the control plane listed first in the file is reset last. If all control planes are selected and another host cannot be reset, the last control plane is kept.';
 
 const EXAMPLES = `  # the files and services that would be removed
   kubeletadm fleet reset -f fleet.yaml --group edge --dry-run

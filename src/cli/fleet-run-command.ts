@@ -10,7 +10,6 @@ import type { ShowPlanRequest } from './fleet-plan-show.ts';
 import type { FleetStatusRequest } from './fleet-status.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
-  ALLOW_IMPACT,
   ALLOW_POD_LOSS,
   addClusterOptions,
   addFleetFileOption,
@@ -20,6 +19,7 @@ import {
   addSshOptions,
   addTableOptions,
   allowOption,
+  allowText,
   FLEET_COMMAND_TIMEOUT,
   IMPACT_NOTES,
   integerBetween,
@@ -80,7 +80,7 @@ function defineStatus(status: Command, on: On): void {
 
 function watchesStatus(options: CommandOptions): boolean {
   if (options.watch === true && options.report !== undefined)
-    throw usageError('--watch and --report exclude each other', 'Leave one of them out');
+    throw usageError('--watch and --report cannot be combined', 'Omit one of the two');
   return options.watch === true;
 }
 
@@ -174,16 +174,16 @@ function requireSignature(): Option {
 
 function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetPlanRequest {
   const [out, signingKey, report] = [flagText(options, 'out'), flagText(options, 'sign'), flagText(options, 'report')];
-  if (report !== undefined && report === out) throw usageError('--out and --report name the same file', 'Name two files');
+  if (report !== undefined && report === out) throw usageError('--out and --report name the same file', 'Pass two different files');
   if (signingKey !== undefined && out === undefined)
-    throw usageError('--sign requires --out', 'Name the file of the saved plan with --out');
+    throw usageError('--sign requires --out', 'Add --out FILE, the file of the saved plan');
   return {
     run: runRequest(options),
     output: planRequest(options),
     out,
     report,
     signingKey,
-    validForMs: flagDuration(options, 'validFor', { flag: '--valid-for', example: 'Write it like 8h or 30m', least: 1 }),
+    validForMs: flagDuration(options, 'validFor', { flag: '--valid-for', example: 'Use a duration such as 8h or 30m', least: 1 }),
   };
 }
 
@@ -199,8 +199,8 @@ export function defineApply(apply: Command, on: On): void {
       )
       .addOption(
         new Option(
-          '--retry <failed>',
-          'apply only to hosts that did not succeed in the last run that included them (failed, rolled back, refused, unreachable or not started)',
+          '--retry <hosts>',
+          'hosts to apply to; failed: only hosts that did not succeed in the last run that included them (failed, rolled back, refused, unreachable or not started)',
         ).choices(['failed']),
       ),
   );
@@ -225,7 +225,7 @@ export function defineApply(apply: Command, on: On): void {
 
 const APPLY_TEXTS: RunTexts = {
   takeOver: TAKE_OVER,
-  allow: `${ALLOW_IMPACT}; with a saved plan, the default is the class that the plan was made with`,
+  allow: allowText('new-pods-only, or with a saved plan the class that the plan was made with'),
   allowPodLoss: ALLOW_POD_LOSS,
   parallel: 'maximum number of hosts inspected or changed at once',
 };
@@ -233,7 +233,7 @@ const APPLY_TEXTS: RunTexts = {
 /** `--report`. */
 function addReport(command: Command): Command {
   return underHeading(command, HEADINGS.output, (output) =>
-    output.option('--report <file>', 'page to write when the command ends, also if it fails: one HTML file that needs no network'),
+    output.option('--report <file>', 'self-contained HTML report to write when the command ends, even if the command fails'),
   );
 }
 
@@ -276,15 +276,17 @@ function addRunOptions(command: Command, { takeOver = PLANNED_TAKE_OVER, allow, 
 }
 
 const PLANNED_ALLOW =
-  'plan as apply --allow does: the most disruptive class of change of a running kubelet (default: new-pods-only); the classes are explained below';
+  'assume that apply is run with this --allow: most disruptive class of change that is applied to a running kubelet; the classes are explained below (default: new-pods-only)';
 
-const PLANNED_POD_LOSS = 'plan as apply --allow-pod-loss does: a change may end running pods or keep new pods from starting';
+const PLANNED_POD_LOSS =
+  'assume that apply is run with --allow-pod-loss: a change may terminate running pods or keep new pods from starting';
 
-const PLANNED_TAKE_OVER = 'plan as apply --take-over does: a host may join under the name of an existing Node that is not Ready';
+const PLANNED_TAKE_OVER = 'assume that apply is run with --take-over: a host may join under the name of an existing Node that is not Ready';
 
 function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
   const [only = ''] = args;
-  if (args.length === 0) throw usageError('no command was given', 'Write the command after --: fleet exec -- systemctl is-active kubelet');
+  if (args.length === 0)
+    throw usageError('no command was given', 'Write the command after --: kubeletadm fleet exec -- systemctl is-active kubelet');
   return {
     ...fleetRequest(options),
     argv: args.length === 1 ? ['sh', '-c', only] : args,

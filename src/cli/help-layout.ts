@@ -22,6 +22,8 @@ export const HEADINGS = {
 /** Wider terms are on a separate line, with the description below. Narrow terminals reduce this width. */
 const MAX_TERM_WIDTH = 30;
 const MAX_TERM_SHARE = 3 / 8;
+/** Begins the default in the text of an option. */
+const DEFAULT_MARK = ' (default: ';
 /** Without a terminal and without COLUMNS. */
 export const DEFAULT_WIDTH = 80;
 /** Narrower terminals get text of this width. */
@@ -49,6 +51,20 @@ export class HelpLayout extends Help {
 
   override padWidth(command: Command, helper: Help): number {
     return Math.min(super.padWidth(command, helper), termWidthOf(helper));
+  }
+
+  /** Choices and default in one bracket, without quotes: `(choices: text, json; default: text)`. */
+  override optionDescription({ description, argChoices, defaultValue, defaultValueDescription, ...option }: Option): string {
+    const start = description.endsWith(')') ? description.lastIndexOf(DEFAULT_MARK) : -1;
+    const text = start < 0 ? description : description.slice(0, start);
+    const written = start < 0 ? undefined : description.slice(start + DEFAULT_MARK.length, -1);
+    const isShown = defaultValue !== undefined && (option.required || option.optional || typeof defaultValue === 'boolean');
+    const standard = isShown ? (defaultValueDescription ?? String(defaultValue)) : written;
+    const parts = [
+      ...(argChoices === undefined ? [] : [`choices: ${argChoices.join(', ')}`]),
+      ...(standard === undefined ? [] : [`default: ${standard}`]),
+    ];
+    return parts.length === 0 ? text : `${text} (${parts.join('; ')})`;
   }
 
   override formatItem(term: string, termWidth: number, description: string, helper: Help): string {

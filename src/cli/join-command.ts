@@ -95,7 +95,7 @@ function joinRequest(
 ): JoinRequest {
   const caFile = flagText(options, 'caCert');
   if (caFile !== undefined && flagText(options, 'discoveryFile') !== undefined)
-    throw usageError('--ca-cert and --discovery-file exclude each other', 'A discovery file contains the CA: omit --ca-cert');
+    throw usageError('--ca-cert and --discovery-file cannot be combined', 'A discovery file contains the CA: omit --ca-cert');
   return {
     onlyPhase,
     endpoint,
@@ -121,7 +121,7 @@ function waitReadyMs({ waitReady }: CommandOptions): number | null {
   if (typeof waitReady !== 'string') return null;
   const nanoseconds = parseGoDuration(waitReady);
   if (nanoseconds === null || nanoseconds <= 0n)
-    throw usageError(`--wait-ready: invalid duration "${waitReady}"`, 'Write it like --wait-ready=90s or 5m');
+    throw usageError(`--wait-ready: invalid duration "${waitReady}"`, 'Use a duration such as --wait-ready=90s or --wait-ready=5m');
   return Number(nanoseconds / 1_000_000n);
 }
 

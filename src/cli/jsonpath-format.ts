@@ -19,7 +19,7 @@ export function readJsonPathFormat(output: string, missing: 'ignored' | 'refused
   return { path: withPlace(template, () => parseJsonPath(template)), asJson: asJson !== undefined, missing };
 }
 
-const EXAMPLE = "Write it like -o jsonpath='{.items[*].name}'";
+const EXAMPLE = "For example: -o jsonpath='{.items[*].name}'";
 const EXCERPT = 20;
 
 /** Runs a function; an error in the template is shown with its position. */

@@ -123,7 +123,7 @@ function fromNodeCommand(config: Command, on: On): void {
     .addOption(
       new Option(
         '--kind <kind>',
-        'kind of the file: overlay (merged into the fields of a node) or configuration (replaces all fields) (default: overlay; configuration for kubelets up to 1.23)',
+        'kind of the file: overlay (merged into the fields of a node) or configuration (replaces all fields) (default: overlay, or configuration for kubelets up to 1.23)',
       ).choices(['overlay', 'configuration']),
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');
@@ -154,7 +154,8 @@ function defaultsRequest(_: readonly string[], options: CommandOptions): ConfigD
 }
 
 function diffRequest([first, second, ...more]: readonly string[], options: CommandOptions): ConfigDiffRequest {
-  if (first === undefined || second === undefined || more.length > 0) throw usageError('config diff needs two configurations', 'Name both');
+  if (first === undefined || second === undefined || more.length > 0)
+    throw usageError('config diff needs two configurations', 'Pass two configurations, e.g. kubeletadm config diff old.yaml new.yaml');
   return {
     sides: [first, second],
     kubernetesVersion: flagText(options, 'kubernetesVersion'),
@@ -175,7 +176,7 @@ function migrateRequest(args: readonly string[], options: CommandOptions): Confi
   }
   const [file, ...more] = args;
   if (file === undefined || more.length > 0)
-    throw usageError('config migrate needs one file', 'Name one file, or give kubeadm documents with --old-config');
+    throw usageError('config migrate needs one file', 'Pass one file, or pass kubeadm documents with --old-config');
   return {
     kind: 'kubelet',
     file,
@@ -200,7 +201,7 @@ function requireVersion(options: CommandOptions, name: 'from' | 'to'): string {
 
 function fromNodeRequest(args: readonly string[], options: CommandOptions): ConfigFromNodeRequest {
   const [node, ...more] = args;
-  if (node === undefined || more.length > 0) throw usageError('config from-node needs one node', 'Name one node');
+  if (node === undefined || more.length > 0) throw usageError('config from-node needs one node', 'Pass one node');
   return {
     node: parseNodeName(node),
     kind: options.kind === undefined ? undefined : flagChoice(options, 'kind', ['overlay', 'configuration']),

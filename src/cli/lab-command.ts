@@ -22,7 +22,7 @@ export function defineLab(lab: Command, on: On): void {
       hosts: flagNumber(options, 'hosts', 3),
       demo: options.demo === true,
       agents: options.agents === true,
-      trialMs: flagDuration(options, 'trial', { example: 'Write it like 10s' }) ?? 0,
+      trialMs: flagDuration(options, 'trial', { example: 'Use a duration such as 10s' }) ?? 0,
     }),
     async () => (await import('./lab.ts')).runLab,
   );

@@ -39,7 +39,7 @@ function explainTarget(target: string): ExplainNodeRequest['target'] {
 
 function explainRequest([target, field, ...more]: readonly string[], options: CommandOptions): NodeExplainRequest {
   if (target === undefined || more.length > 0)
-    throw usageError('node explain needs one host or node', 'Name one host or node, and optionally a field');
+    throw usageError('node explain needs one host or node', 'Pass one host or node, and optionally a field');
   return {
     target: explainTarget(target),
     field,

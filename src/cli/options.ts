@@ -186,7 +186,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
       .option('--ssh-accept-new', 'accept and record keys of unknown hosts; changed keys are always refused')
       .option(
         '--ssh-password-stdin',
-        'read the SSH password from the first line of standard input (default: the environment variable KUBELETADM_SSH_PASSWORD)',
+        'read the SSH password from the first line of standard input (without this option: from the environment variable KUBELETADM_SSH_PASSWORD, if set)',
       )
       .option('-k, --ask-pass', 'ask for the SSH password on the terminal, once for all hosts')
       .addOption(
@@ -201,7 +201,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
       )
       .option(
         '--sudo-password-stdin',
-        'read the sudo password from standard input: from the first line, or from the second with --ssh-password-stdin (default: the environment variable KUBELETADM_SUDO_PASSWORD)',
+        'read the sudo password from standard input: from the first line, or from the second with --ssh-password-stdin (without this option: from the environment variable KUBELETADM_SUDO_PASSWORD, if set)',
       )
       .option('-K, --ask-become-pass', 'ask for the sudo password on the terminal, once for all hosts')
       .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
@@ -220,10 +220,10 @@ const HOST_PATTERNS =
 /** Selection of Nodes by label or by the hosts of a fleet file, in place of names. */
 export function addNodeSelectionOptions(command: Command, fleetNote = ''): Command {
   return command
-    .option('-l, --selector <labels>', 'label selector of Nodes, as in kubectl, instead of node names')
-    .option('--group <groups>', 'groups of a fleet file, instead of node names (repeatable)', collectList)
-    .option('--limit <hosts>', `${HOST_PATTERNS}; instead of node names`, collectList)
-    .option('-f, --fleet <file>', `with --group or --limit: fleet file, or '-' for standard input (default: fleet.yaml)${fleetNote}`);
+    .option('-l, --selector <labels>', 'instead of node names: label selector of Nodes, as in kubectl')
+    .option('--group <groups>', 'instead of node names: groups of a fleet file (repeatable)', collectList)
+    .option('--limit <hosts>', `instead of node names, ${HOST_PATTERNS}`, collectList)
+    .option('-f, --fleet <file>', `with --group or --limit: fleet file, or '-' for standard input${fleetNote} (default: fleet.yaml)`);
 }
 
 /** Selection of hosts of a fleet. */
@@ -231,7 +231,11 @@ export function addFleetSelectionOptions(command: Command): Command {
   return underHeading(command, HEADINGS.fleet, (fleet) =>
     fleet
       .option('--limit <hosts>', HOST_PATTERNS, collectList)
-      .option('--group <groups>', 'groups of hosts to include (repeatable)', collectList)
+      .option(
+        '--group <groups>',
+        'groups of hosts to include (repeatable); combined with --limit or --selector: only hosts that match all of them',
+        collectList,
+      )
       .option(
         '-l, --selector <labels>',
         'label selector, as in kubectl; matches the labels that the fleet file declares for hosts and groups',
@@ -272,16 +276,17 @@ export function addAllowOptions(command: Command): Command {
 }
 
 /** The text of `--allow`. */
-export const ALLOW_IMPACT =
-  'most disruptive class of change that is applied to a running kubelet (default: new-pods-only); the classes are explained below';
+export function allowText(defaultClass: string): string {
+  return `most disruptive class of change that is applied to a running kubelet; the classes are explained below (default: ${defaultClass})`;
+}
 
 /** `--allow` of a command that changes running kubelets. */
-export function allowOption(text: string = ALLOW_IMPACT): Option {
+export function allowOption(text: string = allowText('new-pods-only')): Option {
   return new Option('--allow <class>', text).choices([...IMPACTS]);
 }
 
 /** The classes of `--allow`, for the help of the commands with that option. */
-export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running Pods. "new-pods-only": new Pods get the new value; running Pods keep the old value, but can be evicted or rejected after a change of limits, reservations or eviction thresholds. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node.`;
+export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running pods. "new-pods-only": new pods get the new value; running pods keep the old value, but can be evicted or rejected after a change of limits, reservations or eviction thresholds. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node.`;
 
 /** The text of `--allow-experimental-api`. */
 export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';
@@ -313,7 +318,7 @@ export function addNodeOptions(command: Command): Command {
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
       .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider; path on the host')
-      .option('--kubelet-extra-args <name=value>', 'kubelet flag (repeatable); the last value of a flag wins', collect),
+      .option('--kubelet-extra-args <name=value>', 'kubelet flag; the last value of a flag wins (repeatable)', collect),
   );
 }
 
@@ -327,7 +332,7 @@ export function addInitOptions(command: Command): Command {
       )
       .option(
         '--service-cidr <cidr>',
-        'IP range of Services (default: 10.96.0.0/12); the tenth address of the range is the clusterDNS of all nodes',
+        'IP range of Services; the tenth address of the range is the clusterDNS of all nodes (default: 10.96.0.0/12)',
       )
       .option('--service-dns-domain <domain>', 'DNS domain of Services (default: cluster.local)')
       .option('--pod-network-cidr <cidr>', 'IP range of pods')

@@ -88,7 +88,7 @@ function unknownCommand(command: Command, path: string, help: string): AppError 
   if (known !== undefined) return usageError(`unknown command ${known[0]}: ${known[1][0]}`, known[1][1]);
   const full = [path, name].filter(Boolean).join(' ');
   if (path === '' && KUBECTL.has(name))
-    return usageError(`unknown command ${name}: it is a command of kubectl`, `Use kubectl ${name} for cluster objects`);
+    return usageError(`unknown command ${name}: ${name} is a command of kubectl`, `Use kubectl ${name} for cluster objects`);
   const likely = closestName(
     name,
     command.commands.map((each) => each.name()),
@@ -108,7 +108,7 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
   const owners = commandsBelow(program)
     .filter(({ options }) => options.some(({ long, short }) => long === flag || short === flag))
     .map(pathOf);
-  if (owners.length > 0) return usageError(`${message}: it belongs to ${namesOf(owners)}`, help);
+  if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);
   const own = ancestorsOf(command).flatMap(({ options }) => options.flatMap(({ long }) => (long == null ? [] : [long.slice(2)])));
   const likely = flag.startsWith('--') ? closestName(flag.slice(2), own, MAX_DISTANCE) : null;
   return usageError(message, likely === null ? help : `Did you mean --${likely}?`);

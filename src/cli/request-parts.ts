@@ -143,14 +143,14 @@ function passwordSource(
   if (options[asks] !== true) return options[reads] === true ? 'stdin' : 'environment';
   const reading = (['sshPasswordStdin', 'sudoPasswordStdin'] as const).find((name) => options[name] === true);
   if (reading !== undefined)
-    throw usageError(`${PASSWORD_FLAGS[asks]} and ${PASSWORD_FLAGS[reading]} exclude each other`, 'Leave one of them out');
+    throw usageError(`${PASSWORD_FLAGS[asks]} and ${PASSWORD_FLAGS[reading]} cannot be combined`, 'Omit one of the two');
   return 'terminal';
 }
 
 function commandTimeoutMs(options: CommandOptions): number | undefined {
   const text = flagText(options, 'commandTimeout');
   if (text === undefined) return undefined;
-  if (!isTimeLimit(text)) throw usageError(`--command-timeout ${text}: not a duration from 1s to 24h`, 'Write it like 90s or 5m');
+  if (!isTimeLimit(text)) throw usageError(`--command-timeout ${text}: not a duration from 1s to 24h`, 'Use a duration such as 90s or 5m');
   return goDurationMs(text);
 }
 
@@ -170,7 +170,7 @@ export function hostsRequest(options: CommandOptions): HostsRequest {
  */
 export function hostAddress(argument: string): string {
   if (!isNodeReference(argument)) return argument.replace(/^hosts?\//, '');
-  throw usageError(`${argument}: a Node, but a host that is reached over SSH is expected`, 'Give the address of the host');
+  throw usageError(`${argument}: a Node, but a host that is reached over SSH is expected`, 'Pass the address of the host');
 }
 
 /**
@@ -180,7 +180,7 @@ export function hostAddress(argument: string): string {
  */
 export function requireDifferent(addresses: readonly string[], prefix = ''): void {
   const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
-  if (twice !== undefined) throw usageError(`${prefix}${twice} is given twice`, 'Give each host once');
+  if (twice !== undefined) throw usageError(`${prefix}${twice} is given twice`, 'Pass each host once');
 }
 
 /** `--backend`; undefined: detected. */
@@ -204,12 +204,12 @@ export function fleetRequest(options: CommandOptions): FleetRequest {
 export function selectorOf(options: CommandOptions): LabelSelector | undefined {
   const text = flagText(options, 'selector');
   if (text === undefined) return undefined;
-  if (text.trim() === '') throw usageError('--selector is empty', 'Write it like --selector pool=edge');
+  if (text.trim() === '') throw usageError('--selector is empty', 'For example: --selector pool=edge');
   try {
     return parseLabelSelector(text);
   } catch (error) {
     if (!(error instanceof LabelSelectorError)) throw error;
-    throw usageError(`--selector ${text}: ${error.message}`, "Write it like --selector 'pool=edge,zone in (a,b),!gpu'");
+    throw usageError(`--selector ${text}: ${error.message}`, "For example: --selector 'pool=edge,zone in (a,b),!gpu'");
   }
 }
 
@@ -223,7 +223,7 @@ export function nodeChoice(args: readonly string[], options: CommandOptions): No
   const selector = selectorOf(options);
   const byFleet = groups.length + limit.length > 0;
   const routes = [names.length > 0, selector !== undefined, byFleet].filter(Boolean).length;
-  if (routes > 1) throw usageError('node names, --selector, and --group or --limit exclude each other', 'Use one of them');
+  if (routes > 1) throw usageError('node names, --selector, and --group or --limit cannot be combined', 'Use one of them');
   if (names.length > 0) return { kind: 'names', names };
   if (selector !== undefined) return { kind: 'selector', selector };
   return byFleet ? { kind: 'fleet', file: fleetFile, selection: { groups, limit } } : undefined;
@@ -320,5 +320,5 @@ function extraArgsOf(options: CommandOptions): readonly Arg[] {
 function parseExtraArg(text: string): Arg {
   const match = /^-{0,2}([^=]+)=([\s\S]*)$/.exec(text);
   if (match) return { name: match[1] as string, value: match[2] as string };
-  throw usageError(`--kubelet-extra-args ${text}: not of the form name=value`, 'Write it like --kubelet-extra-args v=4');
+  throw usageError(`--kubelet-extra-args ${text}: not of the form name=value`, 'For example: --kubelet-extra-args v=4');
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
@@ -17,18 +17,19 @@ export const DEFAULT_PARALLEL = 50;
 export function addRolloutOptions(command: Command, { canary, serial }: { readonly canary: '0' | '1'; readonly serial: string }): Command {
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
-      .option(
-        '--canary <hosts>',
-        'number or percentage of hosts that are changed first; other hosts are changed only if these hosts are healthy (0: no canary)',
-        canary,
+      .addOption(
+        new Option(
+          '--canary <hosts>',
+          'number or percentage of hosts that are changed first; other hosts are changed only if these hosts are healthy; 0: no canary',
+        ).default(canary, canary),
       )
       .option(
         '--serial <hosts>',
-        `maximum number or percentage of hosts changed at once; other hosts are inspected in the meantime (default: ${serial})`,
+        `maximum number or percentage of hosts changed at once; does not limit how many hosts are inspected at once (default: ${serial})`,
       )
       .option(
         '--max-fail <hosts>',
-        'number or percentage of hosts that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, but at least 1 host and at most 10 hosts)',
+        'number of hosts, or percentage of all selected hosts, that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, from 1 to 10 hosts)',
       ),
   );
 }
@@ -50,7 +51,7 @@ export function parallelOf(options: CommandOptions): number {
 export function rulesRequest(options: CommandOptions): RulesRequest {
   const serial = amountOf(options, 'serial');
   if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
-    throw usageError('--serial 0: must be at least 1', 'Leave the option out to change all hosts at once');
+    throw usageError('--serial 0: must be at least 1', 'Pass a number of hosts such as 5, or a percentage such as 10%');
   return {
     parallel: parallelOf(options),
     canary: amountOf(options, 'canary') ?? { hosts: 0 },
@@ -65,5 +66,5 @@ function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'
   const amount = parseAmount(text);
   if (amount !== null) return amount;
   const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw usageError(`--${flag} ${text}: neither a number of hosts nor a percentage`, `Write it like --${flag} 5 or --${flag} 10%`);
+  throw usageError(`--${flag} ${text}: neither a number of hosts nor a percentage`, `For example: --${flag} 5 or --${flag} 10%`);
 }

@@ -66,7 +66,7 @@ function addUpgradeOptions(command: Command): Command {
         collect,
       )
       .option('--kubelet-config-dir', KUBELET_CONFIG_DIR)
-      .option('--no-kubelet-config-dir', 'write the fields of this node to config.yaml again')
+      .option('--no-kubelet-config-dir', 'write the fields of this node to config.yaml, no longer as fragments')
       .option('--resolv-conf <file>', 'resolvConf of the kubelet')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
       .option(

@@ -71,13 +71,13 @@ export function readReason(options: CommandOptions): string | undefined {
 function confirmMs(options: CommandOptions): number | null | undefined {
   const text = flagText(options, 'confirmTimeout');
   if (options.confirm === false) {
-    if (text !== undefined) throw usageError('--no-confirm and --confirm-timeout exclude each other', 'Leave one of them out');
+    if (text !== undefined) throw usageError('--no-confirm and --confirm-timeout cannot be combined', 'Omit one of the two');
     return null;
   }
   if (text === undefined) return undefined;
   const nanoseconds = parseGoDuration(text);
   const ms = nanoseconds === null ? null : Number(nanoseconds / 1_000_000n);
   if (ms === null || ms < LEAST_CONFIRM_MS || ms > MOST_CONFIRM_MS)
-    throw usageError(`--confirm-timeout: invalid duration "${text}": not from 10s to 24h`, 'Write it like --confirm-timeout 5m');
+    throw usageError(`--confirm-timeout: invalid duration "${text}": not from 10s to 24h`, 'Use a duration such as --confirm-timeout 5m');
   return ms;
 }

@@ -42,7 +42,7 @@ export function documentNotMapping(position: Position): Problem {
 
 /** A document without apiVersion or kind. */
 export function missingHeader(member: 'apiVersion' | 'kind', position: Position): Problem {
-  const hint = `Start the document with ${member === 'apiVersion' ? 'apiVersion: kubeadm.k8s.io/v1beta4' : 'kind, such as kind: InitConfiguration'}`;
+  const hint = `Add ${member === 'apiVersion' ? 'apiVersion: kubeadm.k8s.io/v1beta4' : 'the kind of the document, e.g. kind: InitConfiguration'}`;
   return { ...error('CONFIG_MISSING_HEADER', `the document has no ${member}`, hint), position, path: member };
 }
 
@@ -71,7 +71,7 @@ export function unknownVersion(apiVersion: string, position: Position, readable:
 /** A kind that does not exist in the given version. */
 export function kindNotInVersion(apiVersion: string, kind: string, position: Position): Problem {
   const hint = 'Use apiVersion: kubeadm.k8s.io/v1beta4';
-  return { ...error('CONFIG_UNKNOWN_KIND', `${apiVersion} has no kind ${kind}, which v1beta4 introduced`, hint), position };
+  return { ...error('CONFIG_UNKNOWN_KIND', `kind ${kind} does not exist in ${apiVersion}, only from v1beta4 on`, hint), position };
 }
 
 /** A version that is no longer supported. `kubeadm` is the last release that can convert it. */
@@ -83,12 +83,15 @@ export function oldVersion(apiVersion: string, kubeadm: string, position: Positi
 /** A deprecated version. */
 export function deprecatedVersion(apiVersion: string, position: Position): Problem {
   const hint = 'Convert the file with kubeletadm config migrate';
-  return { ...warning('CONFIG_DEPRECATED_VERSION', `${apiVersion} is deprecated; Kubernetes 1.37 no longer supports it`, hint), position };
+  return {
+    ...warning('CONFIG_DEPRECATED_VERSION', `${apiVersion} is deprecated and no longer supported from Kubernetes 1.37 on`, hint),
+    position,
+  };
 }
 
 /** A kind that occurs twice in a file. */
 export function duplicateKind(kind: string, position: Position, firstLine: number): Problem {
-  const hint = 'Keep one of the documents';
+  const hint = 'Remove one of the two documents';
   return { ...error('CONFIG_DUPLICATE_KIND', `duplicate ${kind}, first on line ${firstLine}`, hint), position };
 }
 
@@ -106,7 +109,7 @@ export function unknownField(hint: string | undefined): Problem {
 
 /** A duplicate field of an object. */
 export function duplicateField(firstLine: number): Problem {
-  return error('CONFIG_DUPLICATE_FIELD', `duplicate field, first on line ${firstLine}`, 'Keep one of them');
+  return error('CONFIG_DUPLICATE_FIELD', `duplicate field, first on line ${firstLine}`, 'Remove one of the two fields');
 }
 
 /** A value of the wrong type; `expected` and `found` are descriptions. */
@@ -167,7 +170,7 @@ export function invalidArgument(name: string): Problem {
   return error(
     'CONFIG_INVALID_ARGUMENT',
     message,
-    dashes ? 'Remove the leading dashes' : 'Set only the name here, and the value in the field value',
+    dashes ? 'Remove the leading dashes' : 'Set name to the name of the flag only, and value to its value',
   );
 }
 
@@ -180,7 +183,7 @@ export function invalidTaint(what: 'key' | 'value', text: string): Problem {
 
 /** Two taints with the same key and effect. */
 export function duplicateTaint(key: string, effect: string): Problem {
-  return error('CONFIG_INVALID_TAINT', `duplicate taint ${quoteValue(`${key}:${effect}`)}`, 'Keep one of them');
+  return error('CONFIG_INVALID_TAINT', `duplicate taint ${quoteValue(`${key}:${effect}`)}`, 'Remove one of the two taints');
 }
 
 /** 'all' together with single checks. */
@@ -195,8 +198,12 @@ export function unknownCheckName({ message, hint }: { readonly message: string; 
 
 /** `taints` that the flag `register-with-taints` overrides. */
 export function taintsReplaced(flag: string): Problem {
-  const message = `the kubelet registers only with the taints of register-with-taints=${flag}`;
-  return warning('CONFIG_TAINTS_REPLACED', message, 'Set all taints here, and remove register-with-taints from kubeletExtraArgs');
+  const message = `these taints are ignored: the kubelet registers only with the taints of its flag register-with-taints=${flag}`;
+  return warning(
+    'CONFIG_TAINTS_REPLACED',
+    message,
+    'Set all taints in nodeRegistration.taints, and remove register-with-taints from kubeletExtraArgs',
+  );
 }
 
 /** A path that must be absolute. `ending` is the required file name extension. */
@@ -207,7 +214,9 @@ export function notAbsolute(path: string, ending?: string): Problem {
 
 /** An invalid IP address. */
 export function invalidAddress(text: string): Problem {
-  const hint = /(?:^|\.)0[0-9]/.test(text) ? 'Remove leading zeros from its numbers' : 'Use an address such as 192.168.0.10 or fd00::10';
+  const hint = /(?:^|\.)0[0-9]/.test(text)
+    ? 'Remove the leading zeros from the numbers of the address'
+    : 'Use an address such as 192.168.0.10 or fd00::10';
   return error('CONFIG_INVALID_ADDRESS', `${quoteValue(text)} is not a valid IP address`, hint);
 }
 
@@ -307,7 +316,7 @@ export function deprecatedFeatureGate(name: string, hint: string): Problem {
 
 /** Two mutually exclusive fields. */
 export function mutuallyExclusive(a: string, b: string): Problem {
-  return error('CONFIG_CONFLICT', `${a} and ${b} are mutually exclusive`, 'Keep one of them');
+  return error('CONFIG_CONFLICT', `${a} and ${b} are mutually exclusive`, 'Remove one of the two');
 }
 
 /** A field that another setting requires. */
@@ -348,7 +357,7 @@ export function invalidTokenGroup(text: string): Problem {
 export function signingAlone(): Problem {
   return error(
     'CONFIG_CONFLICT',
-    'the groups of a token, by default the groups set by kubeadm, require the usage authentication',
+    'a token with groups needs the usage authentication, and kubeadm gives every token a default group',
     'Add authentication to usages',
   );
 }
@@ -362,14 +371,14 @@ export function invalidPin(text: string): Problem {
 /** A JoinConfiguration without discovery. */
 export function discoveryMissing(): Problem {
   const hint =
-    'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
+    'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (kubeletadm token create --print-join-command on a control plane prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
   return error('CONFIG_MISSING_VALUE', 'no discovery method configured', hint);
 }
 
 /** Token discovery without a CA pin. */
 export function pinMissing(): Problem {
   const hint =
-    'Pass --discovery-token-ca-cert-hash (printed by token create --print-join-command), or the CA certificate with --ca-cert. To accept any CA: --discovery-token-unsafe-skip-ca-verification';
+    'Pass --discovery-token-ca-cert-hash (printed by kubeletadm token create --print-join-command on a control plane), or the CA certificate with --ca-cert. To accept any CA, pass --discovery-token-unsafe-skip-ca-verification';
   return error('CONFIG_MISSING_VALUE', 'token discovery requires caCertHashes to verify the cluster CA', hint);
 }
 
@@ -377,7 +386,7 @@ export function pinMissing(): Problem {
 
 /** An invalid value of a flag; `text` is null when the value must not be shown. */
 export function invalidFlag(text: string | null, expected: string, code = 'CONFIG_INVALID_FLAG'): Problem {
-  return error(code, text === null ? `not ${expected}` : `${quoteValue(text)} is not ${expected}`);
+  return error(code, text === null ? `the value is not ${expected}` : `${quoteValue(text)} is not ${expected}`);
 }
 
 /** A flag that has no effect without another one. */

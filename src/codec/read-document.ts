@@ -354,7 +354,7 @@ function typeHint(expected: string, found: SourceNode, grammar: DocumentGrammar)
     case 'array':
       return argumentHint(found, grammar) ?? LIST_HINT;
     case 'record':
-      return found.kind === 'list' ? 'In v1beta3 arguments are an object of names and values' : undefined;
+      return found.kind === 'list' ? 'In v1beta3, write arguments as an object: {NAME: VALUE}' : undefined;
     case 'boolean':
       return isText && /^(?:true|false)$/i.test(written) ? 'Remove the quotes' : undefined;
     case 'int':

@@ -155,7 +155,7 @@ function wrongType(expected: string, token: Token, hint?: string): ScalarResult 
 
 function hintString(token: Token): string | undefined {
   const text = token.kind === 'number' ? token.text : token.kind === 'bool' ? String(token.value) : undefined;
-  return text === undefined ? undefined : `Quote it: "${text}"`;
+  return text === undefined ? undefined : `Quote the value: "${text}"`;
 }
 
 function hintBool(token: Token): string | undefined {

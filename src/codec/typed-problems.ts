@@ -14,7 +14,7 @@ export function missingHeader(member: 'apiVersion' | 'kind', expected: string, p
   return {
     code: 'CONFIG_MISSING_HEADER',
     message: `${member} is missing`,
-    hint: `Start the document with ${member}: ${expected}`,
+    hint: `Add ${member}: ${expected}`,
     path: member,
     position,
   };
@@ -36,7 +36,13 @@ export function unknownField(place: FieldPlace, lenient: boolean, hint?: string)
 /** A duplicate key of an object, of which the last is effective. With `lenient` it is a warning. */
 export function duplicateField(place: FieldPlace, lenient: boolean, firstLine: number): Problem {
   const message = `duplicate field, first on line ${firstLine}`;
-  return { code: 'CONFIG_DUPLICATE_FIELD', message, hint: 'Remove one of them: the last one is effective', ...severity(lenient), ...place };
+  return {
+    code: 'CONFIG_DUPLICATE_FIELD',
+    message,
+    hint: 'Remove one of the two fields; the last one takes precedence',
+    ...severity(lenient),
+    ...place,
+  };
 }
 
 /** A list, object or single value where another type is expected. */

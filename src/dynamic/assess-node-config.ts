@@ -125,7 +125,10 @@ function isRejected({ word }: NodeConfig, code: ConfigErrorCode | undefined): bo
 function whyNotReported({ backend, report }: NodeConfig, notReady: string | null): readonly [string | null, string | null] {
   if (backend === 'native') return [notReady, null];
   const last = `the agent has not reported this assignment; no report since ${report?.at ?? 'the assignment'}`;
-  return [notReady === null ? last : `${notReady}; ${last}`, 'If the state lasts, find the cause with kubeletadm dynamic inspect HOST'];
+  return [
+    notReady === null ? last : `${notReady}; ${last}`,
+    'If the agent still does not report, find the cause with kubeletadm dynamic inspect HOST',
+  ];
 }
 
 const NOT_SEEN = 'the kubelet has not been observed healthy with this configuration yet';
@@ -142,7 +145,7 @@ function isOnItsWay({ word }: NodeConfig): boolean {
 function agentHint(node: string): string {
   return `Assign another ConfigMap, or run kubeletadm dynamic reset ${node}. To try the same configuration again: kubectl annotate node ${node} --overwrite ${RETRY_ANNOTATION}=$(date +%s)`;
 }
-const SEE_LOG = 'Check the log of the kubelet: journalctl -u kubelet';
+const SEE_LOG = 'See journalctl -u kubelet on the host';
 
 /**
  * Whether the reported status is older than the last restart of the kubelet: its Event names a configuration
@@ -176,7 +179,7 @@ function whyLooping({ issues, source }: NodeConfig, { identity, at }: ConfigEven
   return `the kubelet started with ${configText(identity)} at ${timeText(at)} and has not reported since${seen}${unread}; kubelets up to 1.23 do not roll back from a crash loop, and after ten minutes this configuration becomes the last known good`;
 }
 
-const LOOPING_HINT = 'Assign a valid configuration or reset the node, then repair the kubelet with dynamic inspect --repair HOST';
+const LOOPING_HINT = 'Assign a valid configuration or reset the node, then repair the kubelet: kubeletadm dynamic inspect --repair HOST';
 
 function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
   const assigned = source.source === null ? '' : describeSource(source.source);

@@ -19,7 +19,7 @@ export function notEnabled(node: string, backend: Backend, kubeletVersion: strin
     backend === 'agent'
       ? [`no agent has reported for this node`, 'Install the agent: kubeletadm dynamic enable HOST']
       : [
-          `${kubelet} has never reported a configuration: it runs without --dynamic-config-dir, or the API server drops the field`,
+          `${kubelet} has never reported a configuration: the kubelet runs without --dynamic-config-dir, or the API server drops spec.configSource`,
           'Run kubeletadm dynamic enable HOST, which sets --dynamic-config-dir and, from 1.22, the feature gate. To assign without this check, add --force',
         ];
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, hint };
@@ -31,7 +31,7 @@ export function otherNamespace(node: string, source: ConfigSource, namespace: st
     host: node,
     code: 'AGENT_NAMESPACE_OTHER',
     message: `the agent is allowed to read only ConfigMaps of namespace ${namespace}, not ${describeSource(source)}`,
-    hint: `Push the configuration to that namespace: dynamic push FILE --namespace ${namespace}`,
+    hint: `Push the configuration to that namespace: kubeletadm dynamic push FILE --namespace ${namespace}`,
   };
 }
 
@@ -44,8 +44,11 @@ export function noSuchPayload(source: ConfigSource, keys: readonly string[] | nu
   const message =
     keys === null
       ? `ConfigMap ${source.namespace}/${source.name} does not exist`
-      : `ConfigMap ${source.namespace}/${source.name} has no key ${source.kubeletConfigKey}, only ${keys.join(', ') || 'none'}`;
-  const hint = keys === null ? 'Create the ConfigMap from a file: dynamic push FILE' : 'Name an existing key after the second slash';
+      : `ConfigMap ${source.namespace}/${source.name} has no key ${source.kubeletConfigKey} (its keys: ${keys.join(', ') || 'none'})`;
+  const hint =
+    keys === null
+      ? 'Create the ConfigMap from a file: kubeletadm dynamic push FILE'
+      : `Pass an existing key: --configmap ${source.namespace}/${source.name}/KEY`;
   return new AppError(
     { code: 'DYNAMIC_NO_PAYLOAD', message: `${message}: ${describeSource(source)} cannot be assigned`, hint },
     { exitCode: 2 },
@@ -60,8 +63,8 @@ export function payloadDiffers(where: string, users: readonly string[], immutabl
       : `the ${users.length === 1 ? 'kubelet' : 'kubelets'} of ${users.join(', ')} would restart within seconds`;
   const message = `ConfigMap ${where} exists with other content: ${immutable ? 'the ConfigMap is immutable' : used}`;
   const hint = immutable
-    ? 'Push under another --name'
-    : 'Push with --append-hash, which generates a new name for new content, or change the ConfigMap with --in-place';
+    ? 'Push the file with another --name'
+    : 'Push the file with --append-hash, which generates a new name for new content, or change the ConfigMap with --in-place';
   return new AppError({ code: 'DYNAMIC_PAYLOAD_DIFFERS', message, hint }, { exitCode: 2 });
 }
 
@@ -102,7 +105,7 @@ export function rolloutBlocked(left: number, down: readonly string[]): Problem {
   return {
     code: 'ROLLOUT_BLOCKED',
     message: `rollout stopped: ${firstNames(down)} ${down.length === 1 ? 'is' : 'are'} down; ${notChanged(left)}, because --max-unavailable allows no more unavailable nodes`,
-    hint: 'Repair the nodes that are down, run the command for these nodes first, or raise --max-unavailable',
+    hint: 'Repair the nodes that are down. If the new configuration repairs them, assign it to these nodes first. Or raise --max-unavailable',
   };
 }
 

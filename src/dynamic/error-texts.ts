@@ -34,21 +34,21 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
     text: `failed to load config${SEE_LOG}`,
     cause:
       'the configuration could not be read: the key is missing in the ConfigMap, the document is not a KubeletConfiguration, or a value has the wrong type',
-    hint: 'Check the file with config validate, push it and assign the new ConfigMap',
+    hint: 'Check the file with kubeletadm config validate, then push the file and assign the new ConfigMap',
     rolledBack: true,
   },
   VALIDATION_FAILED: {
     code: 'VALIDATION_FAILED',
     text: `failed to validate config${SEE_LOG}`,
     cause: 'the kubelet refuses the configuration: a value is out of range, or a feature gate is unknown',
-    hint: 'Check the file with config validate for the version of this kubelet, push it and assign the new ConfigMap',
+    hint: 'Check the file with kubeletadm config validate for the version of this kubelet, then push the file and assign the new ConfigMap',
     rolledBack: true,
   },
   INTERNAL_FAILURE: {
     code: 'INTERNAL_FAILURE',
     text: `internal failure${SEE_LOG}`,
     cause: 'the flags of the kubelet could not be merged over the configuration',
-    hint: 'Check the flags of the kubelet with node explain',
+    hint: 'Check the flags of the kubelet: kubeletadm node explain HOST',
     rolledBack: true,
   },
   DOWNLOAD_FAILED: {

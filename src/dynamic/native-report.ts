@@ -205,7 +205,7 @@ function failuresOf({ unit, recentFailures }: Pick<StoreReading, 'unit' | 'recen
   return unit === null ? recentFailures : Math.min(recentFailures, unit.restarts + 1);
 }
 
-const VALID = 'Assign a ConfigMap with a valid configuration: dynamic assign NODE --file FILE';
+const VALID = 'Assign a ConfigMap with a valid configuration: kubeletadm dynamic assign NODE --file FILE';
 
 type Validated = Omit<StoreReport, 'findings'>;
 
@@ -232,8 +232,8 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
           message: `the kubelet has no checkpoint of ${named}`,
           hint:
             name === 'assigned'
-              ? 'Run dynamic inspect --repair HOST: the kubelet restarts without this configuration, downloads the ConfigMap again, and then restarts to use the ConfigMap'
-              : 'Run dynamic inspect --repair HOST, which removes the reference to this configuration and restarts the kubelet',
+              ? 'Run kubeletadm dynamic inspect --repair HOST: the kubelet restarts without this configuration, downloads the ConfigMap again, and then restarts to use the ConfigMap'
+              : 'Run kubeletadm dynamic inspect --repair HOST, which removes the reference to this configuration and restarts the kubelet',
         },
       ];
     const compared = reading.comparisons[name];
@@ -241,8 +241,8 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
       return [
         {
           code: 'DYNAMIC_CHECKPOINT_TORN',
-          message: `${compared.path} ${compared.why}, and the kubelet never downloads an existing checkpoint again`,
-          hint: 'Run dynamic inspect --repair HOST --kubeconfig FILE, which removes the checkpoint; the kubelet then downloads the ConfigMap again',
+          message: `${compared.path} ${compared.why}. The kubelet never downloads an existing checkpoint again`,
+          hint: 'Run kubeletadm dynamic inspect --repair HOST --kubeconfig FILE, which removes the checkpoint; the kubelet then downloads the ConfigMap again',
         },
       ];
     const [first, ...more] = payload;
@@ -257,7 +257,7 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
         hint:
           compared.kind === 'equal'
             ? VALID
-            : `Compare the checkpoint with its ConfigMap: dynamic inspect HOST --kubeconfig FILE. If both are equal: ${VALID}. If the checkpoint differs, add --repair: the kubelet downloads the ConfigMap again`,
+            : `Compare the checkpoint with its ConfigMap: kubeletadm dynamic inspect HOST --kubeconfig FILE. If both are equal: ${VALID}. If the checkpoint differs, add --repair: the kubelet then downloads the ConfigMap again`,
       },
     ];
   });
@@ -291,7 +291,7 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
       message:
-        'the configuration that crashes the kubelet is already the last known good: a kubelet up to 1.23 promotes a configuration by the age of its file only',
+        'the configuration that crashes the kubelet is already the last known good one: a kubelet up to 1.23 promotes a configuration after ten minutes, even if the kubelet crashes',
       hint: REPAIR,
     });
   else if (looping && assignedAgeSeconds !== null && starts === 'assigned') {
@@ -300,7 +300,7 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
       severity: 'warning',
-      message: `the configuration that crashes the kubelet becomes the last known good ${when}`,
+      message: `the configuration that crashes the kubelet becomes the last known good one ${when}`,
       hint: REPAIR,
     });
   }
@@ -314,4 +314,4 @@ function runFindings(
   return findings;
 }
 
-const REPAIR = 'Assign a valid configuration or reset the node, then run dynamic inspect --repair HOST';
+const REPAIR = 'Assign a valid configuration or reset the node, then run kubeletadm dynamic inspect --repair HOST';

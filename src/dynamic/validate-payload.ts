@@ -116,7 +116,11 @@ function withoutRollback(problem: Problem): Problem {
 
 function notForNative(file: string): Problem {
   const message = `${file}: a kubelet up to 1.23 reads a complete KubeletConfiguration, not an overlay`;
-  return { code: 'CONFIG_WRONG_KIND', message, hint: 'Push a KubeletConfiguration, or install the agent on the node: dynamic enable' };
+  return {
+    code: 'CONFIG_WRONG_KIND',
+    message,
+    hint: 'Push a KubeletConfiguration, or install the agent on the node: kubeletadm dynamic enable HOST',
+  };
 }
 
 function notForKubelets(file: string): Problem {

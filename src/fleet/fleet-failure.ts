@@ -34,7 +34,7 @@ export function fleetFailure(
       fleetStopped(
         left.length,
         stopped,
-        'Fix the cause and run the same command again; with --retry failed it processes only the unfinished hosts, and --max-fail sets another limit',
+        'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, add --max-fail',
       ),
     );
   if (isInterrupted) {

@@ -63,7 +63,7 @@ export function invalidRange(message: string, hint: string): Problem {
 
 /** An address range of another length than the name range. */
 export function rangesDiffer(names: number, addresses: number): Problem {
-  const message = `the name range has ${hosts(names)}, but the address range ${addresses}`;
+  const message = `the name range has ${hosts(names)}, but the address range has ${addresses}`;
   return error('FLEET_INVALID_RANGE', message, 'Use ranges of the same length, or an address with {{ number }}');
 }
 
@@ -95,7 +95,7 @@ export function variableCycle(names: readonly string[]): Problem {
   return error(
     'FLEET_VARIABLE_CYCLE',
     `circular reference between variables: ${names.join(' -> ')}`,
-    'Set one of them to a value without references',
+    'Set one of these variables to a value without references',
   );
 }
 
@@ -106,7 +106,7 @@ export function reservedVariable(name: string): Problem {
 
 /** A name that is not valid in templates. */
 export function invalidVariable(name: string): Problem {
-  const hint = 'Use letters, digits and underscores, with a letter or underscore first';
+  const hint = 'Use letters, digits and underscores; begin with a letter or underscore';
   return error('FLEET_INVALID_NAME', `${quoteValue(name)} is not a valid variable name`, hint);
 }
 

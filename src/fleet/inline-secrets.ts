@@ -7,7 +7,7 @@ import { inlineSecret } from './fleet-problems.ts';
  * Members that would hold a secret, with the right place for it. Only members read by kubeletadm are checked.
  */
 const SECRET_MEMBERS: ReadonlyMap<string, string> = new Map([
-  ['password', 'Use --ssh-password-stdin or KUBELETADM_SSH_PASSWORD, or preferably a key'],
+  ['password', 'Use an SSH key. If the host needs a password, use --ssh-password-stdin or KUBELETADM_SSH_PASSWORD'],
   ['sudoPassword', 'Use --sudo-password-stdin or KUBELETADM_SUDO_PASSWORD'],
   ['becomePassword', 'Use --sudo-password-stdin or KUBELETADM_SUDO_PASSWORD'],
   ['passphrase', 'Use KUBELETADM_SSH_PASSPHRASE, or an SSH agent'],
@@ -43,7 +43,7 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
       }
     }
     if (node.kind !== 'scalar' || node.text.length < 23) return;
-    if (PRIVATE_KEY.test(node.text)) found(inlineSecret('a private key', 'List its file in identityFiles'), node.offset, steps);
+    if (PRIVATE_KEY.test(node.text)) found(inlineSecret('a private key', 'List the file of the key in identityFiles'), node.offset, steps);
     else if (TOKEN.test(node.text) && !HOST_NAMES.has(String(steps.at(-1))))
       found(inlineSecret('a value that looks like a bootstrap token', HINT_TOKEN), node.offset, steps);
   };

@@ -107,14 +107,14 @@ function suggest(parents: readonly string[], name: string): string | undefined {
 
 /** Names used by other tools. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
-  ['vars', 'Rename it to variables'],
+  ['vars', 'Rename the field to variables'],
   ['children', 'Groups are not nested: list the groups of a host, the lowest layer first'],
   ['group', 'Use a list: groups: [edge]'],
   ['identity', 'Use a list: identityFiles: [~/.ssh/id_ed25519]'],
   ['identityFile', 'Use a list: identityFiles: [~/.ssh/id_ed25519]'],
-  ['ansible', 'Rename it to ansibleInventory'],
-  ['kubelet', 'Rename it to kubeletConfiguration'],
-  ['maxPods', 'Move it to kubeletConfiguration'],
+  ['ansible', 'Rename the field to ansibleInventory'],
+  ['kubelet', 'Rename the field to kubeletConfiguration'],
+  ['maxPods', 'Move the field into kubeletConfiguration'],
 ]);
 
 const SSH_FIELDS: ReadonlySet<string> = new Set(['user', 'port', 'bastion', 'become', 'transport', 'hostKeys', 'identityFiles']);

@@ -99,7 +99,7 @@ const CONSEQUENCES = {
   beforeChange: { exitCode: 3, hint: 'Nothing was changed. Fix the cause, then run the same command again' },
   afterChange: {
     exitCode: 1,
-    hint: 'The change was verified and stays. Fix the cause, then run the command of the hook by hand, for example with fleet exec',
+    hint: 'The change was verified and stays. Fix the cause, then run the command of the hook by hand, for example with kubeletadm fleet exec',
   },
 } as const;
 

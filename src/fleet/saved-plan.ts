@@ -304,7 +304,7 @@ export function readPlan(content: string, file: string): SavedPlan {
   const read = SCHEMA.safeParse(parseJson(content, file));
   if (!read.success) {
     const [issue] = read.error.issues;
-    throw invalid(file, `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not a plan'}`);
+    throw invalid(file, `${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'is not a plan'}`);
   }
   const { id, validity, ...body } = read.data;
   const { digest, ...times } = validity;

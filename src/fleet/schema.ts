@@ -139,7 +139,7 @@ const swap = custom<'off' | 'keep'>(
 );
 
 const repository = z.strictObject({
-  name: text.describe('Name of its files on the hosts'),
+  name: text.describe('Name of the repository, and of its files on the hosts'),
   url: text.describe('URL for the package manager'),
   suite: optional(text.describe('apt: release (default: /, a flat repository)')),
   components: optional(texts.describe('apt: components of the release')),

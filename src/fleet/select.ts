@@ -28,13 +28,14 @@ type Selectable = Named & Pick<ResolvedHost, 'role' | 'nodeRegistration'>;
  */
 export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, groups, selector }: Selection): readonly H[] {
   const known = new Set(hosts.flatMap((host) => host.groups));
-  for (const group of groups) if (!known.has(group)) throw nodes(`--group ${group}: no such group with hosts`, group, [...known]);
+  for (const group of groups)
+    if (!known.has(group)) throw nodes(`--group ${group}: no group with this name contains hosts`, group, [...known]);
   const patterns = limit.map((text) => {
     const pattern = text.replace(/^!/, '').replace(/^hosts?\//, '');
     return { text, pattern, isLeftOut: text.startsWith('!'), means: hostMatcher(pattern) };
   });
   for (const { text, pattern, means } of patterns)
-    if (!hosts.some(means)) throw nodes(`--limit ${text}: no such host or group`, pattern, [...hosts.map(({ name }) => name), ...known]);
+    if (!hosts.some(means)) throw nodes(`--limit ${text}: no host or group matches`, pattern, [...hosts.map(({ name }) => name), ...known]);
   const desired = patterns.filter(({ isLeftOut }) => !isLeftOut);
   const selected = hosts.filter(
     (host) =>

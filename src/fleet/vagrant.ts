@@ -27,23 +27,23 @@ export function readVagrantMachines(text: string, file: string): readonly Vagran
   for (const line of readSshConfigLines(text, file)) {
     if (line.keyword === 'host') {
       const [name = ''] = line.args;
-      if (machines.has(name)) throw invalid(line, `${name} is listed twice`, 'Save the output of one vagrant ssh-config');
+      if (machines.has(name)) throw invalid(line, `${name} is listed twice`, 'Save the output of a single run of vagrant ssh-config');
       current = new Map();
       machines.set(name, current);
-    } else if (current === null) throw invalid(line, 'not the output of vagrant ssh-config', 'Its first line must be a Host line');
+    } else if (current === null) throw invalid(line, 'not the output of vagrant ssh-config', 'The first line must begin with Host');
     else current.set(line.keyword, [...(current.get(line.keyword) ?? []), line]);
   }
-  if (machines.size === 0) throw invalid({ file, line: 1 }, 'no host found', 'Run vagrant up first');
+  if (machines.size === 0) throw invalid({ file, line: 1 }, 'no host found', 'Run vagrant up, then rerun this command');
   return [...machines].map(([name, settings]) => machineOf(name, settings, file));
 }
 
 function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfigLine[]>, file: string): VagrantMachine {
   const first = (keyword: string): string | null => settings.get(keyword)?.[0]?.args[0] ?? null;
   const around = ['proxycommand', 'proxyjump', 'include'].flatMap((keyword) => settings.get(keyword) ?? [])[0];
-  if (around !== undefined) throw invalid(around, `${name} uses ${around.keyword}, which fleet files do not support`, VIA_SSH_CONFIG);
+  if (around !== undefined) throw invalid(around, `${name} uses ${around.keyword}, which --from-vagrant does not support`, VIA_SSH_CONFIG);
   const address = first('hostname');
   const port = first('port');
-  if (address === null) throw invalid({ file, line: 1 }, `${name} has no HostName`, 'Run vagrant up first');
+  if (address === null) throw invalid({ file, line: 1 }, `${name} has no HostName`, 'Run vagrant up, then rerun this command');
   return {
     name,
     role: /^(?:cp|control-?plane|master)(?:[-_.]?[0-9]+)?$/i.test(name) ? 'control-plane' : 'worker',
@@ -54,7 +54,7 @@ function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfi
   };
 }
 
-const VIA_SSH_CONFIG = 'Save the output to a file and import it: fleet init --from-ssh-config FILE';
+const VIA_SSH_CONFIG = 'Save the output of vagrant ssh-config to a file, then run kubeletadm fleet init --from-ssh-config FILE';
 
 function invalid({ file, line }: { readonly file: string; readonly line: number }, message: string, hint: string): AppError {
   return new AppError({ code: 'FLEET_IMPORT_INVALID', position: { file, line, column: 1 }, message, hint }, { exitCode: 2 });

@@ -91,7 +91,8 @@ export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFU
 }
 
 const KEY_REFUSALS = {
-  HOST_KEY_UNKNOWN: 'Compare the fingerprint with the key of the host and connect once with ssh, or accept new keys with --ssh-accept-new',
+  HOST_KEY_UNKNOWN:
+    'Compare the fingerprint with the key of the host. If both are equal, connect once with ssh, or accept new keys with --ssh-accept-new',
   HOST_KEY_MISMATCH: 'The connection may be intercepted. If the host was reinstalled, remove the old key with ssh-keygen -R',
   HOST_KEY_REVOKED: REVOKED_HINT,
 } as const;
@@ -127,13 +128,14 @@ export function hostAuthFailed(
 }
 
 /** Hint for a connection timeout. */
-export const CONNECT_TIMEOUT_HINT = 'Check the load of the host and the network to it, or increase --connect-timeout or ssh.connectTimeout';
+export const CONNECT_TIMEOUT_HINT =
+  'Check the load of the host and the network to the host, or increase --connect-timeout (in a fleet file: ssh.connectTimeout)';
 
 /** @param input.what the operation that timed out, e.g. `no answer to systemctl restart kubelet` */
 export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; hint?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
-    hint: input.hint ?? 'Check the load and the journal of the host, or increase --command-timeout or, in a fleet file, ssh.commandTimeout',
+    hint: input.hint ?? 'Check the load and the journal of the host, or increase --command-timeout (in a fleet file: ssh.commandTimeout)',
   });
 }
 
@@ -141,7 +143,7 @@ export function hostTimeout(input: HostProblem & { what: string; timeoutMs: numb
 export function hostConnectionLost(input: HostProblem & { why: string }): AppError {
   return hostError('HOST_CONNECTION_LOST', input, {
     message: `the connection was lost: ${input.why}`,
-    hint: 'The interrupted command may or may not have taken effect. Rerun the command',
+    hint: 'The operation in progress on the host may or may not have taken effect. Rerun kubeletadm',
   });
 }
 
@@ -158,7 +160,7 @@ export function hostOutputTooLarge(
 /** A file of a host that exceeds the size limit; nothing of it was used. */
 export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
   return hostError('HOST_ANSWER_TOO_LARGE', input, {
-    message: `${input.path} has ${input.bytes} bytes, more than ${MAX_FILE_BYTES}`,
+    message: `${input.path} has ${input.bytes} bytes; the limit is ${MAX_FILE_BYTES}`,
     hint: `Check this file on the host: ls -l ${input.path}`,
   });
 }

@@ -108,7 +108,7 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
   'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
   'arm-revert': {
     done: () => 'armed the rollback',
-    failed: () => 'cannot arm the automatic rollback, which --no-confirm would skip',
+    failed: () => 'cannot arm the automatic rollback (--no-confirm changes the host without a rollback)',
   },
   'check-commit': {
     done: () => 'checked that the change still waits for its confirmation',

@@ -213,8 +213,9 @@ export function planStale(
 }
 
 const STALE_HINTS: Readonly<Record<FixedPlan, string>> = {
-  saved: 'Check the difference, then plan again, or accept the difference with apply --replan',
-  approved: 'Check the difference, then run apply again, which shows the new plan',
+  saved:
+    'Check the difference. Then plan again with kubeletadm plan --out FILE, or apply the current plan with kubeletadm apply FILE --replan',
+  approved: 'Check the difference, then rerun kubeletadm apply, which shows the new plan',
 };
 
 /** Inspects a phase: it queries its own facts again, together with those of its group. */

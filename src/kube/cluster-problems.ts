@@ -80,7 +80,11 @@ export function clusterObjectInvalid(object: KubeObject, why: string): AppError 
 /** The owner of an object to be created no longer exists. */
 export function ownerGone(owner: ObjectRef, owned: KubeObject): AppError {
   const message = `cannot create ${describeRef(refOf(owned))}: its owner ${describeRef(owner)} no longer exists`;
-  return problem({ code: 'CLUSTER_NOT_FOUND', message, hint: 'Rerun the same command' });
+  return problem({
+    code: 'CLUSTER_NOT_FOUND',
+    message,
+    hint: 'The owner was deleted during the run. Rerun the command, which reads the cluster again',
+  });
 }
 
 /** A watch stream contains invalid events. */
@@ -105,7 +109,7 @@ export function clusterRefused(what: string, refusal: Refusal, options?: AppErro
 
 const HINTS: Readonly<Record<string, string>> = {
   CLUSTER_UNAUTHORIZED: 'The API server does not accept the credentials: check the token or client certificate in the kubeconfig',
-  CLUSTER_CONFLICT: 'The object was changed at the same time: rerun the command',
+  CLUSTER_CONFLICT: 'Another client changed the object at the same time: rerun the command',
 };
 
 function refusalCode({ httpStatus, reason }: Refusal): string {

@@ -25,14 +25,15 @@ export function kubeconfigNotFound(
   position: Position,
   known: readonly string[],
 ): Problem {
-  const hint = known.length === 0 ? `The file has no ${what}` : `Existing: ${known.map((each) => JSON.stringify(each)).join(', ')}`;
+  const hint =
+    known.length === 0 ? `The file has no ${what}` : `Existing ${what}s: ${known.map((each) => JSON.stringify(each)).join(', ')}`;
   return { code: 'KUBECONFIG_INVALID', message: `the kubeconfig has no ${what} ${JSON.stringify(name)}`, position, hint };
 }
 
 /** The kubeconfig cannot be read. `why` is a clause ("does not exist"). */
 export function kubeconfigUnreadable(file: string, why: string, options: AppErrorOptions): AppError {
   const message = `cannot read the kubeconfig ${file}: ${why}`;
-  const hint = 'Use --kubeconfig to name another file';
+  const hint = 'Check the path, or pass another file with --kubeconfig';
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }
 
@@ -42,6 +43,6 @@ export function kubeconfigReferenceUnreadable(
   options: AppErrorOptions,
 ): AppError {
   const message = `${file}: cannot read ${path} (${field}): ${why}`;
-  const hint = 'Relative paths are resolved against the directory of the kubeconfig';
+  const hint = 'Check the path. A relative path is resolved against the directory of the kubeconfig';
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }

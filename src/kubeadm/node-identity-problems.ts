@@ -14,7 +14,7 @@ export interface WhyUnproven {
 export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHint: string): Problem {
   const hint = {
     missing: capitalize(nameHint),
-    'no-ca': `Give a kubeconfig with certificate-authority-data, or ${nameHint}`,
+    'no-ca': `Pass a kubeconfig with certificate-authority-data, or ${nameHint}`,
     untrusted: `Check the host: the certificate belongs to another cluster or is forged. If this is the right host, ${nameHint}`,
     expired: `Renew the certificate with kubeletadm certs renew-kubelet, or ${nameHint}`,
     'no-openssl': `Install openssl on the host, or ${nameHint}`,

@@ -47,10 +47,17 @@ export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): 
   const path = `kubeletExtraArgs ${name}`;
   if (entry === undefined)
     return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, hint: 'Check the spelling; kubelet --help lists the flags' };
-  if (minor < entry.since)
-    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: added in ${formatMinor(entry.since)}`, hint: 'Remove the flag' };
+  if (minor < entry.since) {
+    const message = `${kubelet}: ${formatMinor(entry.since)} is the first version with this flag`;
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message, hint: 'Remove the flag' };
+  }
   const hint = entry.field === null ? 'Remove the flag' : `Set the field ${entry.field} of KubeletConfiguration instead`;
-  return { code: 'KUBELET_FLAG_UNKNOWN', path, message: `${kubelet}: removed in ${formatMinor(entry.removedIn ?? minor)}`, hint };
+  return {
+    code: 'KUBELET_FLAG_UNKNOWN',
+    path,
+    message: `${kubelet}: the flag was removed in ${formatMinor(entry.removedIn ?? minor)}`,
+    hint,
+  };
 }
 
 /**

@@ -103,10 +103,10 @@ export function flagProblem(flag: Arg): Problem | null {
     code: 'FLAG_NOT_ENCODABLE',
     message:
       label ??
-      'systemd cannot pass this value to the kubelet: it contains a space outside quotes, an unclosed quote, a single backslash or a control character',
+      'systemd cannot pass this value to the kubelet: the value contains a space outside quotes, an unclosed quote, a single backslash or a control character',
     hint:
       label === undefined
-        ? 'Put double quotes around the part with the space, inside the value; write each backslash twice'
+        ? 'Inside the value, put double quotes around the part with the space, and write each backslash twice'
         : 'Write labels like pool=edge,zone=a',
   };
 }

@@ -205,7 +205,7 @@ function overridden(
     shown === null
       ? `configz cannot be read, so it is unknown whether the kubelet runs with the new ${fields.join(', ')}`
       : `the kubelet does not run with the new ${missing.join(', ')}`;
-  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}; change the ConfigMap, or run dynamic reset ${nodeName}`;
+  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}; change the ConfigMap, or run kubeletadm dynamic reset ${nodeName}`;
 }
 
 /** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */

@@ -42,14 +42,15 @@ function addressIn(subnet: string, addresses: readonly string[] | null): string 
   });
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
-  if (addresses === null) throw notFound(`node IP ${subnet}: the addresses of the host are unknown`, 'Specify the address itself');
+  if (addresses === null)
+    throw notFound(`node IP ${subnet}: the addresses of the host are unknown`, 'Pass the node IP itself instead of a subnet');
   const has =
     found.length > 1
       ? `several addresses in the subnet, ${found.join(', ')}`
       : `no address in the subnet (its addresses: ${addresses.join(', ') || 'none'})`;
   throw notFound(
     `node IP ${subnet}: the host has ${has}`,
-    found.length > 1 ? 'Specify one of these addresses' : 'Specify another subnet, or an address',
+    found.length > 1 ? 'Pass one of these addresses as the node IP' : 'Pass another subnet, or the node IP itself',
   );
 }
 

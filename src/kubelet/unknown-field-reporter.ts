@@ -88,7 +88,8 @@ function fieldOfOtherMinor(
   minors: { readonly used: Minor; readonly range: readonly [Minor, Minor] },
 ): Problem {
   const [first, last] = minors.range;
-  const history = minors.used < first ? `added in ${formatMinor(first)}` : `removed in ${formatMinor(last + 1)}`;
+  const history =
+    minors.used < first ? `the field was added in ${formatMinor(first)}` : `the field was removed in ${formatMinor(last + 1)}`;
   const message = `unknown to a ${formatMinor(minors.used)} kubelet: ${history}`;
   const hint = minors.used < first ? `Remove the field, or use a kubelet of at least ${formatMinor(first)}` : 'Remove the field';
   return { code: 'CONFIG_UNKNOWN_FIELD', message, hint, ...(lenient ? ({ severity: 'warning' } as const) : {}), ...place };

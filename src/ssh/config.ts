@@ -223,6 +223,6 @@ function invalid(line: SshConfigLine, message: string): Error {
     file: line.file,
     line: line.line,
     message,
-    hint: 'Use all, final, host, originalhost, user, localuser or exec, or use a Host block',
+    hint: 'Use one of the criteria all, final, host, originalhost, user, localuser and exec, or use a Host block',
   });
 }

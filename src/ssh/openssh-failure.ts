@@ -76,7 +76,7 @@ const READINGS: readonly Reading[] = [
         host: name,
         address,
         why: printable(line),
-        hint: 'Check that the port belongs to an SSH server, its access rules (MaxStartups, hosts.deny) and its journal',
+        hint: 'Check that an SSH server listens on this port. On the host, check its access rules (MaxStartups, hosts.deny) and its journal',
       }),
   },
 ];

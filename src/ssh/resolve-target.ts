@@ -260,7 +260,7 @@ function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput)
 }
 
 function jumpLoop(hosts: readonly string[], line: SshConfigLine | undefined): Error {
-  const hint = 'Set "ProxyJump none" for the jump host itself, above the ProxyJump that matches the jump host';
+  const hint = 'In ssh_config, set "ProxyJump none" for the jump host, above the ProxyJump setting that also matches the jump host';
   return invalid(line, `ProxyJump is a loop: ${hosts.join(' -> ')}`, hint);
 }
 
@@ -336,7 +336,7 @@ function unsupported(settings: SshSettings): readonly Problem[] {
     return [warning(line, `${name} is not supported by the built-in SSH client`, hint)];
   });
   const matches = settings.passedOver.map((line) =>
-    warning(line, `Match ${line.args.join(' ')} is not supported by the built-in SSH client and never matches`, hint),
+    warning(line, `Match ${line.args.join(' ')} is not supported by the built-in SSH client; this block is ignored`, hint),
   );
   return [...settingsLeft, ...matches];
 }

@@ -267,7 +267,7 @@ export function remoteProgramContract(shell: Shell): void {
 
       it('rejects a file that is one byte larger than 256 KiB', async () => {
         put('/big', 'x'.repeat(262_145));
-        await expect(query('/big')).rejects.toThrow(/\/big has 262145 bytes, more than 262144/);
+        await expect(query('/big')).rejects.toThrow(/\/big has 262145 bytes; the limit is 262144/);
       });
 
       it('reads no content that was not requested', async () => {

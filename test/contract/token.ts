@@ -96,7 +96,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const { code, stderr } = await token('create', '--config', file('tokens.yaml', TOKENS));
       expect([code, messagesIn(stderr)]).toEqual([
         1,
-        'a token with id "bbbbbb" already exists. Delete the existing token with token delete bbbbbb, or omit the token to generate a new one. [TOKEN_EXISTS]\n',
+        'a token with id "bbbbbb" already exists. Delete the existing token with kubeletadm token delete bbbbbb, or omit the token to generate a new one. [TOKEN_EXISTS]\n',
       ]);
       expect(await dataOf('aaaaaa')).toEqual({});
     });
@@ -130,7 +130,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const { code, stdout, stderr } = await token('delete', 'aaaaaa', 'nobody', `bbbbbb.${SECRET}`);
       expect([code, stdout]).toEqual([1, 'bootstrap token "aaaaaa" deleted\nbootstrap token "bbbbbb" deleted\n']);
       expect(messagesIn(stderr)).toBe(
-        'failed to delete bootstrap token "nobody": Secret kube-system/bootstrap-token-nobody does not exist. List the existing tokens with token list; the token cleaner of the cluster deletes expired ones. [TOKEN_NOT_FOUND]\n',
+        'failed to delete bootstrap token "nobody": Secret kube-system/bootstrap-token-nobody does not exist. List the existing tokens with kubeletadm token list; the token cleaner of the cluster deletes expired ones. [TOKEN_NOT_FOUND]\n',
       );
       expect((await token('list')).stdout.split('\n').map((line) => line.slice(0, 6))).toEqual(['TOKEN ', 'cccccc', '']);
     });
@@ -156,7 +156,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       ],
       [
         ['--usages', 'signing'],
-        '--usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        '--usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
       [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
       [

@@ -137,7 +137,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     expect(inspected.code, inspected.stdout).toBe(1);
     expect(inspected.stdout).toMatch(/starts with: assigned\n/);
     expect(inspected.stdout).toMatch(/the kubelet is in a crash loop: \d+ failures in two minutes: \/nonexistent\/tls\.crt does not exist/);
-    expect(inspected.stdout).toMatch(/the configuration that crashes the kubelet becomes the last known good in [78]m/);
+    expect(inspected.stdout).toMatch(/the configuration that crashes the kubelet becomes the last known good one in [78]m/);
     const plan = await dynamic('inspect', node, '--repair', '--dry-run');
     expect(plan.stderr).toContain(`Node ${node} is still assigned ${s.namespace}/c/kubelet@`);
 

@@ -17,7 +17,7 @@ describe('options with unusable values', () => {
     [
       'a host given twice',
       [...RESET, '--host', 'n2', '--host', 'nowhere.invalid'],
-      '--host nowhere.invalid is given twice. Give each host once. [USAGE]',
+      '--host nowhere.invalid is given twice. Pass each host once. [USAGE]',
     ],
     [
       'an SSH key file that does not exist',
@@ -37,12 +37,12 @@ describe('options with unusable values', () => {
     [
       'a password prompt and a password on standard input',
       [...RESET, '-k', '--sudo-password-stdin'],
-      '--ask-pass and --sudo-password-stdin exclude each other. Leave one of them out. [USAGE]',
+      '--ask-pass and --sudo-password-stdin cannot be combined. Omit one of the two. [USAGE]',
     ],
     [
       'a CA file without certificates',
       JOIN,
-      `discovery: ${noCertificate}: the file contains no certificates, or one that cannot be read. Use /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
+      `discovery: ${noCertificate}: the file contains no certificate, or a damaged one. Use /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
     ],
   ])('%s', async (_, argv, line) => {
     expect(await runCommand(argv)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });

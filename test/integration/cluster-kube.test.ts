@@ -118,7 +118,7 @@ describe('failing API server', () => {
     const held = server.faults.hold({ verb: 'create' });
     const cluster = admin({ requestTimeoutMs: 150 });
     expect(await failure(cluster.create(configMap('slow')))).toBe(
-      `cannot reach the API server ${server.url}: no response within 0.15 s; the server may still have processed the request (create ConfigMap default/slow). Check address, network and firewall, and that the API server is not overloaded. [CLUSTER_UNREACHABLE]`,
+      `cannot reach the API server ${server.url}: no response within 0.15 s; the server may still have processed the request (create ConfigMap default/slow). Check the address, the network and firewalls, and that the API server is not overloaded. [CLUSTER_UNREACHABLE]`,
     );
     held.release();
   });
@@ -315,7 +315,7 @@ describe('credentials', () => {
   it('report a missing file', async () => {
     const text = kubeconfig({}, { 'client-certificate': 'none.crt', 'client-key': 'none.key' });
     expect(await failure(clusterOf(text).version())).toBe(
-      'test.conf: cannot read none.crt (client-certificate): it does not exist. Relative paths are resolved against the directory of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]',
+      'test.conf: cannot read none.crt (client-certificate): no such file or directory. Check the path. A relative path is resolved against the directory of the kubeconfig. [KUBECONFIG_FILE_UNREADABLE]',
     );
   });
 
@@ -371,15 +371,20 @@ describe('credentials', () => {
       'fails',
       'sh',
       ['-c', 'echo secret-in-stderr >&2; exit 3'],
-      'the credential plugin "sh": execution failed. Run it by hand: it must print an ExecCredential.',
+      'the credential plugin "sh": execution failed. Run the credential plugin by hand: the plugin must print an ExecCredential.',
     ],
     [
       'prints nonsense',
       'echo',
       ['secret-in-stdout'],
-      'the credential plugin "echo": execution failed. Run it by hand: it must print an ExecCredential.',
+      'the credential plugin "echo": execution failed. Run the credential plugin by hand: the plugin must print an ExecCredential.',
     ],
-    ['hangs', 'sleep', ['2'], 'the credential plugin "sleep": no response within 0.2 s. Run it by hand: it must print an ExecCredential.'],
+    [
+      'hangs',
+      'sleep',
+      ['2'],
+      'the credential plugin "sleep": no response within 0.2 s. Run the credential plugin by hand: the plugin must print an ExecCredential.',
+    ],
   ])('are provided by a plugin that %s', async (_, command, args, reason) => {
     const cluster = clusterOf(kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command, args } }), {
       credentialTimeoutMs: 200,
@@ -609,10 +614,10 @@ describe('a watch', () => {
 
 it('errors in the kubeconfig itself are reported', async () => {
   expect(() => kubeCluster({ kubeconfig: { path: join(folder, 'none.conf') } })).toThrow(
-    `cannot read the kubeconfig ${join(folder, 'none.conf')}: it does not exist. Use --kubeconfig to name another file. [KUBECONFIG_FILE_UNREADABLE]`,
+    `cannot read the kubeconfig ${join(folder, 'none.conf')}: no such file or directory. Check the path, or pass another file with --kubeconfig. [KUBECONFIG_FILE_UNREADABLE]`,
   );
   expect(() => admin({ context: 'other' })).toThrow(
-    'the kubeconfig has no context "other". Existing: "kubernetes-admin@kubernetes". [KUBECONFIG_INVALID]',
+    'the kubeconfig has no context "other". Existing contexts: "kubernetes-admin@kubernetes". [KUBECONFIG_INVALID]',
   );
 });
 

@@ -27,7 +27,7 @@ describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('time
     return runCommand(['fleet', 'confirm', 'slow', '-f', file, '--ssh-config', 'none', ...options]);
   }
   const ANSWERED = { code: 0, stdout: 'slow: no pending change\n', stderr: '' };
-  const TOO_SLOW = /^slow: .* within 1s\. .*--command-timeout or, in a fleet file, ssh\.commandTimeout.*\[HOST_TIMEOUT\]\n$/;
+  const TOO_SLOW = /^slow: .* within 1s\. .*--command-timeout \(in a fleet file: ssh\.commandTimeout\).*\[HOST_TIMEOUT\]\n$/;
 
   it('is one minute by default', async () => {
     expect(await query(null)).toEqual(ANSWERED);
@@ -46,7 +46,7 @@ describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('time
   it.each(['0s', '-1s', '10', 'soon', '1000h'])('is rejected with the value %s', async (text) => {
     const { code, stderr } = await query(null, '--command-timeout', text);
     expect(code).toBe(2);
-    expect(stderr).toContain(`--command-timeout ${text}: not a duration from 1s to 24h. Write it like 90s or 5m. [USAGE]`);
+    expect(stderr).toContain(`--command-timeout ${text}: not a duration from 1s to 24h. Use a duration such as 90s or 5m. [USAGE]`);
     expect((await query(text)).code).toBe(2);
   });
 });

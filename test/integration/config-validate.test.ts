@@ -48,8 +48,8 @@ describe('config validate', () => {
       code: 2,
       stdout: `${good}: ok\n`,
       stderr: `${bad}:3:1 maxPod: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]
-cannot read ${directory}/none.yaml: the file does not exist. Check the path. [INPUT_UNREADABLE]
-cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
+cannot read ${directory}/none.yaml: no such file or directory. Check the path. [INPUT_UNREADABLE]
+cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREADABLE]
 `,
     });
   });
@@ -90,7 +90,7 @@ cannot read ${directory}: it is a directory. Check the path. [INPUT_UNREADABLE]
             line: 0,
             column: 0,
             rule: 'INPUT_UNREADABLE',
-            message: `cannot read ${directory}/none.yaml: the file does not exist`,
+            message: `cannot read ${directory}/none.yaml: no such file or directory`,
             hint: 'Check the path',
           },
         ],

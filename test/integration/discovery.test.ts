@@ -166,7 +166,7 @@ describe('join discovers the cluster', () => {
     const other = await joinWith(byToken({ caCertHashes: [] }), { argv: ['--ca-cert', file(evil.certPem)] });
     expect([other.code, lastLine(other)]).toEqual([3, expect.stringContaining('is not signed by the CA in ')]);
     const none = await joinWith(byToken(), { argv: ['--ca-cert', file('hello')] });
-    expect([none.code, lastLine(none)]).toEqual([2, expect.stringMatching(/the file contains no certificates, .*\[DISCOVERY_NO_CA\]$/)]);
+    expect([none.code, lastLine(none)]).toEqual([2, expect.stringMatching(/the file contains no certificate, .*\[DISCOVERY_NO_CA\]$/)]);
     const contradiction = await joinWith(byToken(), { argv: ['--ca-cert', file(evil.certPem)] });
     expect(lastLine(contradiction)).toMatch(/\[DISCOVERY_PIN_MISMATCH\]$/);
   });

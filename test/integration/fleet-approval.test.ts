@@ -105,7 +105,7 @@ describe('the approval of apply', { timeout: 120_000 }, () => {
     expect(code).toBe(4);
     expect(stdout).toMatch(/2 hosts: 1 changed, 1 refused\.\n$/);
     expect(stderr).toContain('node3 difference between the approved plan and the current plan:\n');
-    expect(stderr).toMatch(/node3: the host or the cluster changed since the plan was approved: .*run apply again.*\[PLAN_STALE\]/);
+    expect(stderr).toMatch(/node3: the host or the cluster changed since the plan was approved: .*rerun kubeletadm apply.*\[PLAN_STALE\]/);
     expect(stderr).not.toMatch(/saved|--replan/);
     expect(config(2)).toContain('maxPods: 70\n');
     expect(config(3)).toContain('maxPods: 60\n');

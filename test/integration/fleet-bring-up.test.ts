@@ -122,7 +122,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'the first control plane is excluded',
       ['--limit', 'node2'],
       null,
-      /^\S+\/admin\.conf does not exist, and node1, which would bootstrap the cluster, is not among the hosts of this run\. Remove --limit, or include node1; for an existing cluster set the kubeconfig\. \[USAGE\]\n$/,
+      /^\S+\/admin\.conf does not exist, and node1, which would bootstrap the cluster, is not among the hosts of this run\. Remove --limit, or include node1. If the cluster already exists, pass its kubeconfig with --kubeconfig\. \[USAGE\]\n$/,
     ],
     [
       'the plan is saved',
@@ -146,7 +146,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'the cluster configuration does not exist',
       [],
       () => rmSync(join(directory, 'cluster.yaml')),
-      /cluster\.yaml: the file does not exist\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
+      /cluster\.yaml: no such file or directory\. Check the path\. \[INPUT_UNREADABLE\]\n$/,
     ],
   ])('prints one line when %s', async (_, args, spoil, message) => {
     spoil?.();

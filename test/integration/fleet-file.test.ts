@@ -66,7 +66,7 @@ describe('fleet init', () => {
     expect(await runCommand(['fleet', 'init', '-f', file])).toEqual({
       code: 2,
       stdout: '',
-      stderr: `${file} already exists. Name another file with -f, or remove this one. [FLEET_FILE_EXISTS]\n`,
+      stderr: `${file} already exists. Pass another file with -f, or remove the existing file. [FLEET_FILE_EXISTS]\n`,
     });
     expect(readFileSync(file, 'utf8')).toBe(text);
     expect(await runCommand(['fleet', 'validate', '-f', file])).toEqual({ code: 0, stdout: 'ok\n', stderr: '' });
@@ -283,7 +283,7 @@ describe('fleet inventory and validate', () => {
       [
         '',
         `${file}:3:20 hosts[0].grops: unknown field. Did you mean groups? [CONFIG_UNKNOWN_FIELD]`,
-        `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: the file does not exist. Check the path. [INPUT_UNREADABLE]`,
+        `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: no such file or directory. Check the path. [INPUT_UNREADABLE]`,
         `${join(root, 'bad.json')}:1:1: the groups contain each other: a, then a. Remove one of them from the children of the other. [FLEET_IMPORT_INVALID]`,
       ].sort(),
     );

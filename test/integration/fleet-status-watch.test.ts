@@ -66,6 +66,6 @@ describe('fleet status --watch', { timeout: 120_000 }, () => {
 
   it('is refused together with --report', async () => {
     const { code, stderr } = await watch([], '--report', join(directory, 'x.html'));
-    expect([code, stderr]).toEqual([2, expect.stringContaining('--watch and --report exclude each other')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--watch and --report cannot be combined')]);
   });
 });

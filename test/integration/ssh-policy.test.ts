@@ -69,7 +69,7 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('requireme
         ),
         expect.stringMatching(/^warning: .*unsupported:3:1: KnownHostsCommand is not supported/),
         expect.stringMatching(/^warning: .*unsupported:4:1: StrictHostKeyChecking no is treated as accept-new/),
-        expect.stringMatching(/^warning: .*unsupported:5:1: Match tagged lab is not supported .* never matches/),
+        expect.stringMatching(/^warning: .*unsupported:5:1: Match tagged lab is not supported .* is ignored/),
       ]);
     });
 

@@ -35,8 +35,8 @@ describe('commands of kubeadm and kubectl that do not exist', () => {
       ['kubeconfig', 'user', '--client-name', 'jane'],
       'unknown command kubeconfig user: kubeletadm writes only the kubeconfig files of nodes and control planes. Use kubeadm kubeconfig user.',
     ],
-    [['get', 'nodes'], 'unknown command get: it is a command of kubectl. Use kubectl get for cluster objects.'],
-    [['drain', 'n1'], 'unknown command drain: it is a command of kubectl. Use kubectl drain for cluster objects.'],
+    [['get', 'nodes'], 'unknown command get: get is a command of kubectl. Use kubectl get for cluster objects.'],
+    [['drain', 'n1'], 'unknown command drain: drain is a command of kubectl. Use kubectl drain for cluster objects.'],
   ])('%j', async (argv, line) => {
     expect(await run(...argv)).toEqual({ code: 2, stdout: '', stderr: `${line} [USAGE]\n` });
   });
@@ -53,7 +53,7 @@ describe('an invalid command line', () => {
     [
       'an option of a sibling command',
       ['fleet', 'plan', '--replan'],
-      'unknown option --replan for fleet plan: it belongs to apply and fleet apply. See kubeletadm fleet plan --help.',
+      'unknown option --replan for fleet plan: the option belongs to apply and fleet apply. See kubeletadm fleet plan --help.',
     ],
     ['a misspelt option', ['fleet', 'plan', '--limt', 'x'], 'unknown option --limt for fleet plan. Did you mean --limit?'],
     [
@@ -88,7 +88,7 @@ describe('an invalid command line', () => {
     expect([code, stderr]).toEqual([
       2,
       expect.stringMatching(
-        /^unknown option --connect-timeout for version: it belongs to init, init phase, join and \d+ other commands\. See kubeletadm version --help\. \[USAGE\]\n$/,
+        /^unknown option --connect-timeout for version: the option belongs to init, init phase, join and \d+ other commands\. See kubeletadm version --help\. \[USAGE\]\n$/,
       ),
     ]);
   });

@@ -25,12 +25,12 @@ describe('unusable values', () => {
     [
       'join without a cluster',
       ['join', '--rootfs', directory, '--node-name', 'n1'],
-      'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+      'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (kubeletadm token create --print-join-command on a control plane prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
     ],
     [
       'a retry without a previous run',
       ['apply', '-f', fleet, '--retry', 'failed'],
-      `--retry failed: no earlier apply of ${fleet} is recorded in ${state}/kubeletadm/runs. Run apply without --retry. [USAGE]`,
+      `--retry failed: no earlier apply of ${fleet} is recorded in ${state}/kubeletadm/runs. Run kubeletadm apply without --retry. [USAGE]`,
     ],
     [
       'a fleet file as a saved plan',
@@ -80,35 +80,35 @@ describe('unusable values', () => {
     [
       'a spread above a day',
       ['agent', '--node-name', 'n1', '--spread', '25h'],
-      '--spread: "25h" is more than 24h. Write it like 10m or 90s. [USAGE]',
+      '--spread: "25h" is more than 24h. Use a duration such as 10m or 90s. [USAGE]',
     ],
     [
       'too many checkpoints to keep',
       ['agent', '--node-name', 'n1', '--keep', '10000'],
-      '--keep: "10000" is not an integer from 0 to 9999. Write it like --keep=5. [USAGE]',
+      '--keep: "10000" is not an integer from 0 to 9999. For example: --keep=5. [USAGE]',
     ],
     [
       'port 0 of the agent',
       ['agent', '--node-name', 'n1', '--listen', '127.0.0.1:0'],
-      '--listen: "127.0.0.1:0" is not an address and port. Write it like 127.0.0.1:10246. [USAGE]',
+      '--listen: "127.0.0.1:0" is not an address and port. Use an address and port such as 127.0.0.1:10246. [USAGE]',
     ],
     [
       'an empty batch',
       ['apply', '-f', fleet, '--serial', '0'],
-      '--serial 0: must be at least 1. Leave the option out to change all hosts at once. [USAGE]',
+      '--serial 0: must be at least 1. Pass a number of hosts such as 5, or a percentage such as 10%. [USAGE]',
     ],
     ['nothing to assign', ['dynamic', 'assign', 'n1'], 'dynamic assign: nothing to assign. Pass --configmap or --file. [USAGE]'],
     [
       'two things to assign',
       ['dynamic', 'assign', 'n1', '--configmap', 'a/b', '--file', payload],
-      'dynamic assign: --configmap and --file exclude each other. Pass one of them. [USAGE]',
+      'dynamic assign: --configmap and --file cannot be combined. Pass one of the two. [USAGE]',
     ],
     [
       'no CSR',
       ['csr', 'approve'],
       'csr approve: no CSR selected. Pass names of CSRs, --host for the nodes on these hosts, or --all. [USAGE]',
     ],
-    ['a duration', ['dynamic', 'gc', '--older-than', 'foo'], '--older-than: invalid duration "foo". Write it like 24h. [USAGE]'],
+    ['a duration', ['dynamic', 'gc', '--older-than', 'foo'], '--older-than: invalid duration "foo". Use a duration such as 24h. [USAGE]'],
     [
       'a setting without a value',
       ['config', 'render', '--set', 'maxPods'],

@@ -431,8 +431,8 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it.each([
-    [['--limit', 'node9'], /--limit node9: no such host or group\. Did you mean node\d\?/],
-    [['--group', 'egde'], /--group egde: no such group with hosts\. Did you mean edge\?/],
+    [['--limit', 'node9'], /--limit node9: no host or group matches\. Did you mean node\d\?/],
+    [['--group', 'egde'], /--group egde: no group with this name contains hosts\. Did you mean edge\?/],
     [['--serial', '0'], /--serial 0/],
     [['--max-fail', 'few'], /--max-fail few: neither a number of hosts nor a percentage/],
     [['--limit', 'node2', '--limit', '!node2'], /no host matches --limit and --group/],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { InputFiles, TreeFile } from '../../base/local-files.ts';
+import { systemErrorText } from '../../base/system-error.ts';
 import type { TerminalInput, TerminalOutput } from './prompt-terminal.ts';
 
 /** Files of the local host; `-` is standard input. Secrets are typed on the terminal of `stdin` and `stderr`. */
@@ -27,7 +28,7 @@ export function localInput(stdin: TerminalInput, stderr: TerminalOutput): InputF
           {
             code: 'INPUT_NOT_A_DIRECTORY',
             message: `${directory} is not a directory`,
-            hint: 'Give the directory itself, not a link to it',
+            hint: 'Pass the directory itself, not a link to it',
           },
           { exitCode: 2 },
         );
@@ -90,16 +91,8 @@ function tooLarge(name: string): AppError {
 
 function refuse(path: string, cause: unknown): never {
   if (cause instanceof AppError) throw cause;
-  const code = (cause as NodeJS.ErrnoException).code;
-  const why =
-    code === 'ENOENT'
-      ? 'the file does not exist'
-      : code === 'EACCES'
-        ? 'permission denied'
-        : code === 'EISDIR'
-          ? 'it is a directory'
-          : String((cause as Error).message);
-  throw new AppError({ code: 'INPUT_UNREADABLE', message: `cannot read ${path}: ${why}`, hint: 'Check the path' }, { exitCode: 2, cause });
+  const message = `cannot read ${path}: ${systemErrorText(cause)}`;
+  throw new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Check the path' }, { exitCode: 2, cause });
 }
 
 function compareBytes(a: string, b: string): number {
@@ -156,7 +149,7 @@ async function temporaryBeside(path: string): Promise<string> {
 }
 
 function unwritable(path: string, cause: unknown): AppError {
-  const why = cause instanceof NotRegular ? 'it is not a regular file. Name another file' : (cause as Error).message;
+  const why = cause instanceof NotRegular ? 'not a regular file. Pass another file' : systemErrorText(cause);
   return new AppError({ code: 'INPUT_UNWRITABLE', message: `cannot write ${path}: ${why}` }, { exitCode: 2, cause });
 }
 

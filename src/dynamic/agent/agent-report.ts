@@ -45,7 +45,7 @@ export interface AgentReading {
   readonly identity: ClientIdentity | null;
 }
 
-const REPAIR = 'Repair the kubelet with dynamic inspect --repair HOST';
+const REPAIR = 'Repair the kubelet: kubeletadm dynamic inspect --repair HOST';
 
 /** The findings about an agent and its kubelet, errors before warnings. */
 export function reportAgent(reading: AgentReading): readonly Problem[] {
@@ -78,7 +78,7 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
     find(
       'AGENT_DOWN',
       `the agent is not running (${agent?.activeState ?? 'no such unit'}): assignments are not read`,
-      'Start the agent with dynamic inspect --repair HOST, or install it with dynamic enable HOST',
+      'Start the agent with kubeletadm dynamic inspect --repair HOST, or install the agent with kubeletadm dynamic enable HOST',
     );
   if (state === null && damaged.length > 0)
     find(
@@ -107,7 +107,7 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
     find(
       'AGENT_NOT_IN_FORCE',
       `the kubelet runs ${name(reading.runs)}, but its next start would use ${name(pointer ?? 'local')}`,
-      'The agent restarts the kubelet. If the agent is down, start it with dynamic inspect --repair HOST',
+      'The agent restarts the kubelet. If the agent is down, run kubeletadm dynamic inspect --repair HOST',
       'warning',
     );
   if (identity !== null && identity.state !== 'usable')
@@ -123,9 +123,9 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
 function accessHint({ code, request }: AccessProblem): string {
   // A certificate of another CA may be unexpired and still not authenticate the Node.
   if (code === 'CLUSTER_UNAUTHORIZED')
-    return 'The agent uses the credential of the kubelet: renew it with certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE';
+    return 'The agent uses the credential of the kubelet. Renew this credential: kubeletadm certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE';
   return request === READ_CONFIG_MAP
-    ? 'Run dynamic enable again: it creates the Role and RoleBinding of the agent'
+    ? 'Rerun kubeletadm dynamic enable HOST, which creates the Role and RoleBinding of the agent'
     : 'Check the authorization mode Node of the API server, and the user and groups of the kubelet credential';
 }
 

@@ -31,14 +31,14 @@ export function placePointer(templates: Templates, texts: UnitTexts, directory: 
     return {
       kind: 'impossible',
       why: 'the unit kubelet.service does not exist or has no ExecStart',
-      hint: 'Install the kubelet service with init or join first',
+      hint: 'Join the host to the cluster first (kubeletadm init or kubeletadm join)',
     };
   const local = lastFlag(words, 'config')?.value ?? '';
   if (local === '')
     return {
       kind: 'impossible',
       why: 'the kubelet runs without --config: no local configuration for a rollback',
-      hint: 'Start the kubelet with a configuration file (init and join do)',
+      hint: 'Start the kubelet with --config FILE, as kubeletadm init and kubeletadm join do',
     };
   const pointer = { path: pointerFile(directory), text: formatPointer(directory, SAMPLE) };
   let shadow = '';

@@ -105,7 +105,7 @@ export function trialEndOf({ phase, switching, watch }: AgentState, trialMs: num
 /** Reason why a re-created Node has no assignment. */
 export function lostText({ identity, createdAt }: LostAssignment): string {
   const source = describeSource(identity);
-  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. Assign it again with dynamic assign NODE --configmap ${source}, after dynamic enable if the rights of the agent were deleted as well`;
+  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. If the rights of the agent were deleted as well, run kubeletadm dynamic enable HOST first`;
 }
 
 /** Text while the kubelet has not been observed with the configuration that it should run. */

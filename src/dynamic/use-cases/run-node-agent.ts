@@ -2,6 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { systemErrorText } from '../../base/system-error.ts';
 import type { Host } from '../../host/host.ts';
 import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { ClusterConnections } from '../../kubeadm/ports.ts';
@@ -105,7 +106,7 @@ async function serve(services: Pick<AgentMachine, 'serveLocal'>, { host, port }:
   try {
     return await services.serveLocal(host, port, (path) => answer(path, shown()));
   } catch (cause) {
-    const message = `cannot serve /metrics on ${host}:${port}: ${cause instanceof Error ? cause.message : String(cause)}`;
-    throw new AppError({ code: 'AGENT_LISTEN', message, hint: 'Name another address with --listen' }, { cause });
+    const message = `cannot serve /metrics on ${host}:${port}: ${systemErrorText(cause)}`;
+    throw new AppError({ code: 'AGENT_LISTEN', message, hint: 'Pass another address with --listen' }, { cause });
   }
 }

@@ -143,14 +143,14 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     refuse(
       'HOST_FILE_MISSING',
       `${place.localConfig}, the local configuration of the kubelet, does not exist`,
-      'Rerun init or join on the host',
+      'Rerun kubeletadm init or kubeletadm join on the host',
     );
   const kubeconfig = found.flag('kubeconfig') ?? KUBELET_CONF;
   if (await isMissing(context, kubeconfig))
     refuse(
       'NODE_NO_CREDENTIALS',
       `${kubeconfig} does not exist: the agent uses the credential of the kubelet`,
-      'Join the host to the cluster first (init or join)',
+      'Join the host to the cluster first (kubeletadm init or kubeletadm join)',
     );
   const { namespace } = options;
   const shared = agentNamespaceProblem(namespace);
@@ -208,7 +208,7 @@ async function prepareProgram(
       {
         code: 'AGENT_PROGRAM_MISSING',
         message: 'the agent is installed as a single file, but this program runs from its sources',
-        hint: 'Build the file with npm run build (or build:sea) and pass it with --program dist/kubeletadm-agent.mjs',
+        hint: 'Build the file with npm run build (or build:sea), then pass --program dist/kubeletadm-agent.mjs',
       },
       { exitCode: 2 },
     );

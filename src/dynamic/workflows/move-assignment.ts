@@ -42,6 +42,6 @@ function configMap(cluster: Cluster, { namespace, name }: ConfigSource): Promise
 
 function refuse(nodeName: string, source: ConfigSource, namespace: string): AssignmentMove {
   const message = `Node ${nodeName} is assigned ${describeSource(source)}, but the agent is allowed to read only ConfigMaps of namespace ${namespace}`;
-  const hint = `1. Run kubeletadm dynamic push FILE --namespace ${namespace}. 2. Run kubeletadm dynamic reset ${nodeName}. 3. Rerun dynamic enable. 4. Run kubeletadm dynamic assign ${nodeName} --configmap with the value printed by dynamic push`;
+  const hint = `1. Run kubeletadm dynamic push FILE --namespace ${namespace}. 2. Run kubeletadm dynamic reset ${nodeName}. 3. Rerun kubeletadm dynamic enable. 4. Run kubeletadm dynamic assign ${nodeName} --configmap with the value printed by dynamic push`;
   return { input: null, refusal: { code: 'AGENT_NAMESPACE_OTHER', message, hint } };
 }

@@ -77,7 +77,11 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
     refuse('IsPrivilegedUser', 'the user on the host is not root', 'Connect as root, or use privilege escalation (sudo)');
   if (init !== 'systemd') refuse('SYSTEMD_MISSING', 'systemd is not running on the host', 'Run the kubelet as a systemd unit');
   else if (unitTexts === null)
-    refuse('KUBELET_UNIT_MISSING', 'the unit kubelet.service does not exist', 'Join the host to the cluster with init or join');
+    refuse(
+      'KUBELET_UNIT_MISSING',
+      'the unit kubelet.service does not exist',
+      'Join the host to the cluster with kubeletadm init or kubeletadm join',
+    );
   if (backend === 'native' && minor > LAST_DYNAMIC_MINOR)
     refuse(
       'DYNAMIC_NOT_NATIVE',

@@ -89,7 +89,7 @@ function notEnabled(host: string, version: string, minor: Minor): AppError {
     ? `kubelet ${version} runs without --dynamic-config-dir`
     : `no kubeletadm agent is installed, and kubelet ${version} has no built-in dynamic configuration`;
   const hint = isNative
-    ? `Enable it with kubeletadm dynamic enable ${host}, or pass the directory to inspect with --dynamic-config-dir`
+    ? `Enable dynamic configuration with kubeletadm dynamic enable ${host}, or pass the directory to inspect with --dynamic-config-dir`
     : `Install the agent with kubeletadm dynamic enable ${host}`;
   return new AppError({ host, code: 'DYNAMIC_NOT_ENABLED', message, hint }, { exitCode: 3 });
 }
@@ -172,8 +172,14 @@ async function compareCheckpoint(
     const text = texts.get(path)?.content;
     if (text === content) continue;
     const [is, should] = [Buffer.byteLength(text ?? ''), Buffer.byteLength(content)];
-    const why = text === undefined ? 'is missing' : is === should ? 'differs' : `differs: ${is} of ${should} bytes`;
-    return { kind: 'torn', path, why: `${why} (key ${key} of ${where}, which is intact)` };
+    const source = `key ${key} of ${where}`;
+    const why =
+      text === undefined
+        ? `is missing, but ${source} exists`
+        : is === should
+          ? `differs from ${source}`
+          : `has ${is} bytes, but ${source} has ${should}`;
+    return { kind: 'torn', path, why };
   }
   return { kind: 'equal' };
 }

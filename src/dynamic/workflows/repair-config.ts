@@ -140,17 +140,17 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
 }
 
 function tookAgain(host: string, identity: ConfigIdentity, nodeName: string | null): Problem {
-  const message = `the kubelet started, but uses ${describeIdentity(identity)} again, which is still assigned to its Node`;
+  const message = `the kubelet started, but uses ${describeIdentity(identity)} again: this ConfigMap is still assigned to the Node`;
   return { host, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName ?? 'NODE') };
 }
 
 function diedAgain(host: string, failure: KubeletFailure | null): Problem {
   const message = `the kubelet started, but failed again${failure === null ? '' : `: ${failure.cause}`}`;
-  return { host, code: 'DYNAMIC_CRASH_LOOP', message, hint: failure?.hint ?? 'See journalctl -u kubelet' };
+  return { host, code: 'DYNAMIC_CRASH_LOOP', message, hint: failure?.hint ?? 'See journalctl -u kubelet on the host' };
 }
 
 function resetFirst(nodeName: string): string {
-  return `First run kubeletadm dynamic reset ${nodeName} --wait none, or assign another ConfigMap`;
+  return `Run kubeletadm dynamic reset ${nodeName} --wait none, or assign another ConfigMap. Then rerun this command`;
 }
 
 function isOf({ assigned }: StoreReport, identity: ConfigIdentity): boolean {
@@ -169,6 +169,6 @@ function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): voi
 }
 
 function reportDone({ host, reporter }: PhaseContext, phase: string): void {
-  const message = 'the kubelet is healthy again; see dynamic status for its assignment';
+  const message = 'the kubelet is healthy again; to see its assignment: kubeletadm dynamic status';
   reporter.report({ level: 'info', code: 'DYNAMIC_REPAIRED', host: host.name, phase, message });
 }

@@ -66,7 +66,8 @@ function lastLine(text: string): string {
 
 function notSigned(key: string, why: string): AppError {
   const message = `the plan was not saved: it cannot be signed with ${key}: ${why === '' ? 'ssh-keygen printed no signature' : why}`;
-  const hint = 'Name a private key, or the public key of a key held by ssh-agent; ssh-keygen of OpenSSH 8.1 or later is required';
+  const hint =
+    'Pass a private key file, or a public key file whose private key ssh-agent holds. ssh-keygen of OpenSSH 8.1 or later is required';
   return new AppError({ code: 'PLAN_NOT_SIGNED', message, hint }, { exitCode: 2 });
 }
 

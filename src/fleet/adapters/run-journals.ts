@@ -2,6 +2,7 @@ import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { AppError } from '../../base/errors.ts';
+import { systemErrorText } from '../../base/system-error.ts';
 import { encodeEntry, type JournaledRun, readJournal } from '../journal.ts';
 import type { RunJournal, RunJournals } from '../run-journals.ts';
 
@@ -92,7 +93,7 @@ async function syncDirectory(directory: string): Promise<void> {
 }
 
 function unwritable(path: string, cause: unknown): AppError {
-  const message = `the journal of the run cannot be written to ${path}: ${(cause as Error).message}`;
+  const message = `the journal of the run cannot be written to ${path}: ${systemErrorText(cause)}`;
   const hint = 'Free disk space, or set another directory with XDG_STATE_HOME';
   return new AppError({ code: 'JOURNAL_UNWRITABLE', message, hint }, { exitCode: 2, cause });
 }

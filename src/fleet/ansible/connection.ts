@@ -39,7 +39,10 @@ export function importConnection({ name, variables }: InventoryHost, position: P
   const key = text('ansible_private_key_file', 'ansible_ssh_private_key_file');
   const isNumber = port !== undefined && /^[0-9]+$/.test(port);
   if ([...variables.keys()].some((variable) => /^ansible_.*pass(?:word)?$/.test(variable)))
-    warn('passwords are not read from the inventory', 'Use keys, or give passwords on standard input');
+    warn(
+      'passwords are not read from the inventory',
+      'Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin',
+    );
   const method = text('ansible_become_method');
   if (method !== undefined && method !== 'sudo') warn(`ansible_become_method ${method} is not supported`, 'Use sudo');
   const become = isTrue(text('ansible_become')) && user !== 'root' ? ({ become: 'sudo' } as const) : {};
@@ -90,7 +93,7 @@ function jumpOf(texts: readonly string[], warn: (message: string, hint?: string)
     else if (name.toLowerCase() === 'proxyjump') jump ??= value;
     else if (name.toLowerCase() === 'proxycommand') {
       const through = throughHost(value);
-      if (through === null) warn('a ProxyCommand in the ssh arguments is not supported', 'Give ssh.bastion in the import');
+      if (through === null) warn('a ProxyCommand in the ssh arguments is not supported', 'Set ssh.bastion for the hosts in the fleet file');
       else jump ??= through;
     }
   }

@@ -45,7 +45,10 @@ export interface ApprovedTasks {
 export function requireApproval({ obstacle }: Approval): void {
   if (obstacle === null) return;
   const message = `apply asks before it changes anything, but ${obstacle}`;
-  throw usageError(message, 'Add --yes, or save the plan with plan --out FILE, check it, and apply it with apply FILE');
+  throw usageError(
+    message,
+    'Add --yes. Or save the plan with kubeletadm plan --out FILE, check the plan, and apply the plan with kubeletadm apply FILE',
+  );
 }
 
 /**

@@ -219,7 +219,7 @@ async function readAdminKubeconfig(
     const content = (await observe(host, fileFacts([ADMIN_CONF]), signal)).get(ADMIN_CONF)?.content;
     if (content === undefined) {
       const message = `${ADMIN_CONF} does not exist`;
-      throw new AppError({ host: name, code: 'NO_API_SERVER', message, hint: 'Run apply again: it resumes where it stopped' });
+      throw new AppError({ host: name, code: 'NO_API_SERVER', message, hint: 'Rerun kubeletadm apply, which resumes where it stopped' });
     }
     const text = new SensitiveText([new Secret(content)]);
     const kubeconfig = await readHostKubeconfig(host, { path: ADMIN_CONF, text, hint: adminConfHint(ADMIN_CONF), signal });

@@ -70,7 +70,7 @@ async function namesOfHosts(
   opened: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
 ): Promise<readonly KnownNames[]> {
   if (hosts.addresses.length === 0) return [];
-  const trust = trustOf(services, opened, 'declare the host in a fleet file and give -f in place of --host');
+  const trust = trustOf(services, opened, 'declare the host in a fleet file, and pass -f instead of --host');
   const claims = nodeClaims();
   const found: KnownNames[] = [];
   for (const target of await readHostTargets(services, hosts)) {

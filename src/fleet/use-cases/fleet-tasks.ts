@@ -57,7 +57,10 @@ export async function readTasks(
   const { selection } = request;
   if (planFile !== undefined) {
     if (request.file !== undefined)
-      throw usageError('a saved plan needs no fleet file', 'Give one of them: apply plan.json, or apply -f fleet.yaml');
+      throw usageError(
+        'a saved plan needs no fleet file',
+        'Pass one of the two: kubeletadm apply plan.json, or kubeletadm apply -f fleet.yaml',
+      );
     const { plan, signer } = await readSavedPlan(services, { file: planFile, allowedSigners });
     requireUnexpired(plan, planFile, services.clock.now());
     const { fleet, cluster, server, takeOver, allowPodLoss, allow, ignorePreflightErrors } = plan;
@@ -86,8 +89,9 @@ export async function readTasks(
     };
   }
   if (allowedSigners !== undefined)
-    throw usageError('--require-signature requires a saved plan', 'Give the plan: apply plan.json --require-signature FILE');
-  if (request.replan) throw usageError('--replan requires a saved plan', 'Omit --replan: apply -f plans the hosts when it runs');
+    throw usageError('--require-signature requires a saved plan', 'Pass the plan: kubeletadm apply plan.json --require-signature FILE');
+  if (request.replan)
+    throw usageError('--replan requires a saved plan', 'Omit --replan: kubeletadm apply -f fleet.yaml always makes a new plan');
   const fleet = await readFleet(services, request);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {

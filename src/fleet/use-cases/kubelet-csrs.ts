@@ -90,8 +90,8 @@ function unknownCsr(name: string): Problem {
 function notConfirmed(one: ValidatedCsr, answer: false | null): Problem {
   const hint =
     answer === false
-      ? 'The CSR stays pending. To reject it: kubectl certificate deny'
-      : 'Compare the names with your records, then add --trust-node-status. Or give --host or -f fleet.yaml as a second source of the names';
+      ? 'The CSR stays pending. To reject the CSR: kubectl certificate deny'
+      : 'Compare the names with your records, then add --trust-node-status. Or pass --host or -f fleet.yaml as a second source of the names';
   const sans = unconfirmedSans(one).join(', ');
   const why = answer === false ? 'declined' : `only the status of the Node, which its kubelet writes, contains ${sans}`;
   return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, hint };

@@ -101,7 +101,10 @@ async function openBringUp(
   const first = tasks.find(({ host }) => host.name === controlPlane?.name);
   if (first === undefined) {
     const message = `${kubeconfig} does not exist, and ${controlPlane?.name}, which would bootstrap the cluster, is not among the hosts of this run`;
-    throw usageError(message, `Remove --limit, or include ${controlPlane?.name}; for an existing cluster set the kubeconfig`);
+    throw usageError(
+      message,
+      `Remove --limit, or include ${controlPlane?.name}. If the cluster already exists, pass its kubeconfig with --kubeconfig`,
+    );
   }
   if (first.operations !== undefined && first.origin !== 'approved')
     throw new AppError(

@@ -71,6 +71,6 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
 function oneHost(targets: readonly HostTarget[]): AppError {
   const names = targets.map(({ address }) => address).join(', ');
   const message = `init bootstraps the first control plane of a cluster on one host, but ${targets.length} hosts were given: ${names}`;
-  const hint = 'Run init with one --host, then join the other hosts: kubeletadm join --control-plane';
+  const hint = 'Run kubeletadm init with one --host, then join the other hosts: kubeletadm join --control-plane';
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }

@@ -104,7 +104,10 @@ export async function planFleet(
 
 function notToBeSaved(): AppError {
   const message = 'the cluster does not exist yet: the changes of the hosts that join it are unknown and cannot be saved';
-  return new AppError({ code: 'USAGE', message, hint: 'Apply the fleet file directly, or run plan without --out' }, { exitCode: 2 });
+  return new AppError(
+    { code: 'USAGE', message, hint: 'Apply the fleet file directly: kubeletadm apply -f FILE. Or run kubeletadm plan without --out' },
+    { exitCode: 2 },
+  );
 }
 
 function contextOf(

@@ -36,10 +36,10 @@ async function verified(
   { input, planSignatures }: SavedPlanPorts,
   { file, allowedSigners, text }: { readonly file: string; readonly allowedSigners: string; readonly text: string },
 ): Promise<PlanSigner> {
-  if (file === '-') throw usageError('--require-signature: a plan on standard input has no signature file', 'Name the file of the plan');
+  if (file === '-') throw usageError('--require-signature: a plan on standard input has no signature file', 'Pass the plan as a file');
   const signature = signatureFileOf(file);
   if (!(await input.exists(allowedSigners)))
-    throw usageError(`--require-signature: ${allowedSigners} does not exist`, 'Name a list of allowed signers, as in ssh-keygen(1)');
+    throw usageError(`--require-signature: ${allowedSigners} does not exist`, 'Pass a file of allowed signers, as in ssh-keygen(1)');
   if (!(await input.exists(signature))) throw notSigned(file, signature);
   return (await planSignatures()).verify(text, { plan: file, signature, allowedSigners });
 }

@@ -50,7 +50,7 @@ export async function readRetriedHosts(
   if (last === undefined)
     throw usageError(
       `--retry failed: no earlier ${command} of ${name} is recorded in ${journals.directory}`,
-      `Run ${command} without --retry`,
+      `Run kubeletadm ${command} without --retry`,
     );
   return { hosts: hostsToRetry(runs, command), last };
 }

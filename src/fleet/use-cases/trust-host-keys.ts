@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
+import { systemErrorText } from '../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../../host/host-problems.ts';
 import type { HostKeys, ShownHostKey } from '../../ssh/host-keys.ts';
 import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../../ssh/known-hosts.ts';
@@ -111,7 +112,7 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
         code: 'HOST_KEY_NOT_ADDED',
         host: target.name,
         message: `cannot record the host key: ${why}`,
-        hint: 'Name another file with --ssh-known-hosts',
+        hint: 'Pass another file with --ssh-known-hosts',
       },
     ],
   });
@@ -119,7 +120,7 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
     const file = await keys.save(target, (shown as ShownHostKey).key);
     return file === null ? failed('no known_hosts file is configured') : { ...finding, recorded: file };
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
+    return failed(systemErrorText(error));
   }
 }
 

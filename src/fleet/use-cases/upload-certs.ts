@@ -69,6 +69,7 @@ async function existingControlPlane({ controlPlanes, connectTo, cluster }: Uploa
   for (const controlPlane of controlPlanes)
     if ((await controlPlaneStateOver(() => connectTo(controlPlane), cluster)) === 'present') return controlPlane;
   const message = 'no control plane of the fleet file is running, so none can upload the certificates that others need to join';
-  const hint = 'Add a running control plane to the fleet file, or run join --control-plane with a key of init phase upload-certs';
+  const hint =
+    'Add a running control plane to the fleet file, or run kubeletadm join --control-plane with a key printed by kubeletadm init phase upload-certs --upload-certs';
   throw new AppError({ code: 'CONTROL_PLANE_MISSING', message, hint }, { exitCode: 3 });
 }

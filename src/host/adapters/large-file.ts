@@ -3,6 +3,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { AppError } from '../../base/errors.ts';
+import { systemErrorText } from '../../base/system-error.ts';
 import type { LargeFile } from '../plan/large-file.ts';
 
 const PIECE_BYTES = 1_500_000;
@@ -31,12 +32,18 @@ export interface RunningProgram {
 export async function readProgram(path: string | undefined, running: RunningProgram | undefined): Promise<LargeFile | null> {
   const file = path ?? (await ownFile(running));
   if (file === null) return null;
+  let opened = file;
   try {
     const found = await largeFile(file);
-    return found.head.includes(SEVERAL_FILES) ? await largeFile(join(dirname(await realpath(file)), AGENT_FILE)) : found;
+    if (!found.head.includes(SEVERAL_FILES)) return found;
+    opened = join(dirname(await realpath(file)), AGENT_FILE);
+    return await largeFile(opened);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError({ code: 'INPUT_UNREADABLE', message: `${file}: ${why}`, hint: 'Check the path' }, { exitCode: 2, cause });
+    const why = systemErrorText(cause);
+    throw new AppError(
+      { code: 'INPUT_UNREADABLE', message: `cannot read ${opened}: ${why}`, hint: 'Check the path' },
+      { exitCode: 2, cause },
+    );
   }
 }
 

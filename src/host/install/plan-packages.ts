@@ -46,7 +46,7 @@ export function planPackages(templates: Templates, install: PackageInstall, situ
   const { manager, installed } = packages;
   if (manager === null) {
     const hint = 'Use install: binaries for this host, or remove install';
-    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages: none of apt-get, dnf and yum is installed', hint);
+    throw refused(host, 'PACKAGE_MANAGER_UNKNOWN', 'install: packages needs apt-get, dnf or yum, but none of them is installed', hint);
   }
   const before = installed.get(HELD_PACKAGE);
   if (before !== undefined && isNewerMinor(before, install.version)) {

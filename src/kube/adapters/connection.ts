@@ -196,7 +196,7 @@ async function withinTime(
     }
     const why = error instanceof Error && error.message === tooSlow ? tooSlow : 'execution failed';
     const hint = exec
-      ? 'Run it by hand: it must print an ExecCredential'
+      ? 'Run the credential plugin by hand: the plugin must print an ExecCredential'
       : 'Authenticate again, or check users[].user.auth-provider in the kubeconfig';
     throw clusterCredentials(target.cluster.server, `${source}: ${why}`, hint, { cause: error });
   } finally {

@@ -9,7 +9,7 @@ export interface NetworkFailure {
 }
 
 const CHECK_SERVER = 'Check that the API server is running, and the address and port in the kubeconfig';
-const CHECK_NETWORK = 'Check address, network and firewall';
+const CHECK_NETWORK = 'Check the address, the network and firewalls';
 const CHECK_CA = "The kubeconfig needs the cluster's own CA in certificate-authority-data (on a control plane: /etc/kubernetes/pki/ca.crt)";
 const CHECK_CERTIFICATE = 'Renew the certificate of the API server, or check the clocks of both hosts';
 
@@ -57,7 +57,7 @@ export function explainNetworkError(error: unknown): NetworkFailure {
   if (/^ERR_(?:OSSL|SSL)|EPROTO/.test(code))
     return {
       why: `the TLS handshake failed (${code})`,
-      hint: 'Check the client certificate and key, and that this is the API server',
+      hint: 'Check the client certificate and key, and the server address in the kubeconfig',
       neverSent: true,
     };
   return { why: code === '' ? 'the connection failed' : `the connection failed (${code})`, hint: CHECK_NETWORK, neverSent: false };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { AppError } from '../../base/errors.ts';
+import { systemErrorText } from '../../base/system-error.ts';
 
 /**
  * Reads a file that the user must provide.
@@ -9,7 +10,6 @@ export function readTextFile(path: string, refuse: (why: string, cause: unknown)
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw refuse(code === 'ENOENT' ? 'it does not exist' : code === 'EACCES' ? 'permission denied' : (code ?? 'unknown error'), error);
+    throw refuse(systemErrorText(error), error);
   }
 }

@@ -239,7 +239,7 @@ function absentName({ details }: JsonObject): string | undefined {
 function unreachable(server: string, request: ApiRequest, error: unknown, timeoutMs: number): Error {
   const unsure = request.method === 'GET' ? '' : `; the server may still have processed the request (${request.what})`;
   if (error instanceof TimeoutError) {
-    const hint = 'Check address, network and firewall, and that the API server is not overloaded';
+    const hint = 'Check the address, the network and firewalls, and that the API server is not overloaded';
     return clusterUnreachable(server, `no response within ${timeoutMs / 1000} s${unsure}`, hint);
   }
   const { why, hint, neverSent } = explainNetworkError(error);

@@ -140,7 +140,7 @@ function refused(message: string): AppError {
   return new AppError({
     code: 'ETCD_REFUSED',
     message: `etcd rejected the request: ${message}`,
-    hint: 'Check the members: etcdctl member list',
+    hint: 'Check the members of the etcd cluster: etcdctl member list',
   });
 }
 

@@ -61,7 +61,7 @@ export function isFromFlag(path: string, origins: Origins): boolean {
 
 function withRival({ problem, rival }: Finding, origins: Origins): Problem {
   const origin = rival === undefined ? undefined : nearestOrigin(rival, origins);
-  return origin ? { ...problem, hint: `Keep one of them; the other is ${describeOrigin(origin)}` } : problem;
+  return origin ? { ...problem, hint: `Keep one of the two; the other value is from ${describeOrigin(origin)}` } : problem;
 }
 
 /** For a struct created by flags, the first member that they set. */

@@ -49,7 +49,7 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[
 /** metav1.Time: RFC 3339, kept as written. */
 export const time: z.ZodType<string> = z.string().transform((written, context) => {
   if (isRfc3339(written)) return written;
-  const params = { code: 'CONFIG_INVALID_TIME', hint: 'Write it like 2030-01-02T03:04:05Z' } satisfies IssueParams;
+  const params = { code: 'CONFIG_INVALID_TIME', hint: 'Use a time such as 2030-01-02T03:04:05Z' } satisfies IssueParams;
   context.issues.push({ code: 'custom', input: written, message: `${quoteValue(written)} is not a time in RFC 3339 form`, params });
   return z.NEVER;
 });

@@ -102,7 +102,7 @@ function etcdArguments(node: ControlPlaneNode): Readonly<Record<string, string>>
   };
 }
 
-/** An authorizer file (`authorization-config`) and a list of modes exclude each other. */
+/** An authorizer file (`authorization-config`) and a list of modes cannot be combined. */
 function authorizationArguments(extraArgs: readonly Arg[] | undefined): Readonly<Record<string, string>> {
   return argValue(extraArgs, 'authorization-config') === undefined ? { 'authorization-mode': 'Node,RBAC' } : {};
 }

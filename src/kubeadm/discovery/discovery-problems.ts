@@ -22,7 +22,7 @@ const CHECK_ADDRESS = "Check the API server's address and port (kubeadm's defaul
 export function unreachable(
   endpoint: string,
   why: string,
-  hint = 'Check that the API server is running, its address, and firewalls',
+  hint = 'Check the address, that the API server is running, and that no firewall blocks the connection',
 ): Problem {
   return problem(endpoint, 'UNREACHABLE', why, hint);
 }
@@ -43,7 +43,12 @@ export function notAnApiServer(endpoint: string, why: string, hint = CHECK_ADDRE
 
 /** No common TLS settings. */
 export function tlsFailed(endpoint: string, why: string): Problem {
-  return problem(endpoint, 'TLS', why, `${CHECK_ADDRESS}, and any proxy or load balancer in front of it: TLS 1.2 or later is required`);
+  return problem(
+    endpoint,
+    'TLS',
+    why,
+    `TLS 1.2 or later is required. ${CHECK_ADDRESS}, and any proxy or load balancer in front of the API server`,
+  );
 }
 
 // ---- the server certificate
@@ -70,7 +75,7 @@ export function serverCertificateTime(
   const time = peer && formatRfc3339(when === 'expired' ? peer.notAfter : peer.notBefore);
   const message = `the server certificate ${when === 'expired' ? 'expired' : 'is not valid yet'}${time === null ? '' : ` (${when === 'expired' ? 'until' : 'from'} ${time})`}: ${describeClocks(clock)}`;
   if (when === 'early' && clocksAgree(clock)) {
-    const hint = 'Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver';
+    const hint = 'Both clocks agree: wait until that time, or renew the certificate on the control plane: kubeadm certs renew apiserver';
     return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, hint);
   }
   if (when === 'early' || clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
@@ -83,7 +88,7 @@ const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
 export function caNotYetValid(endpoint: string, ca: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(ca.subject)}) is not valid before ${formatRfc3339(ca.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
-    const hint = 'Both clocks agree: wait until then, or replace the CA of the cluster';
+    const hint = 'Both clocks agree: wait until that time, or replace the CA of the cluster';
     return problem(endpoint, 'CA_NOT_YET_VALID', message, hint);
   }
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
@@ -144,18 +149,18 @@ export function severalClusters(endpoint: string, names: readonly string[]): Pro
   const list = names.map((each) => JSON.stringify(each)).join(', ');
   return clusterInfoInvalid(
     endpoint,
-    `it names ${names.length === 1 ? 'the cluster' : `${names.length} clusters`} ${list}, but no cluster has an empty name and current-context selects none`,
+    `it names ${names.length === 1 ? 'the cluster' : `${names.length} clusters`} ${list}, but none of them has an empty name, and current-context selects none`,
   );
 }
 
 /** The second response, over verified TLS, differs from the first one. */
 export function clusterInfoChanged(endpoint: string): Problem {
-  const message = 'kube-public/cluster-info read over verified TLS differs from the unverified first read';
+  const message = 'kube-public/cluster-info differs between the first, unverified request and the second, verified request';
   return problem(
     endpoint,
     'CHANGED',
     message,
-    'The ConfigMap was changed in between, or the first connection was intercepted. Rerun the command',
+    'The ConfigMap was changed between the two requests, or the first connection was intercepted. Rerun the command',
   );
 }
 
@@ -169,8 +174,8 @@ export function noSignature(
 ): Problem {
   const remote =
     others === 0
-      ? 'it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled'
-      : `it has ${others} of other tokens`;
+      ? 'the ConfigMap has no signature at all: check that the bootstrapsigner of kube-controller-manager is enabled'
+      : `the ConfigMap has signatures of ${others} other ${others === 1 ? 'token' : 'tokens'}`;
   const causes = isKnown
     ? 'the API server accepts the token, so the token lacks the usage signing or was just created'
     : 'the token is unknown, has expired, lacks the usage signing, or was just created';
@@ -250,12 +255,7 @@ export function noCa(file: string): Problem {
 
 /** A PEM bundle without certificates. */
 export function noCertificates(file: string): Problem {
-  return problem(
-    file,
-    'NO_CA',
-    'the file contains no certificates, or one that cannot be read',
-    'Use /etc/kubernetes/pki/ca.crt of a control plane',
-  );
+  return problem(file, 'NO_CA', 'the file contains no certificate, or a damaged one', 'Use /etc/kubernetes/pki/ca.crt of a control plane');
 }
 
 /** A downloaded kubeconfig that refers to files of the local host. */
@@ -312,5 +312,5 @@ export function namedServerUnreachable(endpoint: string, server: string, why: st
 }
 
 function name(text: string): string {
-  return text === '' ? 'without a name' : printable(text);
+  return text === '' ? 'unnamed' : printable(text);
 }

@@ -35,7 +35,11 @@ export function nativeFlags(templates: Templates, texts: UnitTexts, { directory,
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
-    return { kind: 'impossible', why: 'kubelet.service has no ExecStart, or does not exist', hint: 'Run kubeletadm init or join first' };
+    return {
+      kind: 'impossible',
+      why: 'kubelet.service has no ExecStart, or does not exist',
+      hint: 'Join the host to the cluster first (kubeletadm init or kubeletadm join)',
+    };
   const directives = own.unitFiles.flatMap(({ text }) => parseUnitFile(text ?? ''));
   // A kubelet that changes its configuration exits with code 0.
   const restarts = unitValues(directives, 'Service', 'Restart').at(-1) === 'always';
@@ -53,7 +57,7 @@ export function nativeFlags(templates: Templates, texts: UnitTexts, { directory,
   return {
     kind: 'impossible',
     why: `${shadow} overrides these flags`,
-    hint: 'Remove that drop-in, or rename it so that it sorts before 20-kubeletadm',
+    hint: 'Remove this drop-in, or rename the file so that its name sorts before 20-kubeletadm',
   };
 }
 

@@ -39,7 +39,8 @@ export const waitNode = definePhase<WaitNodeInput, Observed>({
   observe: inspect,
   plan: ({ init, node }, { nodeName, readyMs }) => {
     if (init !== 'systemd') return { changes: [], deferred: 'the kubelet registers its Node when the host boots with these files' };
-    if (node === 'unseen') return { changes: [], noop: `not waiting for Node ${nodeName}: the credentials are not allowed to read it` };
+    if (node === 'unseen')
+      return { changes: [], noop: `not waiting for Node ${nodeName}: the credentials are not allowed to read the Node` };
     if (node === null) return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
     if (isNodeReady(node)) return { changes: [], noop: `Node ${nodeName} is Ready` };
     if (readyMs !== null) return { changes: [], deferred: `waits until Node ${nodeName} is Ready` };

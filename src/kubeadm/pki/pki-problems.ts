@@ -1,7 +1,8 @@
 import type { Problem } from '../../base/errors.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 
-const REMOVE_BOTH = (crt: string, key: string): string => `Remove ${crt} and ${key} and rerun the command, which generates both again`;
+const REMOVE_BOTH = (crt: string, key: string): string =>
+  `Remove ${crt} and ${key}, then rerun the command: both files are generated again`;
 
 /** A file with unexpected content. */
 export function pkiUnreadable(path: string, what: 'certificate' | 'private key' | 'public key'): Problem {
@@ -55,7 +56,7 @@ export function pkiKeyMissing(crt: string, key: string): Problem {
   return {
     code: 'PKI_KEY_MISSING',
     message: `${crt} exists, but its private key ${key} does not`,
-    hint: `Restore the key, or remove ${crt} and rerun the command, which generates both again`,
+    hint: `Restore the key. Or remove ${crt} and rerun the command: both files are generated again`,
   };
 }
 
@@ -71,7 +72,7 @@ export function pkiForeign(crt: string, key: string, issuer: string, ca: string)
 /** A certificate with usages that kubeletadm does not generate. */
 export function pkiUsagesUnknown(crt: string, usages: readonly string[]): Problem {
   const what = usages.length === 0 ? 'has no extended key usage' : `has the extended key usages ${usages.join(', ')}`;
-  const message = `${crt} ${what}: cannot generate such a certificate`;
+  const message = `${crt} ${what}: kubeletadm cannot generate such a certificate`;
   return { code: 'PKI_USAGES_UNKNOWN', message, hint: 'Renew the certificate with the CA or tool that issued it' };
 }
 
@@ -89,7 +90,7 @@ export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   return {
     code: 'PKI_EXTERNAL_INCOMPLETE',
     message: `${path} does not exist and cannot be generated without the CA key ${caKey}`,
-    hint: 'With an external CA, provide all certificates it signs; otherwise provide the CA key',
+    hint: 'If the CA is external, provide all certificates that the CA signs. Otherwise provide the CA key',
   };
 }
 
@@ -107,7 +108,7 @@ export function pkiCaReplaced(ca: string, foreign: readonly string[]): Problem {
   return {
     code: 'PKI_AUTHORITY_REPLACED',
     message: `the CA ${ca} did not issue the existing files: ${foreign.join(', ')}`,
-    hint: 'Restore the CA that issued them, or start over with kubeletadm reset',
+    hint: 'Restore the CA that issued these files, or start over with kubeletadm reset',
   };
 }
 
@@ -125,7 +126,7 @@ export function pkiSharedMissing(paths: readonly string[]): Problem {
   return {
     code: 'PKI_SHARED_MISSING',
     message: `${paths.join(', ')}: not found; all control planes must share these files`,
-    hint: 'Pass --certificate-key (kubeletadm init phase upload-certs --upload-certs on a control plane prints one), or copy the files from a control plane',
+    hint: 'To download the files, pass --certificate-key with the key that kubeletadm init phase upload-certs --upload-certs prints on a control plane. Or copy the files from a control plane',
   };
 }
 

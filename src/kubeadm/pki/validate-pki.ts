@@ -221,7 +221,7 @@ function validateExisting(one: OneCertificate, existing: Existing): void {
   if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotCa(crt, formatName(certificate.subject)));
   const renew = isAuthority
     ? 'Replace the CA, then generate all certificates of this CA again'
-    : `Renew the certificate with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key} and rerun the command, which generates both again`;
+    : `Renew the certificate with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key} and rerun the command: both files are generated again`;
   if (desired.now > certificate.notAfter) notes.problems.push(pkiExpired(crt, certificate.notAfter, renew));
   if (desired.now < certificate.notBefore) notes.problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
   if (keyText !== null) validateKey({ crt, key, certificate, keyText, isAuthority }, notes);

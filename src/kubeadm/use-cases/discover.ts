@@ -82,7 +82,10 @@ async function planDiscovery(
   }
   const { apiServerEndpoint: endpoint, token, caCertHashes: pins = [] } = discovery.bootstrapToken ?? {};
   if (endpoint === undefined || token === undefined)
-    throw usageError('no cluster to join', 'Give ADDRESS:PORT with --token and --discovery-token-ca-cert-hash, or --discovery-file');
+    throw usageError(
+      'no cluster to join',
+      'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash, or pass --discovery-file',
+    );
   if (caFile === undefined) return { kind: 'token', endpoint, token, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };
   const caPem = await services.input.readText(caFile);
   return { kind: 'ca', endpoint, caPem, file: caFile, pins, tlsBootstrapToken: tlsBootstrapToken ?? token };

@@ -16,7 +16,7 @@ import { answers } from './near-api-server.ts';
 export type NodeClusterPorts = Pick<RunTime, 'signal'> & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
 const FACTS = combineFacts({ files: fileFacts([KUBELET_CONF]), identity: clientIdentity });
-const HINT = 'Give the credentials of an administrator with --kubeconfig';
+const HINT = 'Pass the kubeconfig of an administrator with --kubeconfig';
 
 /**
  * Connects to the API server with the credentials of the host's kubelet. Files that kubelet.conf names are read on the
@@ -43,6 +43,6 @@ function noCredentials(host: Host, message: string): AppError {
 }
 
 function expired(host: Host, why: string): AppError {
-  const hint = `Renew the certificate: certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. ${HINT} to continue without a renewal`;
+  const hint = `Renew the certificate: kubeletadm certs renew-kubelet --host ${host.name} --kubeconfig admin.conf. To continue without a renewal, pass the kubeconfig of an administrator with --kubeconfig`;
   return new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message: why, hint }, { exitCode: 3 });
 }

@@ -72,7 +72,7 @@ export async function openCluster(services: OpenClusterPorts, request: Kubeconfi
       {
         code: 'NO_API_SERVER',
         message: 'no API server is configured',
-        hint: "Give an administrator's kubeconfig with --kubeconfig or KUBECONFIG",
+        hint: "Pass an administrator's kubeconfig with --kubeconfig or KUBECONFIG",
       },
       { exitCode: 2 },
     );
@@ -120,13 +120,13 @@ function requireVerified(file: string, { cluster }: KubeconfigTarget, host: Host
   if (!insecureSkipTlsVerify && server.startsWith('https://')) return;
   const why = insecureSkipTlsVerify ? 'has insecure-skip-tls-verify' : 'has a server address without TLS';
   const message = `${file}: the kubeconfig ${why}, and ${server} is reachable only through ${host.name}, which could therefore capture your credentials`;
-  const hint = 'Give a kubeconfig that contains the CA of the API server';
+  const hint = 'Pass a kubeconfig that contains the CA of the API server';
   throw new AppError({ code: 'CLUSTER_UNVERIFIED', message, hint }, { exitCode: 2 });
 }
 
 function noSuchKubeconfig(named: readonly string[]): AppError {
   const message = `no file named in KUBECONFIG exists: ${named.join(', ')}`;
-  return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Give an existing kubeconfig with --kubeconfig' }, { exitCode: 2 });
+  return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Pass an existing kubeconfig with --kubeconfig' }, { exitCode: 2 });
 }
 
 /** Resolves a path in a kubeconfig relative to the folder of that kubeconfig. */

@@ -68,12 +68,12 @@ export async function deleteTokens(
 }
 
 function tokenExists(id: string): Problem {
-  const hint = `Delete the existing token with token delete ${id}, or omit the token to generate a new one`;
+  const hint = `Delete the existing token with kubeletadm token delete ${id}, or omit the token to generate a new one`;
   return { code: 'TOKEN_EXISTS', message: `a token with id "${id}" already exists`, hint };
 }
 
 function tokenNotFound(id: string): Problem {
-  const hint = 'List the existing tokens with token list; the token cleaner of the cluster deletes expired ones';
+  const hint = 'List the existing tokens with kubeletadm token list; the token cleaner of the cluster deletes expired ones';
   return {
     code: 'TOKEN_NOT_FOUND',
     message: `failed to delete bootstrap token "${id}": Secret kube-system/bootstrap-token-${id} does not exist`,

@@ -60,21 +60,21 @@ export async function checkConfigSource(
   const source = settleSource(observed.host, registered);
   if (source?.kind === 'unknown') {
     // A process that cannot be observed is no sign of a ConfigMap, unlike a damaged checkpoint.
-    return (await observed.payload(null)) === null ? NOTHING : unknownOverrides(`the kubelet runs a ConfigMap, but ${source.why}`);
+    return (await observed.payload(null)) === null ? NOTHING : unknownOverrides(`the kubelet uses a ConfigMap, but ${source.why}`);
   }
   if (source?.kind !== 'config-map') return NOTHING;
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
   const at = assignedAt(registered, source.source);
   const described = at === null ? name : `${name}, assigned at ${at.toISOString().replace(/\.\d+Z$/, 'Z')}`;
   const payload = await observed.payload(registered);
-  if (payload === null) return unknownOverrides(`the kubelet runs ${described}, but its text on the host cannot be read`);
+  if (payload === null) return unknownOverrides(`the kubelet uses ${described}, but the checkpoint on the host cannot be read`);
   const overrides = overridesOf(options, design, {
     present,
     payload,
     // The unit may set --config-dir as well.
     dropIns: dropIns.before.length + dropIns.after.length === 0 ? { before: observed.dropIns, after: observed.dropIns } : dropIns,
   });
-  if (overrides === null) return unknownOverrides(`the kubelet runs ${described}, but the configurations cannot be compared`);
+  if (overrides === null) return unknownOverrides(`the kubelet uses ${described}, but the configurations cannot be compared`);
   const ignored = [...options.ignorePreflightErrors, ...node.registration.ignorePreflightErrors];
   return reportOverrides(overrides, {
     host: host.name,
@@ -147,7 +147,7 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
             {
               host,
               code: CONFIG_OVERRIDDEN,
-              message: `preflight: Node ${nodeName} runs ${described}: ${what} of config.yaml would have no effect: ${refused.map(describeOverridden).join(', ')}`,
+              message: `preflight: Node ${nodeName} uses ${described}: ${what} of config.yaml would have no effect: ${refused.map(describeOverridden).join(', ')}`,
               hint: `Change the ConfigMap, or remove the assignment with ${reset}. To continue anyway, use --ignore-preflight-errors=${CONFIG_OVERRIDDEN}`,
             },
           ],
@@ -155,7 +155,7 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
       ...warned.map((field) => ({
         code: CONFIG_OVERRIDDEN,
         field: field.path,
-        message: `${name} overrides ${describeOverridden(field)}; change the ConfigMap, or run dynamic reset`,
+        message: `${name} overrides ${describeOverridden(field)}; change the ConfigMap, or run kubeletadm dynamic reset`,
       })),
       ...unknown.map((path) => ({
         code: CONFIG_OVERRIDE_UNKNOWN,
@@ -166,5 +166,8 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
 }
 
 function unknownOverrides(why: string): CheckedConfigSource {
-  return { warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `${why}: it is unknown which fields it overrides` }], refusals: [] };
+  return {
+    warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `${why}: it is unknown which fields this ConfigMap overrides` }],
+    refusals: [],
+  };
 }

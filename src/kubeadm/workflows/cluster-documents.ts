@@ -23,6 +23,6 @@ function invalid(message: string): AppError {
   return new AppError({
     code: 'CLUSTER_CONFIG_INVALID',
     message,
-    hint: 'Upload the ConfigMap again with init phase upload-config kubelet',
+    hint: 'Upload the ConfigMap again with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
   });
 }

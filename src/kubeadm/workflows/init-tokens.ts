@@ -73,11 +73,11 @@ function isLike(token: DefaultedBootstrapToken): (stored: StoredToken) => boolea
 }
 
 function describeUse({ reporter }: PhaseContext, { id, expires }: StoredToken): void {
-  const end = expires === null ? 'it never expires' : `it expires at ${expires}`;
+  const end = expires === null ? 'which never expires' : `which expires at ${expires}`;
   reporter.report({
     level: 'info',
     code: 'TOKEN_USED',
     phase: 'bootstrap-token',
-    message: `using the existing bootstrap token ${id}: ${end}`,
+    message: `using the existing bootstrap token ${id}, ${end}`,
   });
 }

@@ -18,7 +18,7 @@ export interface JoinTarget {
   readonly takeOver: boolean;
 }
 
-const RESET_FIRST = 'If the host is to leave its current cluster, run reset on it first';
+const RESET_FIRST = 'To move the host to the new cluster, first run kubeletadm reset on the host';
 
 /**
  * Findings in the spirit of kubeadm's FileAvailable checks, except that files of an earlier run of the same join are
@@ -39,20 +39,20 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   if (ca !== undefined && ca.trim() !== caPem.trim())
     refuse(`FileAvailable-${caCertPath.replaceAll('/', '-')}`, `${caCertPath} exists and is not the CA of ${server}`, RESET_FIRST);
   const isItself = identity.state === 'unusable' && identity.commonName === `system:node:${registration.name}`;
-  const renew = isItself ? `${identity.why}: renew it with certs renew-kubelet. ` : '';
+  const renew = isItself ? `${identity.why}. Renew the certificate with kubeletadm certs renew-kubelet. ` : '';
   if (identity.state !== 'usable' && namesake !== null && !isNodeReady(namesake) && !takeOver) {
-    const hint = `${renew}If the Node belongs to this host or to a removed host, add --take-over; otherwise give this host another name with --node-name`;
+    const hint = `${renew}If the Node belonged to this host or to a removed host, add --take-over. Otherwise give this host another name with --node-name`;
     const reported = nodeIssues(namesake).join('; ');
     refuse('NodeExists', `Node ${registration.name} already exists and is not Ready (${reported})`, hint);
   }
   if (identity.state !== 'usable' && namesake !== null && isNodeReady(namesake)) {
-    const hint = `${renew}Give this host another name with --node-name or, if the host of that Node was removed, run kubectl delete node ${registration.name}`;
+    const hint = `${renew}Give this host another name with --node-name. If the other host no longer exists, run kubectl delete node ${registration.name}`;
     refuse('NodeExists', `Node ${registration.name} already exists and is Ready`, hint);
   }
   if (identity.state !== 'usable' && !mayBootstrap) {
     const message = 'the credentials are not allowed to create certificate signing requests, so the kubelet cannot get a certificate';
     const hint =
-      "Bind the ClusterRole system:node-bootstrapper to the token's groups; init phase bootstrap-token does so for kubeadm's default group";
+      "Bind the ClusterRole system:node-bootstrapper to the token's groups; kubeletadm init phase bootstrap-token does so for kubeadm's default group";
     findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${hint}`, hint });
   }
   return findings;

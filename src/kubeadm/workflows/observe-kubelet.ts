@@ -200,7 +200,7 @@ function missingFile(host: string, path: string): AppError {
     host,
     code: 'HOST_FILE_MISSING',
     message: `${path}: the file does not exist, but the kubelet is configured to read it`,
-    hint: 'Run init or join again',
+    hint: 'Rerun kubeletadm init or kubeletadm join',
   });
 }
 

@@ -77,7 +77,10 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   const config = readConfig(text(CONFIG_YAML));
   if (config === null) {
     const message = `cannot read ${CONFIG_YAML}: the host has not joined a cluster`;
-    throw new AppError({ host, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with join' }, { exitCode: 3 });
+    throw new AppError(
+      { host, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with kubeletadm join' },
+      { exitCode: 3 },
+    );
   }
   const needed = options.force || identity.state !== 'usable';
   // A bootstrap token allows requesting the certificate of any Node, so the host must prove its Node first.
@@ -146,7 +149,7 @@ function targetOf(host: string, { apiServer }: RenewKubeletOptions, kubeletConf:
   if (target !== null) return target;
   const message = `${KUBELET_CONF} names no API server or no CA`;
   throw new AppError(
-    { host, code: 'NO_API_SERVER', message, hint: 'Give the credentials of an administrator with --kubeconfig' },
+    { host, code: 'NO_API_SERVER', message, hint: 'Pass the kubeconfig of an administrator with --kubeconfig' },
     { exitCode: 3 },
   );
 }

@@ -328,7 +328,7 @@ async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode 
   if (cluster === null || node?.claim == null || node.node === null) return [];
   const { nodeName } = node.claim;
   if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
-  const hint = 'Give the credentials of an administrator with --kubeconfig; credentials of a node are not allowed to delete Nodes';
+  const hint = 'Pass the kubeconfig of an administrator with --kubeconfig; the kubeconfig of a node is not allowed to delete Nodes';
   return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials are not allowed to delete Node ${nodeName}`, hint }];
 }
 

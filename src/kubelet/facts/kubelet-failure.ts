@@ -79,14 +79,14 @@ const PATTERNS: readonly Pattern[] = [
     after: [/failed to load kubelet config file/i, /open (?=\/)/i],
     pattern: /^(\S+): no such file/i,
     cause: (match) => `${match[1]} does not exist`,
-    hint: 'Rerun the command',
+    hint: 'Restore the file',
     fatal: true,
   },
   {
     after: [/kubelet config file "?/],
     pattern: /^([^"\s]+)"? was empty/,
     cause: (match) => `${match[1]} is empty`,
-    hint: 'Rerun the command',
+    hint: 'Restore the content of the file',
     fatal: true,
   },
   {
@@ -106,7 +106,7 @@ const PATTERNS: readonly Pattern[] = [
   {
     pattern: /the (\w{1,100}) feature gate must be enabled in order to use the (--\S{1,100}) flag/,
     cause: (match) => `feature gate ${match[1]} is off, and the kubelet is started with ${match[2]}`,
-    hint: 'Set the gate as a flag (--feature-gates) and do not disable it in a configuration, or remove the other flag',
+    hint: 'Enable the gate with the flag --feature-gates and remove the gate from configuration files. Or remove the flag that needs the gate',
     fatal: true,
   },
   {

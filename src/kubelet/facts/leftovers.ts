@@ -52,9 +52,17 @@ export const leftovers = defineFact(
     add(some(found.etcd), '/var/lib/etcd with data', 'rm -rf /var/lib/etcd, if no etcd member uses it');
     add(found.kubeconfig !== null, '/root/.kube/config', 'rm /root/.kube/config');
     for (const [i, file] of [found.defaults, found.sysconfig].entries())
-      add(setsExtraArgs(file?.content), `${EXTRA_ARGS_FILES[i]} with KUBELET_EXTRA_ARGS`, 'edit the file');
+      add(
+        setsExtraArgs(file?.content),
+        `${EXTRA_ARGS_FILES[i]} with KUBELET_EXTRA_ARGS`,
+        'delete the line KUBELET_EXTRA_ARGS in this file',
+      );
     for (const [i, list] of [found.dropIns, found.packaged].entries())
-      add(some(list), `${DROP_IN_DIRS[i]} (${(list ?? []).join(', ')})`, i === 0 ? `rm -r ${DROP_IN_DIRS[i]}` : 'belongs to the package');
+      add(
+        some(list),
+        `${DROP_IN_DIRS[i]} (${(list ?? []).join(', ')})`,
+        i === 0 ? `rm -r ${DROP_IN_DIRS[i]}` : 'remove the package that contains these files',
+      );
     add(found.enabled.stdout.trim() === 'enabled', 'kubelet.service, enabled', 'systemctl disable kubelet');
     return items;
   },

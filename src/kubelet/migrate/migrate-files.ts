@@ -52,7 +52,7 @@ async function readFlagFiles(services: Pick<LocalFiles, 'input'>, files: readonl
         {
           code: 'FLAGS_FILE_INVALID',
           message: `${file} sets neither ${VARIABLES.join(' nor ')}`,
-          hint: 'Give kubeadm-flags.env, or flags with --kubelet-extra-args',
+          hint: 'Pass kubeadm-flags.env, or flags with --kubelet-extra-args',
         },
         { exitCode: 2 },
       );

@@ -30,7 +30,7 @@ export function compareVerdicts(acceptance: KubeletAcceptance, { file, accepts }
           code: 'KUBELET_ACCEPTS',
           severity: 'warning',
           message: `${kubelet} accepts this configuration, although validation reports the errors above`,
-          hint: 'The result of the kubelet is decisive: please report this difference as a bug',
+          hint: 'The kubelet decides, so the file can be used. Please report the difference as a bug',
           position,
         },
       ];

@@ -184,7 +184,12 @@ function unknownGate(
   minor: Minor,
   known: readonly string[],
 ): Pick<Finding, 'message' | 'hint' | 'guess'> {
-  const message = `a ${formatMinor(minor)} kubelet has no feature gate ${quoteValue(gate)} and does not start`;
-  if (history !== null) return { message: `${message}: ${history}`, hint: 'Remove the gate' };
+  const kubelet = `a ${formatMinor(minor)} kubelet`;
+  if (history !== null)
+    return {
+      message: `the feature gate ${quoteValue(gate)} was ${history}: ${kubelet} does not start with this gate`,
+      hint: 'Remove the gate',
+    };
+  const message = `the feature gate ${quoteValue(gate)} is unknown: ${kubelet} does not start with an unknown gate`;
   return { message, hint: 'Remove the gate', guess: { word: gate, among: known } };
 }

@@ -57,7 +57,7 @@ export const IMAGE_RULES: readonly Rule[] = [
       if (patterns.length === 0 || !gates.isEnabled('KubeletEnsureSecretPulledImages')) return [];
       if (textAt(config, POLICY) !== 'NeverVerifyAllowlistedImages') {
         const message = `is used only with ${POLICY}: NeverVerifyAllowlistedImages`;
-        return [{ path: ALLOWLIST, near: [POLICY], message, hint: `Set that policy, or remove the list` }];
+        return [{ path: ALLOWLIST, near: [POLICY], message, hint: `Set ${POLICY}: NeverVerifyAllowlistedImages, or remove the list` }];
       }
       return patterns.flatMap((pattern, index): Finding[] => {
         const fault = faultOfPattern(String(pattern), minor >= SHORT_NAMES_SINCE);

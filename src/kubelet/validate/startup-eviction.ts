@@ -92,7 +92,7 @@ function faultOfThreshold(text: string): string | null {
   }
   const quantity = parseQuantity(text);
   if (quantity === null)
-    return text.startsWith('<') ? 'is not a quantity: the field has the value without <' : 'is neither a quantity nor a percentage';
+    return text.startsWith('<') ? 'is not a quantity: write the value without <' : 'is neither a quantity nor a percentage';
   return quantitySign(quantity) === 1 ? null : 'must be greater than zero';
 }
 

@@ -40,7 +40,14 @@ export const MANAGER_STARTUP_RULES: readonly Rule[] = [
       if (options.length === 0) return [];
       if (textAt(facts.config, 'cpuManagerPolicy') !== 'static') {
         const message = 'are used only with cpuManagerPolicy: static';
-        return [{ path: 'cpuManagerPolicyOptions', near: ['cpuManagerPolicy'], message, hint: 'Set that policy, or remove the options' }];
+        return [
+          {
+            path: 'cpuManagerPolicyOptions',
+            near: ['cpuManagerPolicy'],
+            message,
+            hint: 'Set cpuManagerPolicy: static, or remove the options',
+          },
+        ];
       }
       return checkOptions('CPUManagerPolicy', CPU_OPTIONS, facts);
     },

@@ -53,7 +53,7 @@ function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   const desired = reservedForNode(facts);
   const given = sumOf(blocks.flatMap((block) => quantitiesAt(block, 'limits', 'memory')));
   if (desired === null || compareQuantities(desired, given) === 0) return [];
-  const message = `the memory of all NUMA nodes, ${formatQuantity(given)}, must equal kubeReserved + systemReserved + evictionHard, ${formatQuantity(desired)}`;
+  const message = `the memory reserved on all NUMA nodes (${formatQuantity(given)}) must equal the sum of kubeReserved, systemReserved and evictionHard (${formatQuantity(desired)})`;
   return [{ path: 'reservedMemory', near: ['kubeReserved', 'systemReserved', 'evictionHard'], message }];
 }
 

@@ -88,7 +88,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
         const text = String(name);
         if (text.length > MAX_SYSCTL || !SYSCTL.test(text)) return [{ path, message: `${quoteValue(text)} is not a sysctl name` }];
         if (NAMESPACED.test(upTo(text.replaceAll('/', '.'), '*'))) return [];
-        return [{ path, message: `${quoteValue(text)} is not known to be namespaced` }];
+        return [{ path, message: `${quoteValue(text)} is not a namespaced sysctl that the kubelet knows` }];
       }),
   },
   {
@@ -108,7 +108,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
     check: ({ config }) => {
       const [drop, masquerade] = [numberAt(config, 'iptablesDropBit'), numberAt(config, 'iptablesMasqueradeBit')];
       if (drop !== masquerade || valueAt(config, 'makeIPTablesUtilChains') === false) return [];
-      return [{ path: 'iptablesMasqueradeBit', near: ['iptablesDropBit'], message: `must differ from iptablesDropBit, ${drop}` }];
+      return [{ path: 'iptablesMasqueradeBit', near: ['iptablesDropBit'], message: `must differ from iptablesDropBit (${drop})` }];
     },
   },
 ];

@@ -24,13 +24,13 @@ export const TAINT_RULES: readonly Rule[] = [
           findings.push({
             path: `${path}.key`,
             message: key === '' ? 'a taint needs a key' : `${quoteValue(key)} is not a valid taint key`,
-            hint: 'Up to 63 letters, digits, dots, dashes and underscores, optionally with a domain and a slash as prefix',
+            hint: 'Use up to 63 letters, digits, dots, dashes and underscores, optionally after a domain and a slash',
           });
         if (value !== '' && !NAME.test(value))
           findings.push({
             path: `${path}.value`,
             message: `${quoteValue(value)} is not a valid taint value`,
-            hint: 'Up to 63 letters, digits, dots, dashes and underscores, the first and last a letter or digit',
+            hint: 'Use up to 63 letters, digits, dots, dashes and underscores; begin and end with a letter or digit',
           });
         if (effect !== '' && !EFFECTS.includes(effect)) findings.push({ path: `${path}.effect`, ...unknownWord(effect, EFFECTS) });
         if (valueAt(taint, 'timeAdded') !== undefined)

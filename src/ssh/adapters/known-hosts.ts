@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { systemErrorText } from '../../base/system-error.ts';
 import { knownHostsUnreadable, revokedKeysUnusable } from '../../host/host-problems.ts';
 import type { HostKeyStore } from '../host-key-store.ts';
 import {
@@ -62,11 +63,7 @@ export function knownHostsStore(): HostKeyStore {
 }
 
 function refuse(target: SshTarget, file: string, cause: unknown): never {
-  throw knownHostsUnreadable({ host: target.name, file, why: codeOf(cause), cause });
-}
-
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+  throw knownHostsUnreadable({ host: target.name, file, why: systemErrorText(cause), cause });
 }
 
 async function readRevoked(
@@ -77,11 +74,11 @@ async function readRevoked(
   const host = target.name;
   const hint = 'Check the file named by RevokedHostKeys in ssh_config';
   const revoked = await readCached(files, file, parseRevokedKeys).catch((cause: unknown) => {
-    throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ${codeOf(cause)}`, hint, cause });
+    throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ${systemErrorText(cause)}`, hint, cause });
   });
   switch (revoked?.kind) {
     case undefined:
-      throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: ENOENT`, hint });
+      throw revokedKeysUnusable({ host, file, why: `cannot read the revoked keys in ${file}: no such file`, hint });
     case 'krl':
       throw revokedKeysUnusable({
         host,

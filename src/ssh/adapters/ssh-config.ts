@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { isAppError } from '../../base/errors.ts';
+import { systemErrorText } from '../../base/system-error.ts';
 import { sshConfigInvalid } from '../../host/host-problems.ts';
 import type { SshConfigFile, SshConfigLine } from '../config.ts';
 import { readSshConfigLines } from '../config-lines.ts';
@@ -91,7 +92,12 @@ async function readText(path: string, { root, isRequired }: Reading): Promise<st
     if (isAppError(error)) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     if (!isRequired && (code === 'ENOENT' || code === 'ENOTDIR')) return null;
-    throw sshConfigInvalid({ file: path, message: `cannot be read (${code})`, hint: 'Check path and permissions', cause: error });
+    throw sshConfigInvalid({
+      file: path,
+      message: `cannot be read: ${systemErrorText(error)}`,
+      hint: 'Check the path and the permissions',
+      cause: error,
+    });
   }
 }
 

@@ -180,7 +180,7 @@ function release(jump: Jump, hops: readonly SshTarget[], shared: OpensshShared):
 }
 
 function noSession(target: SshTarget, why: string): Error {
-  const hint = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
+  const hint = 'Check MaxSessions and ForceCommand in the sshd_config of the host, and the journal of the host';
   return hostUnreachable({
     host: target.name,
     address: `${target.hostName}:${target.port}`,

@@ -153,6 +153,6 @@ function closed(target: SshTarget): Error {
 
 function noSession(target: SshTarget, cause: Error): Error {
   const why = `the SSH server opens no session: ${printable(cause.message)}`;
-  const hint = 'Check MaxSessions and ForceCommand in its sshd_config, and its journal';
+  const hint = 'Check MaxSessions and ForceCommand in the sshd_config of the host, and the journal of the host';
   return hostUnreachable({ host: target.name, address: target.hostName, why, hint, cause });
 }

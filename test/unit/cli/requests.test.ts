@@ -93,10 +93,10 @@ describe('the request of a command line', () => {
   });
 
   it.each([
-    ['join --ca-cert ca.crt --discovery-file cluster.conf', '--ca-cert and --discovery-file exclude each other'],
+    ['join --ca-cert ca.crt --discovery-file cluster.conf', '--ca-cert and --discovery-file cannot be combined'],
     ['reset --node-name n1', '--node-name requires --delete-node'],
     ['init --host n1 --host n1', '--host n1 is given twice'],
-    ['upgrade node --no-confirm --confirm-timeout 5m', '--no-confirm and --confirm-timeout exclude each other'],
+    ['upgrade node --no-confirm --confirm-timeout 5m', '--no-confirm and --confirm-timeout cannot be combined'],
     ['apply --serial 0', '--serial 0: must be at least 1'],
     ['dynamic assign n1 --configmap a/b --wait none --canary 2', '--canary with --wait none'],
     ['dynamic inspect n1 --dry-run', '--dry-run requires --repair'],
@@ -104,7 +104,7 @@ describe('the request of a command line', () => {
     ['dynamic reset node/', 'node/: not of the form node/NAME'],
     [`dynamic assign n1 --configmap a/b --reason ${'x'.repeat(501)}`, 'the text has 501 characters, the maximum is 500'],
     ['dynamic assign n1 --configmap a/b --reason a\u001bb', 'the text has line breaks or control characters'],
-    ['dynamic assign n1 -l a=b --configmap a/b', 'node names, --selector, and --group or --limit exclude each other'],
+    ['dynamic assign n1 -l a=b --configmap a/b', 'node names, --selector, and --group or --limit cannot be combined'],
     ['node explain pod/n1', 'pod/n1: "pod" is neither a host nor a node'],
     ['dynamic inspect node/n1', 'node/n1: a Node, but a host that is reached over SSH is expected'],
     ['csr approve pod/a', 'pod/a: not a CSR'],

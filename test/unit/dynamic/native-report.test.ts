@@ -86,7 +86,7 @@ describe('reportStore', () => {
     expect(isLooping).toBe(true);
     expect(findings.map(({ message }) => message)).toEqual([
       'the kubelet is in a crash loop: 11 failures in two minutes: /nonexistent/tls.crt is missing',
-      'the configuration that crashes the kubelet becomes the last known good in 8m45s',
+      'the configuration that crashes the kubelet becomes the last known good one in 8m45s',
     ]);
     expect(codesOf({ unit: LOOPING, files: { assigned: of('c', 700), lastKnownGood: of('c') } })).toEqual([
       'DYNAMIC_CRASH_LOOP',

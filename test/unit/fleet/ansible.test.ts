@@ -70,9 +70,9 @@ describe('importAnsible', () => {
         ansible_ssh_common_args: '-o ProxyCommand="nc -x p %h %p"',
       }).problems,
     ).toEqual([
-      'n1: hosts:1:1: passwords are not read from the inventory. Use keys, or give passwords on standard input. [FLEET_IMPORT_IGNORED]',
+      'n1: hosts:1:1: passwords are not read from the inventory. Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin. [FLEET_IMPORT_IGNORED]',
       'n1: hosts:1:1: ansible_become_method doas is not supported. Use sudo. [FLEET_IMPORT_IGNORED]',
-      'n1: hosts:1:1: a ProxyCommand in the ssh arguments is not supported. Give ssh.bastion in the import. [FLEET_IMPORT_IGNORED]',
+      'n1: hosts:1:1: a ProxyCommand in the ssh arguments is not supported. Set ssh.bastion for the hosts in the fleet file. [FLEET_IMPORT_IGNORED]',
     ]);
   });
 
@@ -81,7 +81,7 @@ describe('importAnsible', () => {
     const lab = { ansible_connection: 'local' };
     const list = listOf({ ...Object.fromEntries(web), lab1: lab, lab2: lab, db1: { ansible_password: 'y' } });
     expect(importAnsible(list, 'hosts').problems.map(formatProblem)).toEqual([
-      'web[01:30], db1: hosts:1:1: passwords are not read from the inventory. Use keys, or give passwords on standard input. [FLEET_IMPORT_IGNORED]',
+      'web[01:30], db1: hosts:1:1: passwords are not read from the inventory. Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin. [FLEET_IMPORT_IGNORED]',
       'hosts:1:1: lab1, lab2 are left out: ansible_connection is local [FLEET_IMPORT_IGNORED]',
     ]);
   });

@@ -23,7 +23,7 @@ describe('an invalid fleet file', () => {
     [
       "Ansible's word",
       `groups:\n  - name: g\n    vars: {a: 1}\n${N1}`,
-      ['fleet.yaml:5:5 groups[0].vars: unknown field. Rename it to variables. [CONFIG_UNKNOWN_FIELD]'],
+      ['fleet.yaml:5:5 groups[0].vars: unknown field. Rename the field to variables. [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
       'a wrong type',
@@ -104,7 +104,7 @@ describe('an invalid fleet file', () => {
       'circular variables',
       'hosts: [{name: n1, variables: {a: "{{ b }}", b: "{{ a }}"}, address: "{{ a }}"}]\n',
       [
-        'fleet.yaml:3:35 hosts[0].variables.a: circular reference between variables: a -> b -> a. Set one of them to a value without references. [FLEET_VARIABLE_CYCLE]',
+        'fleet.yaml:3:35 hosts[0].variables.a: circular reference between variables: a -> b -> a. Set one of these variables to a value without references. [FLEET_VARIABLE_CYCLE]',
       ],
     ],
     [
@@ -191,7 +191,7 @@ describe('an invalid fleet file', () => {
       'ranges of different length',
       'hosts: [{name: "n[1:3]", address: "10.0.0.[1:4]"}]\n',
       [
-        'fleet.yaml:3:35 hosts[0].address: the name range has 3 hosts, but the address range 4. Use ranges of the same length, or an address with {{ number }}. [FLEET_INVALID_RANGE]',
+        'fleet.yaml:3:35 hosts[0].address: the name range has 3 hosts, but the address range has 4. Use ranges of the same length, or an address with {{ number }}. [FLEET_INVALID_RANGE]',
       ],
     ],
     [
@@ -300,7 +300,7 @@ describe('an invalid fleet file', () => {
     [
       'two documents',
       `${HEADER}${N1}---\n${HEADER}${N1}`,
-      ['f:6:7: duplicate Fleet, first on line 1. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
+      ['f:6:7: duplicate Fleet, first on line 1. Remove one of the two documents. [CONFIG_DUPLICATE_KIND]'],
     ],
     ['nothing', '', ['f:1:1: the file contains no configuration for this command. Add a document of kind Fleet. [CONFIG_EMPTY]']],
     [

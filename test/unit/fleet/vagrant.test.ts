@@ -50,16 +50,19 @@ describe('a fleet file from vagrant ssh-config', () => {
   });
 
   it.each([
-    ['', '-:1:1: no host found. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
-    ['# what\n\nUser vagrant\n', '-:3:1: not the output of vagrant ssh-config. Its first line must be a Host line. [FLEET_IMPORT_INVALID]'],
-    ['Host a\n', '-:1:1: a has no HostName. Run vagrant up first. [FLEET_IMPORT_INVALID]'],
+    ['', '-:1:1: no host found. Run vagrant up, then rerun this command. [FLEET_IMPORT_INVALID]'],
+    [
+      '# what\n\nUser vagrant\n',
+      '-:3:1: not the output of vagrant ssh-config. The first line must begin with Host. [FLEET_IMPORT_INVALID]',
+    ],
+    ['Host a\n', '-:1:1: a has no HostName. Run vagrant up, then rerun this command. [FLEET_IMPORT_INVALID]'],
     [
       'Host a\n HostName h\nHost a\n HostName i\n',
-      '-:3:1: a is listed twice. Save the output of one vagrant ssh-config. [FLEET_IMPORT_INVALID]',
+      '-:3:1: a is listed twice. Save the output of a single run of vagrant ssh-config. [FLEET_IMPORT_INVALID]',
     ],
     [
       'Host a\n HostName h\n ProxyCommand ssh -W %h:%p "far away"\n',
-      '-:3:1: a uses proxycommand, which fleet files do not support. Save the output to a file and import it: fleet init --from-ssh-config FILE. [FLEET_IMPORT_INVALID]',
+      '-:3:1: a uses proxycommand, which --from-vagrant does not support. Save the output of vagrant ssh-config to a file, then run kubeletadm fleet init --from-ssh-config FILE. [FLEET_IMPORT_INVALID]',
     ],
     [
       'Host a\n HostName h\n IdentityFile "/open\n',

@@ -60,11 +60,13 @@ hosts: [{name: n2, groups: [a]}]
     const body =
       'hosts: [{name: n1, kubeletExtraArgs: [{name: pod-infra-container-image, value: x}], kubeletConfiguration: {failSwapOn: false, crashLoopBackOff: {maxContainerRestartPeriod: 10s}}}]\n';
     expect((await validate(body, 30)).lines).toEqual([
-      expect.stringContaining('fleet.yaml:3:127 kubeletConfiguration.crashLoopBackOff: unknown to a 1.30 kubelet: added in 1.32'),
+      expect.stringContaining(
+        'fleet.yaml:3:127 kubeletConfiguration.crashLoopBackOff: unknown to a 1.30 kubelet: the field was added in 1.32',
+      ),
     ]);
     expect((await validate(body, 36)).lines.filter((line) => line.includes('[KUBELET_FLAG_UNKNOWN]'))).toEqual([
       expect.stringContaining(
-        'fleet.yaml:3:20 kubeletExtraArgs pod-infra-container-image: a 1.36 kubelet has no flag --pod-infra-container-image: removed in',
+        'fleet.yaml:3:20 kubeletExtraArgs pod-infra-container-image: a 1.36 kubelet has no flag --pod-infra-container-image: the flag was removed in',
       ),
     ]);
   });

@@ -197,7 +197,7 @@ describe('applyPhases', () => {
         problems: [
           {
             message: expect.stringMatching(new RegExp(`: the host or the cluster changed since the plan was ${exact}$`)),
-            hint: expect.stringMatching(exact === 'saved' ? /--replan$/ : /run apply again/),
+            hint: expect.stringMatching(exact === 'saved' ? /--replan$/ : /rerun kubeletadm apply/),
           },
         ],
       });

@@ -151,22 +151,22 @@ describe('parseKubeconfig and resolveContext', () => {
     [
       'an unknown current context',
       replaced('current-context: admin', 'current-context: root'),
-      'admin.conf:15:1: the kubeconfig has no context "root@kubernetes". Existing: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
+      'admin.conf:15:1: the kubeconfig has no context "root@kubernetes". Existing contexts: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
     ],
     [
       'an unknown requested context',
       () => resolveContext(parseKubeconfig(ADMIN, 'admin.conf'), 'x'),
-      'admin.conf:1:1: the kubeconfig has no context "x". Existing: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
+      'admin.conf:1:1: the kubeconfig has no context "x". Existing contexts: "admin@kubernetes", "shop". [KUBECONFIG_INVALID]',
     ],
     [
       'an unknown cluster',
       replaced('cluster: kubernetes', 'cluster: other'),
-      'admin.conf:9:3: the kubeconfig has no cluster "other". Existing: "kubernetes". [KUBECONFIG_INVALID]',
+      'admin.conf:9:3: the kubeconfig has no cluster "other". Existing clusters: "kubernetes". [KUBECONFIG_INVALID]',
     ],
     [
       'an unknown user',
       replaced('user: admin', 'user: other'),
-      'admin.conf:9:3: the kubeconfig has no user "other". Existing: "admin". [KUBECONFIG_INVALID]',
+      'admin.conf:9:3: the kubeconfig has no user "other". Existing users: "admin". [KUBECONFIG_INVALID]',
     ],
     [
       'no server',

@@ -46,9 +46,9 @@ describe('checkNodeFields', () => {
 
   it('refuses values that the kubelet rejects, with their layer', () => {
     expect(problemsOf({ port: -1, featureGates: { Nope: true }, registerWithTaints: [{ key: 'a b' }] })).toEqual([
-      'featureGates[Nope]: a 1.36 kubelet has no feature gate "Nope" and does not start (patch: k.yaml). Remove the gate. [KUBELET_UNKNOWN_GATE]',
+      'featureGates[Nope]: the feature gate "Nope" is unknown: a 1.36 kubelet does not start with an unknown gate (patch: k.yaml). Remove the gate. [KUBELET_UNKNOWN_GATE]',
       'port: must be a port from 1 to 65535, not -1 (patch: k.yaml) [KUBELET_OUT_OF_RANGE]',
-      'registerWithTaints[0].key: "a b" is not a valid taint key (patch: k.yaml). Up to 63 letters, digits, dots, dashes and underscores, optionally with a domain and a slash as prefix. [KUBELET_TAINT]',
+      'registerWithTaints[0].key: "a b" is not a valid taint key (patch: k.yaml). Use up to 63 letters, digits, dots, dashes and underscores, optionally after a domain and a slash. [KUBELET_TAINT]',
     ]);
   });
 

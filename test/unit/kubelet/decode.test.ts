@@ -98,9 +98,8 @@ describe('decodeKubeletConfiguration', () => {
 describe('header', () => {
   const API = 'apiVersion: kubelet.config.k8s.io/v1beta1\n';
   const KIND = 'kind: KubeletConfiguration\n';
-  const NO_KIND = 'k.yaml:1:1 kind: kind is missing. Start the document with kind: KubeletConfiguration. [CONFIG_MISSING_HEADER]';
-  const NO_API =
-    'k.yaml:1:1 apiVersion: apiVersion is missing. Start the document with apiVersion: kubelet.config.k8s.io/v1beta1. [CONFIG_MISSING_HEADER]';
+  const NO_KIND = 'k.yaml:1:1 kind: kind is missing. Add kind: KubeletConfiguration. [CONFIG_MISSING_HEADER]';
+  const NO_API = 'k.yaml:1:1 apiVersion: apiVersion is missing. Add apiVersion: kubelet.config.k8s.io/v1beta1. [CONFIG_MISSING_HEADER]';
 
   it.each<[string, string[]]>([
     [API + KIND, []],
@@ -118,7 +117,7 @@ describe('header', () => {
       `${API}kind: kubeletconfiguration\nfoo: 1\n`,
       ['k.yaml:2:7 kind: is "kubeletconfiguration", expected KubeletConfiguration [CONFIG_WRONG_KIND]'],
     ],
-    [`${API}kind: 5\n`, ['k.yaml:2:7 kind: must be a string, not the number 5. Quote it: "5". [CONFIG_WRONG_TYPE]']],
+    [`${API}kind: 5\n`, ['k.yaml:2:7 kind: must be a string, not the number 5. Quote the value: "5". [CONFIG_WRONG_TYPE]']],
     [`${API}kind: [a]\n`, ['k.yaml:2:7 kind: must be a string, not a list [CONFIG_WRONG_TYPE]']],
     ['- a\n', ['k.yaml:1:1: must be an object, not a list [CONFIG_WRONG_TYPE]']],
     ['hello\n', ['k.yaml:1:1: must be an object, not a single value [CONFIG_WRONG_TYPE]']],
@@ -177,12 +176,12 @@ describe('messages', () => {
     [
       'crashLoopBackOff: {}',
       30,
-      'k.yaml:3:1 crashLoopBackOff: unknown to a 1.30 kubelet: added in 1.32. Remove the field, or use a kubelet of at least 1.32. [CONFIG_UNKNOWN_FIELD]',
+      'k.yaml:3:1 crashLoopBackOff: unknown to a 1.30 kubelet: the field was added in 1.32. Remove the field, or use a kubelet of at least 1.32. [CONFIG_UNKNOWN_FIELD]',
     ],
     [
       'logging: {sanitization: true}',
       36,
-      'k.yaml:3:11 logging.sanitization: unknown to a 1.36 kubelet: removed in 1.24. Remove the field. [CONFIG_UNKNOWN_FIELD]',
+      'k.yaml:3:11 logging.sanitization: unknown to a 1.36 kubelet: the field was removed in 1.24. Remove the field. [CONFIG_UNKNOWN_FIELD]',
     ],
     [
       'logging: {vmodule: [{filePatern: x}]}',
@@ -192,7 +191,7 @@ describe('messages', () => {
     [
       'port: 5\nport: 6',
       36,
-      'k.yaml:4:1 port: duplicate field, first on line 3. Remove one of them: the last one is effective. [CONFIG_DUPLICATE_FIELD]',
+      'k.yaml:4:1 port: duplicate field, first on line 3. Remove one of the two fields; the last one takes precedence. [CONFIG_DUPLICATE_FIELD]',
     ],
     ['maxPods: "50"', 36, 'k.yaml:3:10 maxPods: must be an integer, not the string "50". Use 50, without quotes. [CONFIG_WRONG_TYPE]'],
     ['maxPods: 5.5', 36, 'k.yaml:3:10 maxPods: must be an integer, not the number 5.5 [CONFIG_WRONG_TYPE]'],
@@ -201,7 +200,11 @@ describe('messages', () => {
       36,
       'k.yaml:3:10 maxPods: must be an integer from -2147483648 to 2147483647, not 3000000000 [CONFIG_OUT_OF_RANGE]',
     ],
-    ['kubeReserved: {cpu: 1}', 36, 'k.yaml:3:21 kubeReserved[cpu]: must be a string, not the number 1. Quote it: "1". [CONFIG_WRONG_TYPE]'],
+    [
+      'kubeReserved: {cpu: 1}',
+      36,
+      'k.yaml:3:21 kubeReserved[cpu]: must be a string, not the number 1. Quote the value: "1". [CONFIG_WRONG_TYPE]',
+    ],
     [
       'failSwapOn: "yes"',
       36,

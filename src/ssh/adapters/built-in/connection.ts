@@ -283,12 +283,14 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   if (reported === '') return unreachable('the host accepts connections and closes them immediately', REFUSES_AT_ONCE);
   return unreachable(
     `the server sent "${reported}", not an SSH identification`,
-    isTurnedAway({ received }) ? BUSY : 'Check address and port',
+    isTurnedAway({ received }) ? BUSY : 'Check the address and the port',
   );
 }
 
-const BUSY = 'The host refuses logins while many are in progress: retry, or raise MaxStartups in its sshd_config';
-const REFUSES_AT_ONCE = 'Check that the port belongs to an SSH server, its access rules (MaxStartups, hosts.deny) and its journal';
+const BUSY =
+  'The host refuses new logins while many logins are in progress: rerun the command, or raise MaxStartups in the sshd_config of the host';
+const REFUSES_AT_ONCE =
+  'Check that an SSH server listens on this port. On the host, check its access rules (MaxStartups, hosts.deny) and its journal';
 
 /** ssh2 fails with a TypeError on unexpected authentication messages. */
 function describeFailure(error: ClientError | null): string {

@@ -1,4 +1,5 @@
 import type { Problem } from '../../../base/errors.ts';
+import { systemErrorText } from '../../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked, hostKeyTooShort, hostKeyUnknown } from '../../../host/host-problems.ts';
 import type { HostKeyStore } from '../../host-key-store.ts';
 import { checkHostKey, type HostKey, hostKeyFingerprint, hostKeyTypeName, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
@@ -55,8 +56,8 @@ function howToMakeKnown(target: SshTarget): string {
   const flags = port === 22 ? '' : ` -p ${port}`;
   const [file = '~/.ssh/known_hosts'] = target.userKnownHostsFiles;
   const scan =
-    target.proxyJump.length > 0 || target.hostKeyAlias !== null ? '' : `, add it with ssh-keyscan${flags} ${hostName} >> ${file}`;
-  return `Compare the fingerprint with that on the host (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub)${scan}, connect once with ssh${flags} ${user}@${hostName}, or accept new keys with --ssh-accept-new`;
+    target.proxyJump.length > 0 || target.hostKeyAlias !== null ? '' : ` add the key with ssh-keyscan${flags} ${hostName} >> ${file},`;
+  return `Compare the fingerprint with that on the host (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub). If both are equal,${scan} connect once with ssh${flags} ${user}@${hostName}, or accept new keys with --ssh-accept-new`;
 }
 
 /** Adds an accepted key to known_hosts. Like ssh, continues when the file cannot be written. */
@@ -67,8 +68,8 @@ export async function saveHostKey(target: SshTarget, key: HostKey, { hostKeys, n
     const where = file === null ? 'not saved: no known_hosts file is configured' : `saved in ${file}`;
     notice?.({ code: 'HOST_KEY_ADDED', severity: 'warning', host: target.name, message: `accepted the new ${shown}; ${where}` });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const message = `accepted the new ${shown}, but could not save it: ${why}`;
+    const why = systemErrorText(error);
+    const message = `accepted the new ${shown}, but could not save the key: ${why}`;
     notice?.({ code: 'HOST_KEY_NOT_ADDED', severity: 'warning', host: target.name, message });
   }
 }

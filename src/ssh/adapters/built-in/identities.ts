@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import ssh2 from 'ssh2';
+import { systemErrorText } from '../../../base/system-error.ts';
 import type { Secret } from '../../../base/text/secret.ts';
 import { hostKeyFingerprint, hostKeyFromBytes, hostKeyTypeName } from '../../known-hosts.ts';
 import { allowsSha1Signatures, type SshPolicy, userKeyRefusal } from '../../policy.ts';
@@ -110,7 +111,7 @@ async function readIdentityFile(path: string): Promise<IdentityFile> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'missing', path, publicBlob };
-    return unusable(`cannot be read: ${code ?? 'unknown error'}`);
+    return unusable(`cannot be read: ${systemErrorText(error)}`);
   }
 }
 
@@ -123,7 +124,7 @@ type Unlocked = { readonly kind: 'key'; readonly key: ssh2.ParsedKey } | { reado
 async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | undefined): Promise<Unlocked> {
   const passphrase = file.encrypted ? await askPassphrase?.(file.path) : undefined;
   if (file.encrypted && passphrase === undefined)
-    return { kind: 'locked', why: 'encrypted, and no passphrase is set: KUBELETADM_SSH_PASSPHRASE' };
+    return { kind: 'locked', why: 'encrypted, and KUBELETADM_SSH_PASSPHRASE does not contain a passphrase' };
   const key = ssh2.utils.parseKey(file.text, passphrase?.reveal());
   if (!(key instanceof Error)) return { kind: 'key', key };
   return { kind: 'locked', why: file.encrypted ? 'wrong passphrase or unsupported format' : `unsupported: ${key.message}` };

@@ -81,7 +81,7 @@ describe('writeLocalFile', () => {
     await expect(writeLocalFile(path, 'x\n')).rejects.toMatchObject({
       code: 'INPUT_UNWRITABLE',
       exitCode: 2,
-      message: expect.stringContaining(`cannot write ${path}: it is not a regular file`),
+      message: expect.stringContaining(`cannot write ${path}: not a regular file`),
     });
     expect(lstatSync('/dev/null').isCharacterDevice()).toBe(true);
     expect(readdirSync(top)).toEqual(what === 'a device' ? [] : ['f']);

@@ -29,7 +29,7 @@ describe('an agent whose Node was deleted and created again', () => {
     await world.until('reported', async () => (await world.condition()).reason === 'AssignmentLost');
     expect(world.runs()).toBe(110);
     expect((await world.condition()).message).toMatch(
-      /^runs the local configuration; nothing is assigned: the Node was re-created at \S+, and its assignment kubeletadm-system\/a\/kubelet was deleted with the old Node\. Assign it again with dynamic assign NODE --configmap kubeletadm-system\/a\/kubelet/,
+      /^runs the local configuration; nothing is assigned: the Node was re-created at \S+, and its assignment kubeletadm-system\/a\/kubelet was deleted with the old Node\. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap kubeletadm-system\/a\/kubelet/,
     );
     const [validated] = await assessNodes(world.cluster, [NODE], { now: world.clock.now() });
     await world.until('an Event', async () => (await world.events()).some((text) => text.startsWith('KubeletConfigAssignmentLost: ')));

@@ -25,7 +25,7 @@ describe('a host without a store', () => {
     ],
     [
       'v1.21.0',
-      'node1: kubelet v1.21.0 runs without --dynamic-config-dir. Enable it with kubeletadm dynamic enable node1, or pass the directory to inspect with --dynamic-config-dir. [DYNAMIC_NOT_ENABLED]',
+      'node1: kubelet v1.21.0 runs without --dynamic-config-dir. Enable dynamic configuration with kubeletadm dynamic enable node1, or pass the directory to inspect with --dynamic-config-dir. [DYNAMIC_NOT_ENABLED]',
     ],
   ])('is refused with the command that enables a kubelet %s', async (version, message) => {
     const catalogue = await loadCatalogue();

@@ -170,7 +170,7 @@ describe('planPackages', () => {
   it.each([
     [
       '',
-      'n1: install: packages: none of apt-get, dnf and yum is installed. Use install: binaries for this host, or remove install. [PACKAGE_MANAGER_UNKNOWN]',
+      'n1: install: packages needs apt-get, dnf or yum, but none of them is installed. Use install: binaries for this host, or remove install. [PACKAGE_MANAGER_UNKNOWN]',
     ],
     [
       'manager apt\ninstalled kubelet 1.37.0-1.1\n',

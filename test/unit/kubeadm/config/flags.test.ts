@@ -131,8 +131,16 @@ describe('flags of init', () => {
         '--node-name: "a_b" is not a valid node name. A node name has at most 253 lower-case letters, digits, dashes and dots, and begins and ends with a letter or digit. [CONFIG_INVALID_NAME]',
       ],
     ],
-    ['token', { token: 'secret-thing' }, ['--token: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]']],
-    ['certificate-key', { 'certificate-key': 'secret' }, ['--certificate-key: not 64 hexadecimal digits [CONFIG_INVALID_CERTIFICATE_KEY]']],
+    [
+      'token',
+      { token: 'secret-thing' },
+      ['--token: the value is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
+    ],
+    [
+      'certificate-key',
+      { 'certificate-key': 'secret' },
+      ['--certificate-key: the value is not 64 hexadecimal digits [CONFIG_INVALID_CERTIFICATE_KEY]'],
+    ],
     ['token-ttl', { 'token-ttl': '1d' }, ['--token-ttl: "1d" is not a duration such as 24h or 90s [CONFIG_INVALID_FLAG]']],
     [
       'negative token-ttl',
@@ -330,7 +338,7 @@ describe('flags of join', () => {
       emptyConfig(),
       {},
       [
-        'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+        'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (kubeletadm token create --print-join-command on a control plane prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -339,7 +347,7 @@ describe('flags of join', () => {
       { token: TOKEN },
       [
         'discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by token create --print-join-command), or the CA certificate with --ca-cert. To accept any CA: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
+        'discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by kubeletadm token create --print-join-command on a control plane), or the CA certificate with --ca-cert. To accept any CA, pass --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -361,7 +369,7 @@ describe('flags of join', () => {
       emptyConfig(),
       { ...DISCOVERY, token: TOKEN, 'discovery-file': '/x' },
       [
-        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
+        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from <api-server-endpoint>. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -369,7 +377,7 @@ describe('flags of join', () => {
       joinFile(`discovery:\n  bootstrapToken: {token: ${TOKEN}, apiServerEndpoint: "a:1"}`),
       { 'discovery-file': '/x' },
       [
-        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of them; the other is at f.yaml:4:3. [CONFIG_CONFLICT]',
+        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from at f.yaml:4:3. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -377,7 +385,7 @@ describe('flags of join', () => {
       joinFile('discovery:\n  file: {kubeConfigPath: /x}'),
       { ...DISCOVERY, token: TOKEN },
       [
-        'f.yaml:4:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of them; the other is <api-server-endpoint>. [CONFIG_CONFLICT]',
+        'f.yaml:4:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from <api-server-endpoint>. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -393,7 +401,7 @@ describe('flags of join', () => {
       'an invalid token',
       emptyConfig(),
       { ...DISCOVERY, token: 'x' },
-      ['--token: not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
+      ['--token: the value is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]'],
     ],
     [
       'an invalid address',

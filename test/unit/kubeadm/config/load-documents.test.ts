@@ -61,19 +61,19 @@ describe('the documents of a file', () => {
       'an empty object',
       '{}\n',
       [
-        'f.yaml:1:1 apiVersion: the document has no apiVersion. Start the document with apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
-        'f.yaml:1:1 kind: the document has no kind. Start the document with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]',
+        'f.yaml:1:1 apiVersion: the document has no apiVersion. Add apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_MISSING_HEADER]',
+        'f.yaml:1:1 kind: the document has no kind. Add the kind of the document, e.g. kind: InitConfiguration. [CONFIG_MISSING_HEADER]',
       ],
     ],
     [
       'no kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\n',
-      ['f.yaml:1:1 kind: the document has no kind. Start the document with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+      ['f.yaml:1:1 kind: the document has no kind. Add the kind of the document, e.g. kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
     ],
     [
       'an empty kind',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ""\n',
-      ['f.yaml:2:7 kind: the document has no kind. Start the document with kind, such as kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
+      ['f.yaml:2:7 kind: the document has no kind. Add the kind of the document, e.g. kind: InitConfiguration. [CONFIG_MISSING_HEADER]'],
     ],
     [
       'an apiVersion that is a number',
@@ -119,13 +119,13 @@ describe('the documents of a file', () => {
       'a kind that does not exist in v1beta3',
       'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ResetConfiguration\n',
       [
-        'f.yaml:1:13: kubeadm.k8s.io/v1beta3 has no kind ResetConfiguration, which v1beta4 introduced. Use apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
+        'f.yaml:1:13: kind ResetConfiguration does not exist in kubeadm.k8s.io/v1beta3, only from v1beta4 on. Use apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
       ],
     ],
     [
       'a kind declared twice, even in two versions',
       `${documentOf('init')}---\n${documentOf('init3')}`,
-      ['f.yaml:5:7: duplicate InitConfiguration, first on line 2. Keep one of the documents. [CONFIG_DUPLICATE_KIND]'],
+      ['f.yaml:5:7: duplicate InitConfiguration, first on line 2. Remove one of the two documents. [CONFIG_DUPLICATE_KIND]'],
     ],
     [
       'invalid YAML',
@@ -150,7 +150,7 @@ describe('the documents of a file', () => {
 
   it('warns about v1beta3 unless deprecated versions are allowed', () => {
     const warning =
-      'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated; Kubernetes 1.37 no longer supports it. Convert the file with kubeletadm config migrate. [CONFIG_DEPRECATED_VERSION]';
+      'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated and no longer supported from Kubernetes 1.37 on. Convert the file with kubeletadm config migrate. [CONFIG_DEPRECATED_VERSION]';
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'] }))).toEqual([warning]);
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'], allowDeprecated: true }))).toEqual([]);
   });

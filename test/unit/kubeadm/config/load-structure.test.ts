@@ -141,40 +141,40 @@ describe('duplicate fields', () => {
       'in cluster',
       'cluster',
       'controlPlaneEndpoint: test1\ncontrolPlaneEndpoint: test2',
-      ['f.yaml:4:1 controlPlaneEndpoint: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:4:1 controlPlaneEndpoint: duplicate field, first on line 3. Remove one of the two fields. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'in init',
       'init',
       'bootstrapTokens:\n- token: 9a08jv.c0izixklcxtmnze7\nbootstrapTokens:\n- token: 9a08jv.c0izixklcxtmnze7',
-      ['f.yaml:5:1 bootstrapTokens: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:5:1 bootstrapTokens: duplicate field, first on line 3. Remove one of the two fields. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'in join, nested',
       'join',
       `${DISCOVERY}nodeRegistration:\n  name: a\n  name: a`,
-      ['f.yaml:6:3 nodeRegistration.name: duplicate field, first on line 5. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:6:3 nodeRegistration.name: duplicate field, first on line 5. Remove one of the two fields. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'the header',
       'reset',
       'kind: ResetConfiguration',
-      ['f.yaml:3:1 kind: duplicate field, first on line 2. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:3:1 kind: duplicate field, first on line 2. Remove one of the two fields. [CONFIG_DUPLICATE_FIELD]'],
     ],
     [
       'three times',
       'reset',
       'force: true\nforce: true\nforce: false',
       [
-        'f.yaml:4:1 force: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
-        'f.yaml:5:1 force: duplicate field, first on line 4. Keep one of them. [CONFIG_DUPLICATE_FIELD]',
+        'f.yaml:4:1 force: duplicate field, first on line 3. Remove one of the two fields. [CONFIG_DUPLICATE_FIELD]',
+        'f.yaml:5:1 force: duplicate field, first on line 4. Remove one of the two fields. [CONFIG_DUPLICATE_FIELD]',
       ],
     ],
     [
       'a user-defined name',
       'cluster3',
       'apiServer: {extraArgs: {a: b, a: c}}',
-      ['f.yaml:3:31 apiServer.extraArgs.a: duplicate field, first on line 3. Keep one of them. [CONFIG_DUPLICATE_FIELD]'],
+      ['f.yaml:3:31 apiServer.extraArgs.a: duplicate field, first on line 3. Remove one of the two fields. [CONFIG_DUPLICATE_FIELD]'],
     ],
   ])('%s', (...args) => expectLines(args));
 
@@ -279,7 +279,7 @@ describe('types', () => {
       'init3',
       'nodeRegistration:\n  kubeletExtraArgs:\n  - {name: a, value: b}',
       [
-        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected an object, found a list. In v1beta3 arguments are an object of names and values. [CONFIG_WRONG_TYPE]',
+        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected an object, found a list. In v1beta3, write arguments as an object: {NAME: VALUE}. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
@@ -325,7 +325,7 @@ describe('types', () => {
       'init',
       'bootstrapTokens: [{expires: 2030-01-02}]',
       [
-        'f.yaml:3:29 bootstrapTokens[0].expires: "2030-01-02" is not a time in RFC 3339 form. Write it like 2030-01-02T03:04:05Z. [CONFIG_INVALID_TIME]',
+        'f.yaml:3:29 bootstrapTokens[0].expires: "2030-01-02" is not a time in RFC 3339 form. Use a time such as 2030-01-02T03:04:05Z. [CONFIG_INVALID_TIME]',
       ],
     ],
     [

@@ -95,7 +95,10 @@ describe('taints together with the flag register-with-taints', () => {
 
   it('are reported as replaced by the flag, as a warning', () => {
     expect(join(`{taints: [{key: a, effect: NoSchedule}], ${flag}}`)).toMatchObject([
-      { severity: 'warning', message: 'the kubelet registers only with the taints of register-with-taints=b=c:NoSchedule' },
+      {
+        severity: 'warning',
+        message: 'these taints are ignored: the kubelet registers only with the taints of its flag register-with-taints=b=c:NoSchedule',
+      },
     ]);
   });
 

@@ -120,7 +120,7 @@ describe('kubelet-wait-bootstrap/node', () => {
   it('does not wait for an unreadable Node, unless --wait-ready is set', async () => {
     const { context, admin, clock } = world([], BOOTSTRAPPER);
     const [done] = await wait(context);
-    expect(done?.plan.noop).toBe('not waiting for Node w1: the credentials are not allowed to read it');
+    expect(done?.plan.noop).toBe('not waiting for Node w1: the credentials are not allowed to read the Node');
     await expect(wait(context, { readyMs: 1 })).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
     clock.at(clock.elapsedMs + 3_000, () => void admin.create(node()));
     await wait(context, { admin });

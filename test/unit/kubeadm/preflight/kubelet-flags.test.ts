@@ -20,7 +20,11 @@ describe('kubeletFlagFindings', () => {
     ['nothing', {}, []],
     ['existing flags of the kubelet', host('--v=4', '--node-ip', '10.0.0.1', '-v5'), []],
     ['a flag that never existed', host('--nonsense=1'), [`${FILE}: a 1.36 kubelet has no flag --nonsense`]],
-    ['a removed flag', host('--container-runtime=remote'), [`${FILE}: a 1.36 kubelet has no flag --container-runtime: removed in 1.27`]],
+    [
+      'a removed flag',
+      host('--container-runtime=remote'),
+      [`${FILE}: a 1.36 kubelet has no flag --container-runtime: the flag was removed in 1.27`],
+    ],
     ['a word that is not a flag', host('--v=4', 'loose'), [`${FILE}: "loose" is not a flag, and the kubelet takes no arguments`]],
     ['the node name', host('--hostname-override=w1'), []],
     ['another node name', host('--hostname-override=w2'), [`${FILE}: hostname-override is w2, but the node's name is w1`]],

@@ -184,14 +184,15 @@ const planUpgrade = (setting: string, more: Partial<UpgradeNodeOptions> = {}) =>
 };
 
 const MESSAGE =
-  'preflight: Node w1 runs ConfigMap kube-system/node-config: this change of config.yaml would have no effect: maxPods (desired 20, running 33)';
+  'preflight: Node w1 uses ConfigMap kube-system/node-config: this change of config.yaml would have no effect: maxPods (desired 20, running 33)';
 const HINT =
   'Change the ConfigMap, or remove the assignment with kubeletadm dynamic reset w1. To continue anyway, use --ignore-preflight-errors=ConfigOverridden';
 const REFUSED = { exitCode: 3, problems: [{ host: 'w1', code: 'ConfigOverridden', message: MESSAGE, hint: HINT }] };
 const WARNING = {
   code: 'ConfigOverridden',
   field: 'maxPods',
-  message: 'ConfigMap kube-system/node-config overrides maxPods (desired 20, running 33); change the ConfigMap, or run dynamic reset',
+  message:
+    'ConfigMap kube-system/node-config overrides maxPods (desired 20, running 33); change the ConfigMap, or run kubeletadm dynamic reset',
 };
 
 describe('a change of a field that a ConfigMap overrides', () => {
@@ -274,7 +275,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     host.files.set(`${DIRECTORY}/checkpoints/${HASH}/manifest.json`, regular('{'));
     expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
       code: 'CONFIG_OVERRIDE_UNKNOWN',
-      message: expect.stringMatching(/^the kubelet runs a ConfigMap, but .*manifest\.json, which names .* cannot be read: it is unknown/),
+      message: expect.stringMatching(/^the kubelet uses a ConfigMap, but .*manifest\.json, which names .* cannot be read: it is unknown/),
     });
   });
 
@@ -287,7 +288,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     argv = null;
     expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
       code: 'CONFIG_OVERRIDE_UNKNOWN',
-      message: expect.stringMatching(/^the kubelet runs ConfigMap kube-system\/node-config, but its text on the host cannot be read/),
+      message: expect.stringMatching(/^the kubelet uses ConfigMap kube-system\/node-config, but the checkpoint on the host cannot be read/),
     });
   });
 

@@ -214,7 +214,7 @@ describe('observeKubelet', () => {
     [
       'a missing configuration file',
       { files: Object.fromEntries(Object.entries(FILES).filter(([file]) => file !== CONFIG)) },
-      `node1: ${CONFIG}: the file does not exist, but the kubelet is configured to read it. Run init or join again. [HOST_FILE_MISSING]`,
+      `node1: ${CONFIG}: the file does not exist, but the kubelet is configured to read it. Rerun kubeletadm init or kubeletadm join. [HOST_FILE_MISSING]`,
     ],
     [
       'a file that the kubelet cannot parse',

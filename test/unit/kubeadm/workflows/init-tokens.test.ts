@@ -46,9 +46,9 @@ describe('the tokens of init', () => {
       stored('cccccc', { ttl: '9h0m0s' }),
     ]);
     expect([desired, joining]).toEqual([[], ['bbbbbb']]);
-    expect(reported).toEqual(['using the existing bootstrap token bbbbbb: it never expires']);
+    expect(reported).toEqual(['using the existing bootstrap token bbbbbb, which never expires']);
     expect((await settle([stored('aaaaaa')])).reported).toEqual([
-      'using the existing bootstrap token aaaaaa: it expires at 2030-01-01T01:00:00Z',
+      'using the existing bootstrap token aaaaaa, which expires at 2030-01-01T01:00:00Z',
     ]);
   });
 

@@ -62,7 +62,7 @@ describe('joinFindings', () => {
     const hint = (name: string, ready: string) =>
       joinFindings(node({ state: 'unusable', why, commonName: `system:node:${name}` }), { ...TARGET, namesake: namesake(ready) })[0]?.hint;
     for (const ready of ['True', 'Unknown']) {
-      expect(hint('w1', ready)).toMatch(/^the client certificate .*: renew it with certs renew-kubelet\. /);
+      expect(hint('w1', ready)).toMatch(/^the client certificate .*\. Renew the certificate with kubeletadm certs renew-kubelet\. /);
       expect(hint('w2', ready)).not.toContain('renew-kubelet');
     }
   });

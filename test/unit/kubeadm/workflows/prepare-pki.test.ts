@@ -225,21 +225,21 @@ describe('invalid existing files are rejected in one line', () => {
       (foreign) => ({ [`${PKI}/front-proxy-ca.crt`]: foreign[`${PKI}/front-proxy-ca.crt`] as string }),
       [
         `${PKI}/front-proxy-ca.key does not match ${PKI}/front-proxy-ca.crt. Replace the key with that of this CA. [PKI_KEY_MISMATCH]`,
-        `${PKI}/front-proxy-client.crt is signed by CN=front-proxy-ca, not by the CA in ${PKI}/front-proxy-ca.crt. Remove ${PKI}/front-proxy-client.crt and ${PKI}/front-proxy-client.key and rerun the command, which generates both again. [PKI_FOREIGN]`,
+        `${PKI}/front-proxy-client.crt is signed by CN=front-proxy-ca, not by the CA in ${PKI}/front-proxy-ca.crt. Remove ${PKI}/front-proxy-client.crt and ${PKI}/front-proxy-client.key, then rerun the command: both files are generated again. [PKI_FOREIGN]`,
       ],
     ],
     [
       'a key of another certificate',
       (foreign) => ({ [`${PKI}/apiserver.key`]: foreign[`${PKI}/apiserver.key`] as string }),
       [
-        `${PKI}/apiserver.key does not match ${PKI}/apiserver.crt. Remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key and rerun the command, which generates both again. [PKI_KEY_MISMATCH]`,
+        `${PKI}/apiserver.key does not match ${PKI}/apiserver.crt. Remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key, then rerun the command: both files are generated again. [PKI_KEY_MISMATCH]`,
       ],
     ],
     [
       'a certificate without its key',
       () => ({ [`${PKI}/apiserver.key`]: null }),
       [
-        `${PKI}/apiserver.crt exists, but its private key ${PKI}/apiserver.key does not. Restore the key, or remove ${PKI}/apiserver.crt and rerun the command, which generates both again. [PKI_KEY_MISSING]`,
+        `${PKI}/apiserver.crt exists, but its private key ${PKI}/apiserver.key does not. Restore the key. Or remove ${PKI}/apiserver.crt and rerun the command: both files are generated again. [PKI_KEY_MISSING]`,
       ],
     ],
     [
@@ -273,7 +273,7 @@ describe('invalid existing files are rejected in one line', () => {
       'a new CA that issued none of the existing files',
       (foreign) => ({ [`${PKI}/ca.crt`]: foreign[`${PKI}/ca.crt`] as string, [`${PKI}/ca.key`]: foreign[`${PKI}/ca.key`] as string }),
       [
-        `the CA ${PKI}/ca.crt did not issue the existing files: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Restore the CA that issued them, or start over with kubeletadm reset. [PKI_AUTHORITY_REPLACED]`,
+        `the CA ${PKI}/ca.crt did not issue the existing files: ${PKI}/apiserver.crt, ${PKI}/apiserver-kubelet-client.crt, /etc/kubernetes/admin.conf, /etc/kubernetes/super-admin.conf, /etc/kubernetes/kubelet.conf, /etc/kubernetes/controller-manager.conf, /etc/kubernetes/scheduler.conf. Restore the CA that issued these files, or start over with kubeletadm reset. [PKI_AUTHORITY_REPLACED]`,
       ],
     ],
     [
@@ -301,7 +301,7 @@ describe('invalid existing files are rejected in one line', () => {
       'a CA without its key, with a missing certificate',
       () => ({ [`${PKI}/ca.key`]: null, [`${PKI}/apiserver.crt`]: null, [`${PKI}/apiserver.key`]: null }),
       [
-        `${PKI}/apiserver.crt does not exist and cannot be generated without the CA key ${PKI}/ca.key. With an external CA, provide all certificates it signs; otherwise provide the CA key. [PKI_EXTERNAL_INCOMPLETE]`,
+        `${PKI}/apiserver.crt does not exist and cannot be generated without the CA key ${PKI}/ca.key. If the CA is external, provide all certificates that the CA signs. Otherwise provide the CA key. [PKI_EXTERNAL_INCOMPLETE]`,
       ],
     ],
   ])('%s', async (_, change, lines) => {
@@ -348,7 +348,7 @@ describe('invalid existing files are rejected in one line', () => {
     const late = await problemsAt('2031-06-01T00:00:00Z');
     expect(late.map(({ code }) => code)).toEqual(Array(7 + 5).fill('PKI_EXPIRED'));
     expect(late[0]?.hint).toBe(
-      `Renew the certificate with kubeletadm certs renew apiserver, or remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key and rerun the command, which generates both again`,
+      `Renew the certificate with kubeletadm certs renew apiserver, or remove ${PKI}/apiserver.crt and ${PKI}/apiserver.key and rerun the command: both files are generated again`,
     );
     expect(late.at(-1)?.message).toBe('the client certificate in /etc/kubernetes/scheduler.conf expired on 2031-01-01T00:00:00Z');
     expect((await problemsAt('2041-01-01T00:00:00Z'))[0]?.message).toBe(`${PKI}/ca.crt expired on 2039-12-30T00:00:00Z`);

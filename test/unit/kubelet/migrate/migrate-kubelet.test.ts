@@ -135,7 +135,7 @@ describe('migrateKubelet', () => {
       'seccompDefault: true\n',
       [21, 30],
       'seccompDefault: true\n',
-      ['kept: seccompDefault: unknown to a 1.21 kubelet: added in 1.22; a 1.30 kubelet honours it'],
+      ['kept: seccompDefault: unknown to a 1.21 kubelet: the field was added in 1.22; a 1.30 kubelet honours it'],
     ],
     [
       'an unknown field',

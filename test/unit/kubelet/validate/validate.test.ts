@@ -74,7 +74,7 @@ describe('validateKubeletConfiguration', () => {
       [
         "k.yaml:3:1 port: must be a port from 1 to 65535, not -1 [KUBELET_OUT_OF_RANGE]",
         "k.yaml:5:3 evictionHard[memory.free]: must be memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available, allocatableMemory.available, containerfs.available or containerfs.inodesFree, not "memory.free"; the kubelet accepts the file but exits at startup [KUBELET_START_EVICTION_SIGNAL]",
-        "k.yaml:7:3 featureGates[NodeSwop]: a 1.36 kubelet has no feature gate "NodeSwop" and does not start. Did you mean NodeSwap? [KUBELET_UNKNOWN_GATE]",
+        "k.yaml:7:3 featureGates[NodeSwop]: the feature gate "NodeSwop" is unknown: a 1.36 kubelet does not start with an unknown gate. Did you mean NodeSwap? [KUBELET_UNKNOWN_GATE]",
         "k.yaml:8:10 maxPods: must be an integer, not the string "ten" [CONFIG_WRONG_TYPE]",
       ]
     `);

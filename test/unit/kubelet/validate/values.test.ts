@@ -470,14 +470,14 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {kubeletExtraArgs: [{name: v=4}]}',
       [
-        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "v=4" is not a valid flag name. Set only the name here, and the value in the field value. [CONFIG_INVALID_ARGUMENT]',
+        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "v=4" is not a valid flag name. Set name to the name of the flag only, and value to its value. [CONFIG_INVALID_ARGUMENT]',
       ],
     ],
     [
       'taint twice',
       'init',
       'nodeRegistration: {taints: [{key: a, effect: NoSchedule}, {key: a, value: b, effect: NoSchedule}]}',
-      ['f.yaml:3:59 nodeRegistration.taints[1]: duplicate taint "a:NoSchedule". Keep one of them. [CONFIG_INVALID_TAINT]'],
+      ['f.yaml:3:59 nodeRegistration.taints[1]: duplicate taint "a:NoSchedule". Remove one of the two taints. [CONFIG_INVALID_TAINT]'],
     ],
     [
       'all in addition to other checks',
@@ -500,7 +500,7 @@ describe('messages', () => {
       'init',
       'localAPIEndpoint: {advertiseAddress: 010.0.0.1}',
       [
-        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "010.0.0.1" is not a valid IP address. Remove leading zeros from its numbers. [CONFIG_INVALID_ADDRESS]',
+        'f.yaml:3:38 localAPIEndpoint.advertiseAddress: "010.0.0.1" is not a valid IP address. Remove the leading zeros from the numbers of the address. [CONFIG_INVALID_ADDRESS]',
       ],
     ],
     [
@@ -521,7 +521,7 @@ describe('messages', () => {
       'ttl and expires',
       'init',
       'bootstrapTokens:\n- ttl: 1h\n  expires: 2030-01-02T03:04:05Z',
-      ['f.yaml:5:12 bootstrapTokens[0].expires: ttl and expires are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
+      ['f.yaml:5:12 bootstrapTokens[0].expires: ttl and expires are mutually exclusive. Remove one of the two. [CONFIG_CONFLICT]'],
     ],
     ['expires alone, which kubeadm refuses', 'init', 'bootstrapTokens: [{expires: 2030-01-02T03:04:05Z}]', []],
     [
@@ -544,9 +544,9 @@ describe('messages', () => {
       'init',
       'bootstrapTokens: [{usages: [signing]}, {usages: [signing], groups: []}, {usages: [signing], groups: ["system:bootstrappers:a"]}, {usages: []}]',
       [
-        'f.yaml:3:20 bootstrapTokens[0].usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:41 bootstrapTokens[1].usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:74 bootstrapTokens[2].usages: the groups of a token, by default the groups set by kubeadm, require the usage authentication. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:20 bootstrapTokens[0].usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:41 bootstrapTokens[1].usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:74 bootstrapTokens[2].usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -746,13 +746,15 @@ describe('messages', () => {
       'value and valueFrom',
       'cluster',
       'apiServer: {extraEnvs: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}',
-      ['f.yaml:3:45 apiServer.extraEnvs[0].valueFrom: value and valueFrom are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
+      [
+        'f.yaml:3:45 apiServer.extraEnvs[0].valueFrom: value and valueFrom are mutually exclusive. Remove one of the two. [CONFIG_CONFLICT]',
+      ],
     ],
     [
       'local and external etcd',
       'cluster',
       'etcd: {local: {dataDir: x}, external: {endpoints: [x]}}',
-      ['f.yaml:3:1 etcd: local and external are mutually exclusive. Keep one of them. [CONFIG_CONFLICT]'],
+      ['f.yaml:3:1 etcd: local and external are mutually exclusive. Remove one of the two. [CONFIG_CONFLICT]'],
     ],
     [
       'etcd without endpoints',
@@ -800,7 +802,7 @@ describe('messages', () => {
       'join',
       '',
       [
-        'f.yaml:1:1 discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (token create --print-join-command prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+        'f.yaml:1:1 discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (kubeletadm token create --print-join-command on a control plane prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -808,7 +810,7 @@ describe('messages', () => {
       'join',
       'discovery:\n  bootstrapToken: {token: abcdef.1234567890123456}\n  file: {kubeConfigPath: "https://url/file.conf"}',
       [
-        'f.yaml:5:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of them; the other is at f.yaml:4:3. [CONFIG_CONFLICT]',
+        'f.yaml:5:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from at f.yaml:4:3. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -818,7 +820,7 @@ describe('messages', () => {
       [
         'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.token: a token is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by token create --print-join-command), or the CA certificate with --ca-cert. To accept any CA: --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by kubeletadm token create --print-join-command on a control plane), or the CA certificate with --ca-cert. To accept any CA, pass --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [

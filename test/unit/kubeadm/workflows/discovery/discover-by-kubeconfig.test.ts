@@ -143,7 +143,7 @@ describe('discoverByKubeconfig', () => {
     [
       'with a CA file without certificates',
       () => ({ cluster: { 'certificate-authority': 'ca.crt' } }),
-      /^discovery: ca\.crt: the file contains no certificates/,
+      /^discovery: ca\.crt: the file contains no certificate, or a damaged one/,
     ],
     ['without credentials', () => ({ user: {} }), /\[DISCOVERY_NO_TOKEN\]$/],
   ])('rejects a file %s, and sends no request', async (_, input, expected) => {

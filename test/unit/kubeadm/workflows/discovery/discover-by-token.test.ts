@@ -120,14 +120,14 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has 1 of other tokens); retrying for up to 1m0s',
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has signatures of 1 other token); retrying for up to 1m0s',
     ]);
   });
 
   it('has no signature until the timeout', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (it has no signatures: check that the bootstrapsigner of kube-controller-manager is enabled) (gave up after 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
+      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has no signature at all: check that the bootstrapsigner of kube-controller-manager is enabled) (gave up after 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
@@ -228,7 +228,7 @@ describe('the CA', () => {
       DAY,
       2 * DAY,
       0,
-      /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until then, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
+      /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until that time, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
     ],
     [
       'not valid yet, the clock of the server is unknown',
@@ -292,7 +292,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
     const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until then, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
+      'discovery: 10.0.0.1:6443: the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until that time, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
     );
   });
 
@@ -331,7 +331,7 @@ describe('the content of cluster-info', () => {
     [
       'several clusters',
       () => kubeconfig(cluster(caData(), 'a'), cluster(caData(), 'b')),
-      /it names 2 clusters "a", "b", but no cluster has an empty name and current-context selects none\..*\[DISCOVERY_CLUSTER_INFO\]$/,
+      /it names 2 clusters "a", "b", but none of them has an empty name, and current-context selects none\..*\[DISCOVERY_CLUSTER_INFO\]$/,
     ],
     ['no CA', () => kubeconfig(cluster({})), /is not usable: it contains no CA\./],
     [
@@ -370,7 +370,7 @@ describe('the content of cluster-info', () => {
   it('is different when read over verified TLS', async () => {
     const { message, exitCode } = await attempt({ replies: [info(), info({ server: 'https://10.0.0.9:6443' })] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info read over verified TLS differs from the unverified first read. The ConfigMap was changed in between, or the first connection was intercepted. Rerun the command. [DISCOVERY_CHANGED]',
+      'discovery: 10.0.0.1:6443: kube-public/cluster-info differs between the first, unverified request and the second, verified request. The ConfigMap was changed between the two requests, or the first connection was intercepted. Rerun the command. [DISCOVERY_CHANGED]',
     );
     expect(exitCode).toBe(3);
   });
@@ -471,7 +471,7 @@ describe('the connection to the server', () => {
   it.each<[WebFailureCause, RegExp]>([
     [
       { kind: 'refused' },
-      /connection refused \(gave up after 1m0s\)\. Check that the API server is running, its address, and firewalls\. \[DISCOVERY_UNREACHABLE\]$/,
+      /connection refused \(gave up after 1m0s\)\. Check the address, that the API server is running, and that no firewall blocks the connection\. \[DISCOVERY_UNREACHABLE\]$/,
     ],
     [{ kind: 'no-route' }, /no route to host/],
     [{ kind: 'dns', temporary: false }, /DNS cannot resolve the name/],
@@ -503,7 +503,7 @@ describe('the connection to the server', () => {
     [{ kind: 'tls-version' }, /supports only TLS 1\.1 or older, or no common version\..*\[DISCOVERY_TLS\]$/],
     [
       { kind: 'tls-handshake', why: 'ERR_SSL_X' },
-      /the TLS handshake failed \(ERR_SSL_X\)\..*TLS 1\.2 or later is required\. \[DISCOVERY_TLS\]$/,
+      /the TLS handshake failed \(ERR_SSL_X\)\. TLS 1\.2 or later is required\..* \[DISCOVERY_TLS\]$/,
     ],
     [
       { kind: 'proxy-refused', proxy: 'http://proxy:3128', refusal: { why: 'with status 407', kind: 'login' } },
@@ -523,7 +523,7 @@ describe('the connection to the server', () => {
   it('is opened by the local host for other hosts: the hint mentions it', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: timed out (gave up after 1m0s). Check that the API server is running, its address, and firewalls. With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+      'discovery: 10.0.0.1:6443: timed out (gave up after 1m0s). Check the address, that the API server is running, and that no firewall blocks the connection. With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 
