@@ -1,11 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource } from '../../../../src/codec/source.ts';
-import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import type { Operation } from '../../../../src/host/plan/operation.ts';
 import { planWorkflow, runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
-import type { KubeObject } from '../../../../src/kube/object.ts';
 import { tokenCredentials } from '../../../../src/kubeadm/config/bootstrap-credentials.ts';
 import { type CleanupNodeInput, cleanupNode } from '../../../../src/kubeadm/phases/cleanup-node.ts';
 import type { NodeOverlay } from '../../../../src/kubeadm/render/config-fragments.ts';
@@ -16,9 +14,10 @@ import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
-import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import type { FakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
-import { fakeUnit, runs } from '../../../support/fake-units.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
+import { HOST_COMMANDS, hostToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const TOKEN = new Secret('abcdef.0123456789abcdef');
@@ -26,36 +25,6 @@ const CONFIG = '/var/lib/kubelet/config.yaml';
 const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
 const DIR = '/etc/kubernetes/kubelet.conf.d';
 const README = `${DIR}/README.kubeletadm`;
-const KUBELET_CONF = `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "https://cluster.test:6443"}}]
-users: [{name: u, user: {token: of-the-node}}]
-`;
-const regular = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner: 'root:root', content });
-
-const COMMANDS = {
-  sh: (argv: readonly string[]) => ({ exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 }),
-  id: { stdout: '0\n' },
-  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? 'w1\n' : 'x86_64\n' }),
-  stat: { stdout: 'cgroup2fs\n' },
-  nproc: { stdout: '4\n' },
-  hostname: { stdout: '10.0.0.1\n' },
-  ip: { exitCode: 127 },
-  kubelet: { stdout: 'Kubernetes v1.36.2\n' },
-  timeout: { exitCode: 127 },
-  crio: { exitCode: 127 },
-  containerd: { exitCode: 127 },
-  docker: { exitCode: 127 },
-  getent: { exitCode: 2 },
-};
-
-const configMap = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, namespace: 'kube-system' },
-  data,
-});
-
 let templates: Awaited<ReturnType<typeof loadTemplates>>;
 let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
 beforeAll(async () => {
@@ -69,34 +38,7 @@ let reporter: ReturnType<typeof recordingReporter>;
 
 beforeEach(async () => {
   reporter = recordingReporter();
-  cluster = fakeCluster({
-    now: clock.now,
-    objects: [
-      configMap('kubeadm-config', {
-        ClusterConfiguration: 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n',
-      }),
-      configMap('kubelet-config', { kubelet: 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n' }),
-    ],
-  });
-  const kubelet = fakeUnit({ activeState: 'inactive' });
-  host = fakeHost({
-    name: 'w1',
-    units: { kubelet },
-    files: {
-      '/var/run/containerd/containerd.sock': { type: 'socket', mode: 0o660, owner: 'root:root' },
-      '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
-      '/etc/own.conf': 'nameserver 10.0.0.2\n',
-      '/proc/net/tcp': '',
-      '/proc/meminfo': 'MemTotal:        8000000 kB\n',
-    },
-    commands: { ...COMMANDS, date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }) },
-    http: () => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' }),
-  });
-  kubelet.onStart = (unit) => {
-    runs(unit);
-    host.files.set('/etc/kubernetes/kubelet.conf', regular(KUBELET_CONF));
-    void cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } }).catch(() => undefined);
-  };
+  ({ cluster, host } = hostToJoin(clock));
 });
 
 const overlay = (fields: string, layer?: string): NodeOverlay => {
@@ -334,7 +276,7 @@ describe('layers as fragments of --config-dir', () => {
   });
 
   it('refuse a kubelet that reads none', async () => {
-    const commands = { ...COMMANDS, kubelet: { stdout: 'Kubernetes v1.29.3\n' }, date: { stdout: '1\n' } };
+    const commands = { ...HOST_COMMANDS, kubelet: { stdout: 'Kubernetes v1.29.3\n' }, date: { stdout: '1\n' } };
     host = fakeHost({
       name: 'old',
       units: { kubelet: fakeUnit({ activeState: 'inactive' }) },
