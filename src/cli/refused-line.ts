@@ -43,7 +43,6 @@ const ONE_NODE = 'to see the changes of one node: kubeletadm upgrade node --dry-
 /** Commands of kubeadm that kubeletadm does not have: the reason, and the alternative. */
 const UNSUPPORTED: ReadonlyMap<string, readonly [why: string, instead: string]> = new Map([
   ['upgrade apply', [NO_UPGRADE, 'Use kubeadm upgrade apply, then kubeletadm upgrade node on each node']],
-  ['upgrade plan', [NO_UPGRADE, `Use kubeadm upgrade plan; ${ONE_NODE}`]],
   ['upgrade diff', [NO_UPGRADE, `Use kubeadm upgrade diff; ${ONE_NODE}`]],
   ['config images pull', ['images are pulled on the host that runs them', 'Use kubeletadm init phase preflight/pull-images --host HOST']],
   ['kubeconfig user', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],

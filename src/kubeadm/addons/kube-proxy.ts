@@ -16,7 +16,7 @@ const AT = { name: 'kube-proxy', namespace: KUBE_SYSTEM } as const;
 const LABELS = { 'k8s-app': 'kube-proxy' };
 
 /** Key of the ConfigMap that holds the KubeProxyConfiguration. */
-const KUBE_PROXY_CONFIG_KEY = 'config.conf';
+export const KUBE_PROXY_CONFIG_KEY = 'config.conf';
 
 export interface KubeProxyObjects {
   readonly configMap: KubeObject;

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { formatAge } from '../../base/text/age.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
+import { renderTabTable } from '../../base/text/tab-table.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 import type { FoundCa, FoundRenewable } from './renewable.ts';
 
@@ -70,19 +71,14 @@ export function expirationTables({ certificates, cas }: ExpirationInfo): string 
     return [name, formatDay(expires), formatAge(residualSeconds * 1000), ...(isAuthority ? [] : [caName ?? '']), external];
   };
   return [
-    ...align([
+    ...renderTabTable([
       ['CERTIFICATE', 'EXPIRES', 'RESIDUAL TIME', 'CERTIFICATE AUTHORITY', 'EXTERNALLY MANAGED'],
       ...certificates.map((each) => row(each, false)),
     ]),
     '',
-    ...align([['CERTIFICATE AUTHORITY', 'EXPIRES', 'RESIDUAL TIME', 'EXTERNALLY MANAGED'], ...cas.map((each) => row(each, true))]),
+    ...renderTabTable([['CERTIFICATE AUTHORITY', 'EXPIRES', 'RESIDUAL TIME', 'EXTERNALLY MANAGED'], ...cas.map((each) => row(each, true))]),
     '',
   ].join('\n');
-}
-
-function align(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(10, ...rows.map((row) => (row[i] ?? '').length + 3)));
-  return rows.map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join(''));
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

@@ -11,6 +11,7 @@ import { startBootstrapSigner } from './controllers/bootstrap-signer.ts';
 import { CONTROLLER, type ControllerContext, typeOf } from './controllers/controller.ts';
 import { startCsrApprover } from './controllers/csr-approver.ts';
 import { startCsrSigner } from './controllers/csr-signer.ts';
+import { startJobRunner } from './controllers/job-runner.ts';
 import { startNodeTaints } from './controllers/node-taints.ts';
 import { startTokenCleaner } from './controllers/token-cleaner.ts';
 import { createFaults, type Faults } from './faults.ts';
@@ -24,7 +25,7 @@ import { type LoggedRequest, serveRequest } from './serve-request.ts';
 import { createStore, type Store } from './store.ts';
 import { createWatchStreams } from './watch-streams.ts';
 
-export type ControllerName = 'bootstrap-signer' | 'token-cleaner' | 'csr-approver' | 'csr-signer' | 'node-taints';
+export type ControllerName = 'bootstrap-signer' | 'token-cleaner' | 'csr-approver' | 'csr-signer' | 'node-taints' | 'job-runner';
 
 export interface ApiServerOptions {
   /** Address to listen on and for kubeconfigs; default 127.0.0.1. */
@@ -191,6 +192,7 @@ function startControllers(context: ControllerContext, { controllers = [], signer
     'csr-approver': () => startCsrApprover(context),
     'csr-signer': () => startCsrSigner(context),
     'node-taints': () => startNodeTaints(context),
+    'job-runner': () => startJobRunner(context),
   };
   for (const name of controllers) start[name]();
 }

@@ -2,10 +2,8 @@ import type { Cluster } from '../../../kube/cluster.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
+import type { VersionsByNode } from '../../upgrade/available-upgrades.ts';
 import { imageTag } from '../../upgrade/image-tag.ts';
-
-/** Node names by version. */
-export type VersionsByNode = ReadonlyMap<string, readonly string[]>;
 
 /**
  * The versions of a control plane component on all control planes, from the images of its Pods.

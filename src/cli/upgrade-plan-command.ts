@@ -1,0 +1,54 @@
+import type { Command } from 'commander';
+import type { CommandOptions, On } from './command.ts';
+import { addSections } from './help-layout.ts';
+import { addKubeconfigOptions, addPrinterFlags, addSshOptions, addTargetOption, collect, readOutputOption } from './options.ts';
+import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, verbosityOf } from './request-parts.ts';
+import type { UpgradePlanRequest } from './upgrade-plan.ts';
+
+/** `upgrade plan`. */
+export function definePlan(upgrade: Command, on: On): void {
+  const plan = upgrade
+    .command('plan')
+    .description('Check whether the cluster can be upgraded, and to which versions')
+    .argument('[version]', 'version to plan for, e.g. v1.36.2 (default: the newest releases, which dl.k8s.io lists)')
+    .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
+    .option('--allow-experimental-upgrades', 'include alpha, beta and release candidate versions')
+    .option('--allow-release-candidate-upgrades', 'include release candidates')
+    .option('--etcd-upgrade', 'include etcd (default: true)')
+    .option('--no-etcd-upgrade', 'leave out etcd')
+    .option(
+      '--ignore-preflight-errors <checks>',
+      "checks whose errors become warnings, comma-separated; 'all' for all checks (repeatable)",
+      collect,
+    )
+    .option('--print-config', 'print the ClusterConfiguration of the cluster, too')
+    .addOption(readOutputOption());
+  addSections(
+    on(addUpgradeTarget(addPrinterFlags(plan)), planRequest, async () => (await import('./upgrade-plan.ts')).runUpgradePlan),
+    { notes: PLAN_NOTES, examples: PLAN_EXAMPLES },
+  );
+}
+
+/** `--kubeconfig` and the options of a control plane host. */
+function addUpgradeTarget(command: Command): Command {
+  return addSshOptions(
+    addTargetOption(addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)')),
+  );
+}
+
+function planRequest(args: readonly string[], options: CommandOptions): UpgradePlanRequest {
+  return {
+    config: flagText(options, 'config'),
+    flags: { ...kubeadmFlags(options), ...(args[0] === undefined ? {} : { version: args[0] }) },
+    cluster: kubeconfigRequest(options),
+    hosts: hostsRequest(options),
+    output: { format: readFormat(options), verbosity: verbosityOf(options) },
+  };
+}
+
+const PLAN_NOTES =
+  'The checks are those of upgrade apply: control plane Nodes are Ready, static Pod manifests exist, CoreDNS can be upgraded, and a Job runs in kube-system, which the cluster deletes afterwards. Nothing else is created or changed.';
+
+const PLAN_EXAMPLES = `  kubeletadm upgrade plan                      # on a control plane
+  kubeletadm upgrade plan v1.36.3 --host cp1   # over SSH, without asking dl.k8s.io
+  kubeletadm upgrade plan -o json`;

@@ -1,0 +1,24 @@
+import type { ExitCode } from '../base/errors.ts';
+import { type PlanClusterUpgradeRequest, planClusterUpgrade } from '../fleet/use-cases/plan-cluster-upgrade.ts';
+import { upgradePlanDocument, upgradePlanText } from '../kubeadm/upgrade/upgrade-plan.ts';
+import type { Services } from './services.ts';
+import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
+
+export interface UpgradePlanRequest extends PlanClusterUpgradeRequest {
+  readonly output: { readonly format: ReadFormat; readonly verbosity: number };
+}
+
+/** `upgrade plan`. */
+export async function runUpgradePlan(services: Services, request: UpgradePlanRequest): Promise<ExitCode> {
+  const { format, verbosity } = request.output;
+  const reporter = services.reporter({ verbosity, format: 'text' });
+  const { plan, configuration } = await planClusterUpgrade(services, request, reporter);
+  if (format !== 'text') {
+    services.output.document(renderKubeadmDocument(upgradePlanDocument(plan), format));
+    return 0;
+  }
+  if (configuration !== null) services.output.stdout(`${configuration.trimEnd()}\n\n`);
+  services.output.stdout(upgradePlanText(plan));
+  if (plan.upgrades.length === 0) services.output.stderr('The cluster is up to date: no later version is available.\n');
+  return 0;
+}

@@ -1,0 +1,74 @@
+import { AppError, usageError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { applyClusterDefaults } from '../../kubeadm/config/defaults.ts';
+import { encodeClusterConfiguration, renderConfig } from '../../kubeadm/config/encode.ts';
+import type { Flags } from '../../kubeadm/config/flag-values.ts';
+import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
+import type { UpgradePlanResult } from '../../kubeadm/upgrade/upgrade-plan.ts';
+import { releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
+import { planUpgrade } from '../../kubeadm/workflows/upgrade/plan-upgrade.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { resolveTarget, withControlPlane } from './control-plane-of.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+
+export interface PlanClusterUpgradeRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options and the argument `version`, which override the document of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+}
+
+export interface ClusterUpgradePlan {
+  readonly plan: UpgradePlanResult;
+  /** The ClusterConfiguration as YAML, for `--print-config`; null: not requested. */
+  readonly configuration: string | null;
+}
+
+/**
+ * Plans the upgrade of the cluster of one control plane host. Warnings are reported.
+ * @throws AppError: problems of the configuration (exit code 2); failed checks of the cluster (exit code 3)
+ */
+export async function planClusterUpgrade(
+  services: NodeCommandPorts,
+  request: PlanClusterUpgradeRequest,
+  reporter: Reporter,
+): Promise<ClusterUpgradePlan> {
+  const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'plan', request.flags);
+  const warn = (warnings: readonly { readonly code: string; readonly message: string }[]): void => {
+    for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });
+  };
+  warn(requireValid(config));
+  const options = config.upgrade?.plan ?? {};
+  const version = options.kubernetesVersion === undefined ? null : await resolveTarget(services, options.kubernetesVersion);
+  const [target, another] = await readHostTargets(services, request.hosts);
+  if (target === undefined || another !== undefined) throw usageError('upgrade plan reads one control plane', 'Give --host once');
+  return withControlPlane(
+    services,
+    { target, kubeconfig: request.cluster, reporter },
+    async ({ host, cluster, model, warnings: found }) => {
+      warn(found);
+      const { clock, signal } = services;
+      const { plan, warnings, refusals } = await planUpgrade(
+        { host, cluster, clock, reporter, signal },
+        {
+          cluster: model,
+          target: version,
+          allowExperimental: options.allowExperimentalUpgrades === true,
+          allowReleaseCandidates: options.allowRCUpgrades === true,
+          etcdUpgrade: options.etcdUpgrade !== false,
+          ignorePreflightErrors: options.ignorePreflightErrors ?? [],
+          createJob: options.dryRun !== true,
+          releaseOf: (label) => releaseOf(services, label, false),
+        },
+      );
+      warn(warnings);
+      if (refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
+      const configuration = renderConfig([encodeClusterConfiguration(applyClusterDefaults(model))]).reveal();
+      return { plan, configuration: options.printConfig === true ? configuration : null };
+    },
+  );
+}

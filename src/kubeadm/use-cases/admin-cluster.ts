@@ -1,0 +1,35 @@
+import { AppError } from '../../base/errors.ts';
+import { Secret, SensitiveText } from '../../base/text/secret.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { ADMIN_CONF } from '../../kube/well-known.ts';
+import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
+import { answers } from './near-api-server.ts';
+import type { NodeClusterPorts } from './node-cluster.ts';
+
+const HINT = 'Run the command for a control plane host, or give the credentials of an administrator with --kubeconfig';
+
+/**
+ * Connects to the API server with admin.conf of a control plane host. No credential is stored on the local host. If the API
+ * server is unreachable from the local host, the connection goes through the host.
+ * @throws AppError NODE_NO_CREDENTIALS (exit code 3) when admin.conf does not exist; the errors of `readHostKubeconfig`
+ */
+export async function adminCluster(services: NodeClusterPorts, host: Host): Promise<Cluster> {
+  const { signal } = services;
+  const content = (await observe(host, fileFacts([ADMIN_CONF]), signal)).get(ADMIN_CONF)?.content;
+  if (content === undefined) {
+    const message = `${ADMIN_CONF} does not exist: the host is not a control plane`;
+    throw new AppError({ host: host.name, code: 'NODE_NO_CREDENTIALS', message, hint: HINT }, { exitCode: 3 });
+  }
+  const kubeconfig = await readHostKubeconfig(host, {
+    path: ADMIN_CONF,
+    text: new SensitiveText([new Secret(content)]),
+    hint: HINT,
+    signal,
+  });
+  const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
+  const from = host.dial === undefined || (await answers(services, question)) ? {} : { from: host };
+  return services.connectCluster({ kubeconfig, ...from });
+}
