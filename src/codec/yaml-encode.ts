@@ -10,8 +10,8 @@ export type YamlValue = null | boolean | number | bigint | string | readonly Yam
  * Encodes JSON data as YAML, byte-for-byte identical to Kubernetes components (kubeadm's config.yaml,
  * ConfigMaps, static pods): keys in natural order, lists not indented below their key, strings quoted only
  * where they would be read as another type, `|` for multi-line text, other text folded at the first space
- * after column 80. One intended difference: text with the line separators U+0085, U+2028 or U+2029 is always
- * double-quoted, so that all parsers read it alike.
+ * after column 80. Two intended differences, so that all parsers read the text alike: text with the line separators
+ * U+0085, U+2028 or U+2029 and the key `<<`, a merge without quotes, are always double-quoted.
  * @param type the type of the value, if JSON data holds integers beyond ±(2^53 - 1) as decimal text (see
  *   `withBigIntegers`)
  * @returns the text, with a final newline
@@ -144,11 +144,13 @@ const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
 const INDICATOR = /^(?:[#,[\]{}&*!|>'"%@`]|[?:-](?: |$)|---|\.\.\.)|:(?: |$)| #/;
 const EDGE_SPACE = /^ | $/;
 
+const MERGE_KEY = '<<';
+
 /** `place` is null for a key, which must stay on one line. */
 function encodeString(text: string, place: Place | null): string {
   if (UNPRINTABLE.test(text) || LINE_SEPARATOR.test(text) || / \n/.test(text)) return doubleQuoted(text, place);
   if (text.includes('\n')) return place === null || text.endsWith(' ') ? doubleQuoted(text, place) : literal(text, place.indent);
-  if (!readsAsString(text)) return doubleQuoted(text, place);
+  if (!readsAsString(text) || (place === null && text === MERGE_KEY)) return doubleQuoted(text, place);
   if (EDGE_SPACE.test(text) || INDICATOR.test(text)) return singleQuoted(text, place);
   return place === null ? text : fold(text, place);
 }

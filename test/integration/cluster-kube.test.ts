@@ -160,7 +160,7 @@ describe('failing API server', () => {
 
   it("lasting server errors: reads fail in time with the server's message", async () => {
     server.faults.add({ verb: 'get' }, { kind: 'answer', status: 500, body: '{"kind":"Status","message":"etcdserver: no leader"}' }, 1000);
-    expect(await failure(admin({ requestTimeoutMs: 2_000 }).get(ref('x')))).toBe(
+    expect(await failure(admin({ requestTimeoutMs: 5_000 }).get(ref('x')))).toBe(
       'cannot get ConfigMap default/x: etcdserver: no leader [CLUSTER_ERROR]',
     );
   });

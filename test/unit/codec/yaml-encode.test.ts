@@ -50,6 +50,12 @@ describe('encodeYaml', () => {
     expect(map(keys.toReversed())).toBe(map(keys));
   });
 
+  it('quotes the key of a merge, but not that text as a value', () => {
+    const value = { a: [{ '<<': '<<', b: { '<<': false } }] };
+    expect(encodeYaml(value)).toBe('a:\n- "<<": <<\n  b:\n    "<<": false\n');
+    expect(read(encodeYaml(value))).toEqual(value);
+  });
+
   it('treats keys of Object.prototype as data', () => {
     expect(encodeYaml(JSON.parse('{"__proto__": {"constructor": 1}}') as Json)).toBe('__proto__:\n  constructor: 1\n');
   });
