@@ -38,12 +38,10 @@ const MAX_DISTANCE = 2;
 const MAX_NAMED = 3;
 
 const NO_UPGRADE = 'kubeletadm does not upgrade control planes';
-const ONE_NODE = 'to see the changes of one node: kubeletadm upgrade node --dry-run';
 
 /** Commands of kubeadm that kubeletadm does not have: the reason, and the alternative. */
 const UNSUPPORTED: ReadonlyMap<string, readonly [why: string, instead: string]> = new Map([
   ['upgrade apply', [NO_UPGRADE, 'Use kubeadm upgrade apply, then kubeletadm upgrade node on each node']],
-  ['upgrade diff', [NO_UPGRADE, `Use kubeadm upgrade diff; ${ONE_NODE}`]],
   ['config images pull', ['images are pulled on the host that runs them', 'Use kubeletadm init phase preflight/pull-images --host HOST']],
   ['kubeconfig user', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],
   ['kubeconfig', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],

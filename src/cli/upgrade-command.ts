@@ -27,12 +27,13 @@ import {
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import type { UpgradeNodeRequest } from './upgrade-node.ts';
-import { definePlan } from './upgrade-plan-command.ts';
+import { defineDiff, definePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
-/** `upgrade plan`, `upgrade node`, `upgrade node phase`. */
+/** `upgrade plan`, `upgrade diff`, `upgrade node`, `upgrade node phase`. */
 export function defineUpgrade(upgrade: Command, on: On): void {
   definePlan(upgrade, on);
+  defineDiff(upgrade, on);
   const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
     addReasonOption(

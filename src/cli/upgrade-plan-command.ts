@@ -3,6 +3,7 @@ import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addKubeconfigOptions, addPrinterFlags, addSshOptions, addTargetOption, collect, readOutputOption } from './options.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, verbosityOf } from './request-parts.ts';
+import type { UpgradeDiffRequest } from './upgrade-diff.ts';
 import type { UpgradePlanRequest } from './upgrade-plan.ts';
 
 /** `upgrade plan`. */
@@ -29,6 +30,20 @@ export function definePlan(upgrade: Command, on: On): void {
   );
 }
 
+/** `upgrade diff`. */
+export function defineDiff(upgrade: Command, on: On): void {
+  const diff = upgrade
+    .command('diff')
+    .description('Show how the static Pod manifests of a control plane differ from those of a version')
+    .argument('[version]', 'version to compare with, e.g. v1.36.2 (default: that of the cluster)')
+    .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
+    .option('-c, --context-lines <number>', 'unchanged lines around each difference (default: 3)');
+  addSections(
+    on(addUpgradeTarget(diff), diffRequest, async () => (await import('./upgrade-diff.ts')).runUpgradeDiff),
+    { notes: DIFF_NOTES, examples: DIFF_EXAMPLES },
+  );
+}
+
 /** `--kubeconfig` and the options of a control plane host. */
 function addUpgradeTarget(command: Command): Command {
   return addSshOptions(
@@ -37,12 +52,19 @@ function addUpgradeTarget(command: Command): Command {
 }
 
 function planRequest(args: readonly string[], options: CommandOptions): UpgradePlanRequest {
+  return { ...targetRequest(args, options), output: { format: readFormat(options), verbosity: verbosityOf(options) } };
+}
+
+function diffRequest(args: readonly string[], options: CommandOptions): UpgradeDiffRequest {
+  return { ...targetRequest(args, options), verbosity: verbosityOf(options) };
+}
+
+function targetRequest(args: readonly string[], options: CommandOptions): Omit<UpgradePlanRequest, 'output'> {
   return {
     config: flagText(options, 'config'),
     flags: { ...kubeadmFlags(options), ...(args[0] === undefined ? {} : { version: args[0] }) },
     cluster: kubeconfigRequest(options),
     hosts: hostsRequest(options),
-    output: { format: readFormat(options), verbosity: verbosityOf(options) },
   };
 }
 
@@ -52,3 +74,9 @@ const PLAN_NOTES =
 const PLAN_EXAMPLES = `  kubeletadm upgrade plan                      # on a control plane
   kubeletadm upgrade plan v1.36.3 --host cp1   # over SSH, without asking dl.k8s.io
   kubeletadm upgrade plan -o json`;
+
+const DIFF_NOTES =
+  'Compares the manifests of kube-apiserver, kube-controller-manager and kube-scheduler. The new manifests follow from kubeadm-config of the cluster, without patches. Exit code 0 with and without differences.';
+
+const DIFF_EXAMPLES = `  kubeletadm upgrade diff v1.36.3              # on a control plane
+  kubeletadm upgrade diff v1.36.3 --host cp1 --host cp2 -c 0`;

@@ -20,10 +20,6 @@ describe('commands of kubeadm and kubectl that do not exist', () => {
       'unknown command upgrade apply: kubeletadm does not upgrade control planes. Use kubeadm upgrade apply, then kubeletadm upgrade node on each node.',
     ],
     [
-      ['upgrade', 'diff'],
-      'unknown command upgrade diff: kubeletadm does not upgrade control planes. Use kubeadm upgrade diff; to see the changes of one node: kubeletadm upgrade node --dry-run.',
-    ],
-    [
       ['config', 'images', 'pull'],
       'unknown command config images pull: images are pulled on the host that runs them. Use kubeletadm init phase preflight/pull-images --host HOST.',
     ],

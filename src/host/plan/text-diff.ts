@@ -10,16 +10,23 @@ const MAX_EDITS = 500;
 /**
  * A unified diff of two texts, as `diff -u` prints it. Text without a final newline is marked as diff does.
  * @param names the names in the two heading lines
+ * @param context number of equal lines around a difference
  * @returns the diff with a final newline; empty when the texts are equal
  */
-export function unifiedDiff(before: string, after: string, names: { readonly before: string; readonly after: string }): string {
+export function unifiedDiff(
+  before: string,
+  after: string,
+  names: { readonly before: string; readonly after: string },
+  context: number = CONTEXT,
+): string {
   if (before === after) return '';
-  const options = { context: CONTEXT, maxEditLength: MAX_EDITS };
+  const options = { context, maxEditLength: MAX_EDITS };
   const patch = structuredPatch('', '', before, after, undefined, undefined, options) ?? replaced(before, after);
   return `${[`--- ${names.before}`, `+++ ${names.after}`, ...patch.hunks.flatMap(renderHunk)].join('\n')}\n`;
 }
 
-export type DiffTexts = typeof unifiedDiff;
+/** Compares two texts, as `unifiedDiff`. */
+export type DiffTexts = (before: string, after: string, names: { readonly before: string; readonly after: string }) => string;
 
 /**
  * Compares equal pairs of texts once, for a plan of many hosts: most of them have the same files.

@@ -1,0 +1,98 @@
+import { AppError } from '../../../base/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../base/json.ts';
+import { revealText } from '../../../base/text/secret.ts';
+import { combineFacts, defineFact } from '../../../host/facts/fact.ts';
+import { fileFacts } from '../../../host/facts/file-facts.ts';
+import type { Host } from '../../../host/host.ts';
+import { observe } from '../../../host/observe.ts';
+import { unifiedDiff } from '../../../host/plan/text-diff.ts';
+import { readYaml } from '../../../kube/same-yaml.ts';
+import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
+import type { ClusterConfiguration, EnvVar } from '../../config/model.ts';
+import { commandOf, flagValue } from '../../control-plane/component-endpoints.ts';
+import { manifestFile } from '../../control-plane/manifests.ts';
+import type { ControlPlaneNode } from '../../control-plane/model.ts';
+import { manifestPath } from '../../control-plane/paths.ts';
+import { caDirectoriesOf } from '../../facts/ca-directories.ts';
+
+export interface DiffManifestsOptions {
+  /** Of kubeadm-config. */
+  readonly cluster: ClusterConfiguration;
+  /** `v1.36.2` */
+  readonly version: string;
+  /** Number of unchanged lines around each difference. */
+  readonly contextLines: number;
+  /** Prefix of the names of files, e.g. `cp1:`. */
+  readonly prefix: string;
+}
+
+const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+
+/**
+ * The differences between the static Pod manifests of a control plane and those of a version. The endpoint of the API server
+ * and the proxy variables are those of the existing manifests.
+ * @returns unified diffs; empty when all manifests are equal
+ * @throws AppError UPGRADE_MANIFEST_MISSING (exit code 3)
+ * @see kubeadm 1.36 upgrade diff
+ */
+export async function diffManifests(host: Host, options: DiffManifestsOptions, signal?: AbortSignal): Promise<string> {
+  const cluster = applyClusterDefaults({ ...options.cluster, kubernetesVersion: options.version });
+  const key = { kind: 'file', path: `${cluster.certificatesDir}/ca.key`, content: false } as const;
+  const facts = combineFacts({
+    files: fileFacts(COMPONENTS.map(manifestPath)),
+    caDirectories: caDirectoriesOf(),
+    hasCaKey: defineFact({ key }, (answers) => answers.key !== null),
+  });
+  const { files, caDirectories, hasCaKey } = await observe(host, facts, signal);
+  const missing = COMPONENTS.map(manifestPath).filter((path) => (files.get(path) ?? null) === null);
+  if (missing.length > 0) throw manifestMissing(host, missing);
+  const textOf = (path: string): string => files.get(path)?.content ?? '';
+  const apiServer = objectOf(readYaml(textOf(manifestPath('kube-apiserver'))));
+  const node: ControlPlaneNode = {
+    cluster,
+    // Only the manifest of etcd has the name.
+    nodeName: host.name,
+    localAPIEndpoint: endpointOf(apiServer),
+    taints: [CONTROL_PLANE_TAINT],
+    imagePullPolicy: 'IfNotPresent',
+    timeouts: DEFAULT_TIMEOUTS,
+    patches: [],
+    caDirectories,
+    etcdMembers: null,
+    externalCA: !hasCaKey,
+    proxyEnvironment: proxyVariablesOf(apiServer),
+    kubeProxy: null,
+  };
+  return COMPONENTS.map((name) => {
+    const path = manifestPath(name);
+    const names = { before: `${options.prefix}${path}`, after: 'new manifest' };
+    return unifiedDiff(textOf(path), revealText(manifestFile(node, name).content), names, options.contextLines);
+  }).join('');
+}
+
+function endpointOf(pod: JsonObject): ControlPlaneNode['localAPIEndpoint'] {
+  const words = commandOf(pod, 'kube-apiserver');
+  return { advertiseAddress: flagValue(words, 'advertise-address') ?? '', bindPort: Number(flagValue(words, 'secure-port') ?? 6443) };
+}
+
+function proxyVariablesOf(pod: JsonObject): readonly EnvVar[] {
+  return listOf(objectOf(pod.spec).containers)
+    .flatMap(({ env }) => listOf(env))
+    .flatMap(({ name, value }) =>
+      typeof name === 'string' && /_proxy$/i.test(name) && typeof value === 'string' ? [{ name, value }] : [],
+    );
+}
+
+function listOf(value: Json | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function manifestMissing(host: Host, paths: readonly string[]): AppError {
+  const message = `static Pod manifests do not exist: ${paths.join(', ')}`;
+  const hint = 'Run the command for a control plane host';
+  return new AppError({ host: host.name, code: 'UPGRADE_MANIFEST_MISSING', message, hint }, { exitCode: 3 });
+}
