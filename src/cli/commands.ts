@@ -6,7 +6,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
     description:
-      'Bootstrap a control plane. With --kubeconfig: upload to an existing API server what nodes need to join, and join the host as its first node',
+      'Bootstrap a control plane. With --kubeconfig: use an existing API server. Upload the objects that nodes need for joining, then join the host as the first node',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

@@ -80,7 +80,7 @@ function defineValidate(config: Command, on: On): void {
       'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
     )
     .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
-    .option('--kubelet <path>', 'also validate with this kubelet binary, which only reads the files; no kubelet is started')
+    .option('--kubelet <path>', 'also let this kubelet binary check the files; it exits after reading them and does not run as a kubelet')
     .addOption(outputOption(['text', 'json', 'sarif']));
   addTargetOption(validate, 'also validate with the kubelet binary and the kubelet flags of this host (repeatable)');
   on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);

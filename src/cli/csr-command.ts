@@ -14,25 +14,29 @@ export function defineCsr(csr: Command, on: On): void {
     .description('List pending CSRs for serving certificates and the result of each check')
     .option('--all', 'include CSRs for client certificates and CSRs already approved or denied')
     .option('-l, --selector <labels>', 'label selector of Nodes, as in kubectl: only CSRs of existing Nodes with these labels');
-  on(addSources(addTableOptions(list)), listRequest, async () => (await import('./csr.ts')).runCsrList);
+  on(addSources(addTableOptions(list), COMPARED), listRequest, async () => (await import('./csr.ts')).runCsrList);
   const approve = csr
     .command('approve')
-    .description('Approve CSRs for serving certificates that pass every check')
+    .description('Check CSRs for serving certificates, and approve the CSRs that pass every check')
     .argument('[name...]', 'names of CSRs, as NAME or csr/NAME')
     .option('--all', 'approve all pending CSRs that pass every check, and list the others with the reason')
     .option(
       '--trust-node-status',
-      'approve, without a prompt, names that only the status of the Node contains (the kubelet itself writes this status)',
+      'without a prompt, also approve CSRs with names that only the status of the Node confirms; insecure if the kubelet is compromised, because the kubelet writes this status',
     )
     .option('--dry-run', 'print the CSRs that would be approved');
-  on(addSources(approve), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
+  on(addSources(approve, SELECTED), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
   addSections(approve, { notes: NOTES, examples: EXAMPLES });
 }
 
-function addSources(command: Command): Command {
-  addTargetOption(addClusterOptions(command), 'host, reached over SSH, whose names and addresses are compared with the CSR (repeatable)');
+const COMPARED = 'host, reached over SSH, whose names and addresses are compared with the CSRs (repeatable)';
+const SELECTED =
+  'host, reached over SSH: select the CSRs of its Node, and compare them with the names and addresses of the host (repeatable)';
+
+function addSources(command: Command, hostText: string): Command {
+  addTargetOption(addClusterOptions(command), hostText);
   underHeading(command, HEADINGS.host, (host) =>
-    host.option('-f, --file <file>', "fleet file, or '-' for standard input, whose names and addresses are compared with the CSR"),
+    host.option('-f, --file <file>', "fleet file whose names and addresses are compared with the CSRs; '-' for standard input"),
   );
   return addSshOptions(command);
 }

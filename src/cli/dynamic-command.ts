@@ -243,9 +243,9 @@ function addAssignmentReason(command: Command): Command {
 
 const ASSIGN_STATES = 'trial (the kubelet runs the new configuration), good (the configuration passed its trial)';
 
-const ASSIGN_NOTES = `Exit code 4: of several nodes, at least one was not updated. Exit code 5: --on-failure revert restored the previous assignment of all changed nodes, or the only node rolled back.
+const ASSIGN_NOTES = `Exit code 4: several nodes were selected, and at least one was not updated. Exit code 5: one node was selected and rolled back, or --on-failure revert restored the previous assignment of all changed nodes.
 
-Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is one JSON object per line.`;
+Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 
 const CHECKPOINT_NOTES =
   'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';

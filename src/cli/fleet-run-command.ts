@@ -200,11 +200,14 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <hosts>',
-          'hosts to apply to; failed: only hosts that did not succeed in the last run that included them (failed, rolled back, refused, unreachable or not started)',
+          'with the value failed: apply only to the hosts that did not succeed in their last run (failed, rolled back, refused, unreachable or not started)',
         ).choices(['failed']),
       ),
   );
-  apply.option('-y, --yes', 'apply the plan of a fleet file without asking; required without a terminal (default: show the plan and ask)');
+  apply.option(
+    '-y, --yes',
+    'apply a fleet file without asking; required without a terminal (default: show the plan and ask). A saved plan is applied without asking',
+  );
   apply.addOption(requireSignature());
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
   on(

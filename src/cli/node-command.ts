@@ -17,13 +17,16 @@ function nodeExplainCommand(node: Command, on: On): void {
   const explain = node
     .command('explain')
     .description('Show the effective value of each kubelet field, its source (default, file, drop-in or flag) and the overridden values')
-    .argument('<host|node>', 'a host as [user@]ADDRESS[:port], reached over SSH, or a Node as node/NAME, read through the API server')
+    .argument(
+      '<host|node>',
+      'a host as [user@]ADDRESS[:port] or host/ADDRESS, reached over SSH; or a Node as node/NAME, read through the API server; a name without prefix is a host',
+    )
     .argument('[field]', 'field to show, with its nested fields (default: all fields)')
     .addOption(outputOption(['text', 'wide', 'json', 'yaml']));
   on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
   addSections(explain, {
     notes:
-      'localhost is the local host. The prefix host/ before an address is optional. With --kubeconfig, the configuration on a host is also compared with the configuration that its kubelet reports through the API server.',
+      'localhost is the local host. With --kubeconfig, the configuration on a host is also compared with the configuration that its kubelet reports through the API server.',
     examples: EXAMPLES,
   });
 }

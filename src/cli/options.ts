@@ -286,7 +286,7 @@ export function allowOption(text: string = allowText('new-pods-only')): Option {
 }
 
 /** The classes of `--allow`, for the help of the commands with that option. */
-export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running pods. "new-pods-only": new pods get the new value; running pods keep the old value, but can be evicted or rejected after a change of limits, reservations or eviction thresholds. "drain": the node should be drained before the change. "unsafe": the change can disconnect or stop the node.`;
+export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running pods. "new-pods-only": new pods get the new value; running pods keep the old value, but after a change of limits, reservations or eviction thresholds the kubelet can evict them, or reject them when it restarts. "drain": drain the node yourself before the change. "unsafe": the change can disconnect or stop the node.`;
 
 /** The text of `--allow-experimental-api`. */
 export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';

@@ -130,7 +130,7 @@ function reworded(message: string): string {
   if (value !== null) return value;
   const surplus = /^too many arguments(?: for '.*')?\. Expected ([0-9]+) arguments? but got ([0-9]+)\.?$/.exec(message);
   if (surplus) return `too many arguments: expected ${surplus[1]}, got ${surplus[2]}`;
-  return message.replace(/^missing required argument '(.*)'$/, 'missing required argument $1').replace(/\.$/, '');
+  return message.replace(/^missing required argument '(.*)'$/, 'the argument <$1> is missing').replace(/\.$/, '');
 }
 
 /** `option '-o <format>' argument 'wide' is invalid. Allowed choices are text, json.` in the order: option, value, reason; null for other messages. */
@@ -143,8 +143,12 @@ function invalidValue(message: string): string | null {
   const reason = message.slice(to + end.length).replace(/\.$/, '');
   const choices = 'Allowed choices are ';
   return reason.startsWith(choices)
-    ? `option ${option}: "${value}" is not one of ${reason.slice(choices.length)}`
+    ? `option ${option}: invalid value "${value}", ${choicesText(reason.slice(choices.length))}`
     : `option ${option}: invalid value "${value}": ${reason}`;
+}
+
+function choicesText(list: string): string {
+  return list.includes(',') ? `must be one of ${list}` : `must be ${list}`;
 }
 
 /** The names of a command path, without the program's name: `fleet plan`. */

@@ -223,7 +223,8 @@ export function nodeChoice(args: readonly string[], options: CommandOptions): No
   const selector = selectorOf(options);
   const byFleet = groups.length + limit.length > 0;
   const routes = [names.length > 0, selector !== undefined, byFleet].filter(Boolean).length;
-  if (routes > 1) throw usageError('node names, --selector, and --group or --limit cannot be combined', 'Use one of them');
+  if (routes > 1)
+    throw usageError('the nodes are selected in more than one way', 'Use only node names, or only --selector, or only --group and --limit');
   if (names.length > 0) return { kind: 'names', names };
   if (selector !== undefined) return { kind: 'selector', selector };
   return byFleet ? { kind: 'fleet', file: fleetFile, selection: { groups, limit } } : undefined;

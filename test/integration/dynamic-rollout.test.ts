@@ -451,10 +451,7 @@ describe('dynamic assign of many nodes', () => {
 
   it.each([
     [['assign', '--configmap', 'kube-system/a'], 'no node was selected'],
-    [
-      ['assign', 'n1', '--selector', 'a=b', '--configmap', 'kube-system/a'],
-      'node names, --selector, and --group or --limit cannot be combined',
-    ],
+    [['assign', 'n1', '--selector', 'a=b', '--configmap', 'kube-system/a'], 'the nodes are selected in more than one way'],
     [['assign', '--selector', 'pool=none', '--configmap', 'kube-system/a'], '--selector pool=none: no Node matches'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '0'], '--max-unavailable 0: no node would be changed'],
     [['assign', 'n1', '--configmap', 'kube-system/a', '--max-unavailable', '120%'], '--max-unavailable 120%: neither a number'],

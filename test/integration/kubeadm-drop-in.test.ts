@@ -33,7 +33,7 @@ describe('as kubeadm', () => {
     [['init', '--dryrun'], 'unknown option --dryrun for init. Did you mean --dry-run? [USAGE]\n'],
     [['init', '--frob'], 'unknown option --frob for init. See kubeadm init --help. [USAGE]\n'],
     [['version', '--vmodule', 'a=x'], 'must be a comma-separated list of filename=N'],
-    [['version', '-o', 'wide'], '"wide" is not one of text, short, json, yaml. See kubeadm version --help. [USAGE]\n'],
+    [['version', '-o', 'wide'], 'invalid value "wide", must be one of text, short, json, yaml. See kubeadm version --help. [USAGE]\n'],
   ])('%j fails with exit code 1', async (argv, message) => {
     const { code, stdout, stderr } = await asKubeadm(argv);
     expect([code, stdout]).toEqual([1, '']);

@@ -126,8 +126,8 @@ describe('output formats of tables', () => {
     const status = (...args: string[]) => onCluster('dynamic', 'status', ...args);
     expect((await status('-o', 'name')).stdout).toBe('node/n1\nnode/n2\nnode/other\n');
     const [header = '', first = ''] = (await status('-o', 'wide')).stdout.split('\n');
-    expect(header.split(/ {2,}/).slice(-2)).toEqual(['KUBELET', 'READY']);
-    expect(first).toMatch(/^n1 .* no$/);
+    expect(header.split(/ {2,}/).slice(-4)).toEqual(['KUBELET', 'READY', 'ASSIGNED BY', 'REASON']);
+    expect(first).toMatch(/^n1 .* no +/);
     expect((await status('--no-headers', 'n1')).stdout).toMatch(/^n1 +/);
     expect((await status('-o', 'jsonpath={range .items[?(@.node!="n2")]}{.node}:{.ready}{"\\n"}{end}')).stdout).toBe(
       'n1:false\nother:false\n',
@@ -204,7 +204,7 @@ describe('output formats of tables', () => {
       'go-template={{.}}',
       'option -o, --output <format>: invalid value "go-template={{.}}": templates of Go and template files are not supported',
     ],
-    ['table', '"table" is not one of text, wide'],
+    ['table', 'invalid value "table", must be one of text, wide'],
   ])('refuse -o %s before anything is read', async (format, message) => {
     const { code, stdout, stderr } = await runCommand(['fleet', 'inventory', '-f', '/does/not/exist', '-o', format]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

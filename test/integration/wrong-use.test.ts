@@ -59,7 +59,7 @@ describe('an invalid command line', () => {
       'unknown option --tokne for init. Did you mean --token?',
     ],
     ['an option of the program', ['--frobnicate'], 'unknown option --frobnicate. See kubeletadm --help.'],
-    ['a missing argument', ['config', 'diff', 'a'], 'config diff: missing required argument b. See kubeletadm config diff --help.'],
+    ['a missing argument', ['config', 'diff', 'a'], 'config diff: the argument <b> is missing. See kubeletadm config diff --help.'],
     ['too many arguments', ['version', 'x'], 'version: too many arguments: expected 0, got 1. See kubeletadm version --help.'],
     [
       'an option without its value',
@@ -69,7 +69,7 @@ describe('an invalid command line', () => {
     [
       'a value outside the choices',
       ['plan', '-o', 'wide'],
-      'plan: option -o, --output <format>: "wide" is not one of text, json, yaml. See kubeletadm plan --help.',
+      'plan: option -o, --output <format>: invalid value "wide", must be one of text, json, yaml. See kubeletadm plan --help.',
     ],
   ])('%s', async (_, argv, line) => {
     expect(await run(...argv)).toEqual({ code: 2, stdout: '', stderr: `${line} [USAGE]\n` });

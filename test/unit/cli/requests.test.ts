@@ -104,7 +104,7 @@ describe('the request of a command line', () => {
     ['dynamic reset node/', 'node/: not of the form node/NAME'],
     [`dynamic assign n1 --configmap a/b --reason ${'x'.repeat(501)}`, 'the text has 501 characters, the maximum is 500'],
     ['dynamic assign n1 --configmap a/b --reason a\u001bb', 'the text has line breaks or control characters'],
-    ['dynamic assign n1 -l a=b --configmap a/b', 'node names, --selector, and --group or --limit cannot be combined'],
+    ['dynamic assign n1 -l a=b --configmap a/b', 'the nodes are selected in more than one way'],
     ['node explain pod/n1', 'pod/n1: "pod" is neither a host nor a node'],
     ['dynamic inspect node/n1', 'node/n1: a Node, but a host that is reached over SSH is expected'],
     ['csr approve pod/a', 'pod/a: not a CSR'],
