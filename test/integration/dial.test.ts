@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, request, type Server } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -7,6 +8,9 @@ import { asRoot } from '../../src/host/as-root.ts';
 import type { Host } from '../../src/host/host.ts';
 import { hostOver } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
+import { dialingAgent } from '../../src/kube/adapters/dialing-agent.ts';
+import type { Dial } from '../../src/kube/dial.ts';
+import { createAuthority } from '../../src/lab/api-server/pki.ts';
 import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import { opensshTransport } from '../../src/ssh/adapters/transport-openssh.ts';
 import { sshTransport } from '../../src/ssh/adapters/transport-ssh.ts';
@@ -64,6 +68,38 @@ describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a co
     const port = await freePort();
     const failure = (async () => text((await host.dial?.({ host: '127.0.0.1', port })) as NodeJS.ReadableStream))();
     await expect(failure).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it.each(CLIENTS)('notices that a server closed its idle connections: %s', async (_, client) => {
+    const host = hostAt(sshd, client);
+    const port = await freePort();
+    const { certPem: cert, keyPem: key } = await (await createAuthority('ca')).issueServer(['127.0.0.1']);
+    const agent = dialingAgent(host.dial as Dial, { keepAlive: true, rejectUnauthorized: false });
+    cleanups.push(async () => agent.destroy());
+    const serve = async (): Promise<Server> => {
+      const server = createServer({ cert, key }, (_request, response) => void response.end('ok'));
+      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+      return server;
+    };
+    const get = (): Promise<string> =>
+      new Promise((resolve, reject) => {
+        request({ host: '127.0.0.1', port, agent, timeout: 5_000 }, (response) => text(response).then(resolve, reject))
+          .on('timeout', () => reject(new Error('the request got no answer')))
+          .on('error', reject)
+          .end();
+      });
+    const first = await serve();
+    expect(await Promise.all([get(), get(), get()])).toEqual(['ok', 'ok', 'ok']);
+    first.closeAllConnections();
+    await new Promise((resolve) => first.close(resolve));
+    await expect.poll(() => Object.values(agent.freeSockets).flat().length, { timeout: 5_000 }).toBe(0);
+    await expect(get()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    const second = await serve();
+    cleanups.push(
+      async () => second.closeAllConnections(),
+      async () => second.close(),
+    );
+    expect(await get()).toBe('ok');
   });
 
   it('reports a host that does not allow forwarding', async () => {

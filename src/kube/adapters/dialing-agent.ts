@@ -13,10 +13,16 @@ export function dialingAgent(dial: Dial, tls: AgentOptions): HttpsAgent {
 
 class DialingAgent extends HttpsAgent {
   readonly #dial: Dial;
+  /** Connections whose server closed them during a request. */
+  readonly #ended = new WeakSet<Duplex>();
 
   constructor(dial: Dial, tls: AgentOptions) {
     super(tls);
     this.#dial = dial;
+  }
+
+  override keepSocketAlive(stream: Duplex): boolean {
+    return !this.#ended.has(stream) && (super.keepSocketAlive as (stream: Duplex) => boolean).call(this, stream);
   }
 
   override createConnection(options: RequestOptions, done?: (error: Error | null, stream: Duplex) => void): undefined {
@@ -32,7 +38,15 @@ class DialingAgent extends HttpsAgent {
   async #connect(options: RequestOptions): Promise<Duplex> {
     const socket = (await this.#dial({ host: options.host ?? 'localhost', port: Number(options.port ?? 443) })) as Duplex;
     try {
-      return tlsConnect({ ...(options as TlsOptions), socket });
+      const stream = tlsConnect({ ...(options as TlsOptions), socket });
+      // TLS over such a socket does not report that the server closed an idle connection. A request on it would wait
+      // for its time limit, for each connection of a restarted API server.
+      const closeIdle = (): void => {
+        if (Object.values(this.freeSockets).some((idle) => idle?.includes(stream))) stream.destroy();
+        else this.#ended.add(stream);
+      };
+      socket.once('end', closeIdle).once('close', closeIdle);
+      return stream;
     } catch (error) {
       socket.destroy();
       throw error;
