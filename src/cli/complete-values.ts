@@ -71,6 +71,7 @@ const phase: Read = async (_, line) => {
 
 /** Arguments, by the path of their command. */
 const ARGUMENTS: Readonly<Record<string, Read>> = {
+  'upgrade apply phase': phase,
   'upgrade node phase': phase,
   'dynamic assign': moreNodes,
   'dynamic reset': moreNodes,
@@ -114,9 +115,11 @@ async function phasesOf({ path }: PartialLine): Promise<readonly Candidate[]> {
     ? lists.INIT_PHASES
     : path.startsWith('join')
       ? lists.JOIN_PHASES
-      : path.startsWith('upgrade')
-        ? lists.UPGRADE_NODE_PHASES
-        : lists.RESET_PHASES;
+      : path.startsWith('upgrade apply')
+        ? lists.UPGRADE_APPLY_PHASES
+        : path.startsWith('upgrade')
+          ? lists.UPGRADE_NODE_PHASES
+          : lists.RESET_PHASES;
   return list.map(({ name, short }) => ({ value: name, description: short }));
 }
 

@@ -37,11 +37,8 @@ const MAX_DISTANCE = 2;
 /** Maximum number of commands listed for an option. */
 const MAX_NAMED = 3;
 
-const NO_UPGRADE = 'kubeletadm does not upgrade control planes';
-
 /** Commands of kubeadm that kubeletadm does not have: the reason, and the alternative. */
 const UNSUPPORTED: ReadonlyMap<string, readonly [why: string, instead: string]> = new Map([
-  ['upgrade apply', [NO_UPGRADE, 'Use kubeadm upgrade apply, then kubeletadm upgrade node on each node']],
   ['config images pull', ['images are pulled on the host that runs them', 'Use kubeletadm init phase preflight/pull-images --host HOST']],
   ['kubeconfig user', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],
   ['kubeconfig', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],

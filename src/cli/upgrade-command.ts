@@ -14,6 +14,8 @@ import {
   IMPACT_NOTES,
   KUBELET_CONFIG_DIR,
 } from './options.ts';
+import { definePhaseCommands } from './phase-commands.ts';
+import { phaseName } from './phase-name.ts';
 import {
   allowedImpact,
   fieldsRequest,
@@ -26,14 +28,21 @@ import {
   podLossOf,
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
+import { addControlPlaneOptions, defineUpgradeApply } from './upgrade-apply-command.ts';
 import type { UpgradeNodeRequest } from './upgrade-node.ts';
 import { defineDiff, definePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
-/** `upgrade plan`, `upgrade diff`, `upgrade node`, `upgrade node phase`. */
+/** The commands below `upgrade`. */
 export function defineUpgrade(upgrade: Command, on: On): void {
   definePlan(upgrade, on);
   defineDiff(upgrade, on);
+  defineUpgradeApply(upgrade, on);
+  defineUpgradeNode(upgrade, on);
+}
+
+/** `upgrade node`, `upgrade node phase`. */
+function defineUpgradeNode(upgrade: Command, on: On): void {
   const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
     addReasonOption(
@@ -44,13 +53,19 @@ export function defineUpgrade(upgrade: Command, on: On): void {
         ),
       ),
     );
-  const node = upgrade.command('node').description("Upgrade a node to the cluster's kubelet configuration and restart the kubelet");
+  const node = upgrade
+    .command('node')
+    .description("Upgrade a control plane to the cluster's version, or the kubelet configuration of a node");
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
     .command('phase')
     .description('Run one phase of upgrade node')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
-  addSections(on(options(phase), upgradeRequest, load), { phases: UPGRADE_NODE_PHASES });
+  on(options(phase), upgradeRequest, load);
+  definePhaseCommands(phase, UPGRADE_NODE_PHASES, {
+    workflow: 'upgrade node',
+    run: (command, words) => on(command, (_, given) => upgradeRequest(words, given), load),
+  });
 }
 
 function addUpgradeOptions(command: Command): Command {
@@ -77,15 +92,16 @@ function addUpgradeOptions(command: Command): Command {
         'discard the settings stored on the host by init, join and earlier upgrades; use and store only those of this command',
       ),
   );
+  addControlPlaneOptions(command);
   return addKubeconfigOptions(
     command,
-    'kubeconfig to read the cluster configuration with (default: /etc/kubernetes/kubelet.conf on the host)',
+    'kubeconfig to read the cluster configuration with (default: /etc/kubernetes/kubelet.conf on the host; on control planes admin.conf)',
   );
 }
 
 function upgradeRequest(args: readonly string[], options: CommandOptions): UpgradeNodeRequest {
   return {
-    onlyPhase: args.length === 0 ? undefined : args.join('/'),
+    onlyPhase: phaseName(args),
     config: flagText(options, 'config'),
     flags: kubeadmFlags(options),
     cluster: kubeconfigRequest(options),

@@ -196,7 +196,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
         else if (gone.record === null || !isOurs(gone.record, id))
           return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
         else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
-        const isHealthy = phase.observed.provesUndone && (await isHealthyAgain());
+        const isHealthy = phase.observed.provenState !== null && (await isHealthyAgain());
         return rolledBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
       } catch (cause) {
         if (isConnectionLost(cause))

@@ -1,4 +1,5 @@
 import { LOCK_FILE } from './commit/commit-program.ts';
+import { copyDirectory } from './copy-directory.ts';
 import { pullImage, removePods } from './cri/runtime-commands.ts';
 import { hookText, runHook } from './hooks.ts';
 import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
@@ -68,6 +69,11 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     done: ({ image }) => `pulled ${image}`,
     command: ({ image, criSocket }) => ({ kind: 'run', argv: pullImage(criSocket, image), what: `pulling ${image}` }),
     extraMs: 900_000,
+  },
+  'copy-directory': {
+    done: ({ path, to }) => `copied ${path} to ${to}`,
+    command: ({ path, to }) => ({ kind: 'run', argv: copyDirectory(path, to), what: `copying ${path} to ${to}` }),
+    extraMs: 1_800_000,
   },
   'daemon-reload': { done: () => 'ran systemctl daemon-reload', command: () => systemctl('daemon-reload') },
   'enable-unit': { done: ({ unit }) => `enabled ${unit}`, command: ({ unit }) => systemctl('enable', '--quiet', unit) },

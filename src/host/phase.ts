@@ -109,6 +109,8 @@ export interface PhaseDefinition<Input, Facts> {
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
   /** Verifies the rollback. Ignores the abort signal, which may be what triggered it. */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void>;
+  /** The state that `verifyUndone` proves, as a clause. Default: the kubelet is healthy again. */
+  readonly provenState?: string;
   /** Absent: its changes are final immediately. */
   readonly commit?: PhaseCommit<Input, Facts>;
 }
@@ -118,8 +120,8 @@ export interface ObservedPhase {
   readonly plan: PhasePlan;
   verify(applied: readonly Change[]): Promise<void>;
   undo(applied: readonly HostChange[]): readonly HostChange[] | null;
-  /** False: the rollback cannot be verified. */
-  readonly provesUndone: boolean;
+  /** The state that `verifyUndone` proves, as a clause; null: the rollback cannot be verified. */
+  readonly provenState: string | null;
   verifyUndone(): Promise<void>;
   readonly commit: { readonly paths: readonly string[]; prepare(changes: readonly HostChange[]): Promise<ProveCommit> } | null;
 }
@@ -170,7 +172,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
         plan: definition.plan(facts, input),
         verify: async (applied) => definition.verify?.(context, input, facts, applied),
         undo: (applied) => definition.undo?.(facts, applied) ?? null,
-        provesUndone: definition.verifyUndone !== undefined,
+        provenState: definition.verifyUndone === undefined ? null : (definition.provenState ?? 'the kubelet is healthy again'),
         verifyUndone: async () => {
           const { signal: _, ...uninterrupted } = context;
           await definition.verifyUndone?.(uninterrupted, input, facts);

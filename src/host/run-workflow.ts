@@ -334,7 +334,8 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
     code: 'ROLLBACK_STARTED',
     host: host.name,
     phase,
-    message: observed.provesUndone ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
+    message:
+      observed.provenState !== null ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
   });
   try {
     await applyRevert(host, undo, { reporter, phase });
@@ -351,7 +352,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   const back = {
     host: host.name,
     code: 'ROLLED_BACK',
-    message: `${phase}: the previous files were restored${observed.provesUndone ? ' and the kubelet is healthy again' : ''}`,
+    message: `${phase}: the previous files were restored${observed.provenState === null ? '' : ` and ${observed.provenState}`}`,
   };
   throw new AppError([...error.problems, back], {
     exitCode: 5,

@@ -1,7 +1,7 @@
 /**
  * The control plane phases of kubeadm's commands. Workflows without a control plane do not have these phases,
  * but configuration files and command lines written for kubeadm may skip them.
- * @see kubeadm 1.36 init, join and reset --help
+ * @see kubeadm 1.36 init, join, reset and upgrade node --help
  */
 const CONTROL_PLANE_PHASES = {
   init: [
@@ -52,6 +52,8 @@ const CONTROL_PLANE_PHASES = {
     'wait-control-plane',
   ],
   reset: ['remove-etcd-member'],
+  'upgrade apply': ['upload-config', 'upload-config/kubeadm', 'upload-config/kubelet', 'addon', 'addon/coredns', 'addon/kube-proxy'],
+  'upgrade node': ['control-plane', 'kubeconfig', 'addon', 'addon/coredns', 'addon/kube-proxy', 'post-upgrade'],
 };
 
 /** A command of kubeadm with phases. */

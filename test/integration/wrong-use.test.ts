@@ -16,10 +16,6 @@ const run = (...argv: readonly string[]) => runCommand(argv, { env: { HOME: dire
 describe('commands of kubeadm and kubectl that do not exist', () => {
   it.each<[readonly string[], string]>([
     [
-      ['upgrade', 'apply', 'v1.37.0'],
-      'unknown command upgrade apply: kubeletadm does not upgrade control planes. Use kubeadm upgrade apply, then kubeletadm upgrade node on each node.',
-    ],
-    [
       ['config', 'images', 'pull'],
       'unknown command config images pull: images are pulled on the host that runs them. Use kubeletadm init phase preflight/pull-images --host HOST.',
     ],

@@ -41,6 +41,27 @@ export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): voi
   }
 }
 
+/** Where further versions of Kubernetes are; a version is in `VERSION/bin`, without the leading `v`. */
+const VERSIONS_DIR = process.env.KUBERNETES_VERSIONS_DIR ?? '/opt';
+
+/** The directory with the programs of a version (`v1.35.6`); null: not installed. */
+export function programsOf(version: string): string | null {
+  const directory = join(VERSIONS_DIR, `kubernetes-${version.slice(1)}`, 'bin');
+  return existsSync(join(directory, 'kube-apiserver')) ? directory : null;
+}
+
+/** Imports the images of the components that are released with Kubernetes, built from the programs in a directory. */
+export function importKubernetesImages(
+  lab: LabHosts,
+  hosts: readonly string[],
+  { version, programs }: { readonly version: string; readonly programs: string },
+): void {
+  for (const name of ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler']) {
+    const archive = imageArchive({ names: [`${REPOSITORY}/${name}:${version}`], programs: [join(programs, name)] });
+    for (const host of hosts) lab.importImage(host, archive);
+  }
+}
+
 /** A distribution's etcd may be older than kubeadm's: unknown flags are removed. */
 function etcdImage(etcd: string): ImageInput {
   const older = join(mkdtempSync(join(tmpdir(), 'kubeletadm-etcd-')), 'etcd-of-the-machine');

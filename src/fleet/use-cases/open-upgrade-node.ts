@@ -1,44 +1,38 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Impact } from '../../host/plan/impact.ts';
-import { phaseSelection, planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { hasPhase, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
-import { upgradeKubeletConfig } from '../../kubeadm/phases/kubelet-start.ts';
-import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
+import { manifestPath } from '../../kubeadm/control-plane/paths.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { nodeCluster } from '../../kubeadm/use-cases/node-cluster.ts';
-import { durationMs, type FieldsRequest, isForKubelet, readOverlay, readPatches } from '../../kubeadm/use-cases/node-options.ts';
+import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
+import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import { type UpgradedKubeletRequest, upgradeNodeOptions } from './upgrade-node-options.ts';
 
-export interface UpgradeNodeRequest {
-  /** Undefined: all phases. */
-  readonly onlyPhase: string | undefined;
+export interface UpgradeNodeRequest extends UpgradedKubeletRequest {
   /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options that override the document of the file. */
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
-  readonly fields: FieldsRequest;
   readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   /** Null: the Node name in the client certificate of the host. */
   readonly nodeName: string | null;
-  readonly podLoss: PodLoss;
-  /** The most disruptive impact on a running kubelet that is applied. */
-  readonly allow: Impact;
-  /** Ignore the settings stored on the host. */
-  readonly forget: boolean;
 }
 
 /**
@@ -47,30 +41,14 @@ export interface UpgradeNodeRequest {
  */
 export async function openUpgradeNode(services: NodeCommandPorts, request: UpgradeNodeRequest, reporter: Reporter): Promise<OpenedCommand> {
   const { onlyPhase, plan, nodeName } = request;
-  const { overlay, settings, declared, configDir } = request.fields;
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'node', request.flags);
   const warnings = requireValid(config);
   const { node = {}, timeouts } = config.upgrade ?? {};
   const directory = node.patches?.directory;
   const skipPhases = [...plan.skipPhases, ...(node.skipPhases ?? [])];
   const dryRun = plan.dryRun || node.dryRun === true;
-  const workflowOptions: Omit<UpgradeNodeOptions, 'trust' | 'nodeName'> = {
-    templates: await services.templates(),
-    catalogue: await loadCatalogue(),
-    groups: new NodeGroups(),
-    overlays: overlay === undefined ? null : await readOverlay(services, overlay),
-    declared,
-    settings: settings.length === 0 ? null : settings,
-    patches: directory === undefined ? null : (await readPatches(services, directory, reporter)).filter(isForKubelet),
-    configDir,
-    forget: request.forget,
-    ignorePreflightErrors: node.ignorePreflightErrors ?? [],
-    skipPreflight: skipsPreflight(skipPhases),
-    podLoss: phaseSelection(skipPhases, onlyPhase)(upgradeKubeletConfig.name) ? request.podLoss : 'ignore',
-    dryRun,
-    staged: false,
-    kubeletHealthCheckMs: durationMs(timeouts?.kubeletHealthCheck, 240_000),
-  };
+  const patches = directory === undefined ? null : await readPatches(services, directory, reporter);
+  const workflowOptions = await upgradeNodeOptions(services, request, { settings: node, timeouts, patches, skipPhases, dryRun });
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Upgrade the hosts one by one');
@@ -78,12 +56,20 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
     ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })
     : null;
   const options = { ...workflowOptions, trust: admin === null ? null : trustOf(services, admin), nodeName };
+  const given = admin?.cluster ?? null;
+  const upgrades = await openControlPlaneUpgrades(services, { node: options, settings: node, timeouts, patches, targets, given });
+  const controlPlane = upgrades.plan(upgradeControlPlaneNodeWorkflow, (common) => common);
   return {
     workflow: {
       targets,
       cluster: admin?.cluster ?? null,
       ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
-      planHost: (context, run) => planWorkflow(upgradeNodeWorkflow, context, options, run),
+      planHost: async (context, run) => {
+        if (await isControlPlane(context)) return controlPlane(context, run);
+        const isAbsent =
+          onlyPhase !== undefined && !hasPhase(upgradeNodeWorkflow, onlyPhase) && hasPhase(upgradeControlPlaneNodeWorkflow, onlyPhase);
+        return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, run);
+      },
       rules: request.rules,
       writing: request.writing,
       dryRun,
@@ -92,6 +78,27 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     },
     warnings,
-    close: async () => admin?.cluster?.close(),
+    close: async () => {
+      await upgrades.close();
+      await admin?.cluster?.close();
+    },
   };
+}
+
+const API_SERVER = manifestPath('kube-apiserver');
+
+/** @see kubeadm 1.36 util/staticpod IsControlPlaneNode */
+async function isControlPlane({ host, signal }: PhaseContext): Promise<boolean> {
+  return (await observe(host, fileFacts([API_SERVER]), signal)).get(API_SERVER) !== null;
+}
+
+/** A phase of control planes on a worker: nothing is changed, as with kubeadm. */
+function skippedOnWorkers(name: string): Workflow<UpgradeNodeOptions, null> {
+  const phase = definePhase<null, null>({
+    name,
+    short: 'Skipped on workers',
+    observe: async () => null,
+    plan: () => ({ changes: [], noop: 'skipped: the host is not a control plane' }),
+  });
+  return { name: 'upgrade node', phases: [phase], prepare: async () => ({ input: null, warnings: [], refusals: [] }) };
 }

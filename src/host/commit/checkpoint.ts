@@ -39,6 +39,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
       case 'confirm-commit':
       case 'pull-image':
         break;
+      case 'copy-directory':
       case 'empty-directory':
       case 'remove-directory':
       case 'remove-empty-directory':

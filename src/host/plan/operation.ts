@@ -64,6 +64,11 @@ export type CommandOperation =
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true }
   /** The container runtime pulls an image, even if the image exists. */
   | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string }
+  /**
+   * Copies a directory with its owners and modes. The copy gets its name when it is complete; an existing
+   * copy is kept.
+   */
+  | { readonly kind: 'copy-directory'; readonly path: string; readonly to: string }
   | { readonly kind: 'daemon-reload' }
   | { readonly kind: 'enable-unit'; readonly unit: string }
   | { readonly kind: 'restart-unit'; readonly unit: string }

@@ -72,3 +72,18 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
     return { changes, warnings: info?.warnings ?? [], ...deferred, ...noop };
   },
 });
+
+/**
+ * Restores the RBAC rules for joining nodes. Tokens and cluster-info are kept: an administrator may have deleted them.
+ * kubeadm 1.36: upgrade apply phase bootstrap-token
+ */
+export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)[] | null>({
+  name: 'bootstrap-token',
+  short: 'Create the RBAC rules for joining nodes',
+  observe: ({ cluster }) => (cluster === null ? Promise.resolve(null) : findObjects(cluster, RBAC)),
+  plan: (found) => {
+    if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
+    const changes = RBAC.flatMap((object, i) => diffRbac(found[i] ?? null, object));
+    return { changes, ...(changes.length > 0 ? {} : { noop: 'the RBAC rules for joining nodes are unchanged' }) };
+  },
+});

@@ -11,6 +11,7 @@ import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { podList } from '../../kubelet/facts/pods.ts';
 import { FRAGMENT_NAMES, ownFragmentPaths } from '../../kubelet/own-fragments.ts';
+import { UPGRADE_RECORD_PATH } from '../upgrade/upgrade-record.ts';
 
 export interface CleanupNodeInput {
   readonly certificatesDir: string;
@@ -68,7 +69,7 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
     const facts = combineFacts({
       unit: unitState('kubelet'),
       init: initSystem,
-      files: fileFacts(KUBECONFIGS),
+      files: fileFacts([...KUBECONFIGS, UPGRADE_RECORD_PATH]),
       names: FRAGMENT_NAMES,
       directories: directoryLists([MANIFESTS_DIR, KUBELET_DIR, input.certificatesDir, KUBEADM_TMP_DIR, ...etcdData(input)]),
       mountsBelowKubelet,

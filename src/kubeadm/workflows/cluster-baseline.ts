@@ -1,4 +1,5 @@
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -31,20 +32,34 @@ export interface ClusterBaseline {
   readonly warnings: readonly Warning[];
 }
 
+/** The documents of a cluster as an upgrade leaves them. */
+export interface UpgradedDocuments {
+  /** `v1.36.2` */
+  readonly version: string;
+  readonly cluster: ClusterConfiguration;
+  /** Text of the KubeletConfiguration; null: that of the cluster. */
+  readonly kubelet: string | null;
+}
+
 /**
  * Reads `kubelet-config` and the fields of `kubeadm-config` that decide its defaults.
+ * @param upgraded documents that replace those of the cluster
  * @throws AppError CLUSTER_NO_KUBELET_CONFIG, CLUSTER_CONFIG_INVALID, the decoder's problems, the errors of `Cluster`
  */
-export async function readClusterBaseline(cluster: Cluster, catalogue: Catalogue): Promise<ClusterBaseline> {
-  const minor = parseMinor(await cluster.version()) ?? NEWEST_MINOR;
-  const found = await readClusterConfiguration(cluster);
+export async function readClusterBaseline(
+  cluster: Cluster,
+  catalogue: Catalogue,
+  upgraded: UpgradedDocuments | null = null,
+): Promise<ClusterBaseline> {
+  const minor = parseMinor(upgraded === null ? await cluster.version() : releaseOfVersion(upgraded.version)) ?? NEWEST_MINOR;
+  const found = upgraded === null ? await readClusterConfiguration(cluster) : { model: upgraded.cluster, warnings: [] };
   const settings = applyClusterDefaults(found.model ?? {});
   const defaults = {
     clusterDNS: dnsIp(settings.networking.serviceSubnet),
     dnsDomain: settings.networking.dnsDomain,
     certificatesDir: settings.certificatesDir,
   };
-  const { baseline, warnings } = await readKubeletConfig(cluster, minor, catalogue);
+  const { baseline, warnings } = await readKubeletConfig(cluster, { minor, catalogue, replaced: upgraded?.kubelet ?? null });
   const layered = layerClusterConfig(defaults, baseline);
   return {
     controlPlaneMinor: minor,
@@ -103,8 +118,7 @@ export function decodeClusterConfiguration(found: KubeObject | null): FoundClust
  */
 async function readKubeletConfig(
   cluster: Cluster,
-  minor: Minor,
-  catalogue: Catalogue,
+  { minor, catalogue, replaced }: { readonly minor: Minor; readonly catalogue: Catalogue; readonly replaced: string | null },
 ): Promise<{ baseline: ParsedConfig; warnings: readonly Warning[] }> {
   const name = kubeletConfigMapName(minor);
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });
@@ -116,7 +130,8 @@ async function readKubeletConfig(
       hint: 'Upload the ConfigMap with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
     });
   }
-  const document = readConfigMapDocument(found, KUBELET_CONFIG_KEY);
+  const desired = replaced === null ? found : { ...found, data: { [KUBELET_CONFIG_KEY]: replaced } };
+  const document = readConfigMapDocument(desired, KUBELET_CONFIG_KEY);
   const { value, fields, problems } = decodeKubeletConfiguration(document, {
     minor: Math.min(minor, NEWEST_MINOR),
     catalogue,

@@ -64,12 +64,46 @@ export const JOIN_PHASES: readonly PhaseHelp[] = [
   WAIT_CONTROL_PLANE,
 ];
 
-/** The phases of upgrade node, in order. */
-export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
-  PREFLIGHT,
+const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
+  PULL_IMAGES,
+  {
+    name: 'control-plane',
+    short: 'Upgrade the static Pods: backup, etcd, apiserver, controller-manager, scheduler, kubeconfig, complete',
+  },
+];
+const KUBELET_SERVER: PhaseHelp = { name: 'kubeconfig', short: 'Let the kubelet use the API server of its own host' };
+const KUBELET_CONFIG: readonly PhaseHelp[] = [
   { name: 'kubelet-config', short: 'Write the kubelet configuration of the cluster and restart the kubelet' },
   { name: 'kubelet-config/remember', short: SAVE_SETTINGS.short },
   { name: 'kubelet-config/cri-socket-annotation', short: 'Remove the CRI socket annotation from the Node' },
+];
+const ADDONS: readonly PhaseHelp[] = [
+  { name: 'addon/coredns', short: 'Deploy CoreDNS (after all control planes are upgraded)' },
+  { name: 'addon/kube-proxy', short: 'Deploy kube-proxy (after all control planes are upgraded)' },
+];
+const POST_UPGRADE: PhaseHelp = { name: 'post-upgrade', short: 'Verify the versions of the running components' };
+
+/** The phases of upgrade apply, in order. */
+export const UPGRADE_APPLY_PHASES: readonly PhaseHelp[] = [
+  PREFLIGHT,
+  ...CONTROL_PLANE_UPGRADE,
+  { name: 'upload-config/kubeadm', short: 'Upload the cluster configuration to a ConfigMap' },
+  { name: 'upload-config/kubelet', short: 'Upload the kubelet configuration to a ConfigMap' },
+  KUBELET_SERVER,
+  ...KUBELET_CONFIG,
+  { name: 'bootstrap-token', short: 'Create the RBAC rules for joining nodes' },
+  ...ADDONS,
+  POST_UPGRADE,
+];
+
+/** The phases of upgrade node, in order; on workers only preflight and kubelet-config. */
+export const UPGRADE_NODE_PHASES: readonly PhaseHelp[] = [
+  PREFLIGHT,
+  ...CONTROL_PLANE_UPGRADE,
+  KUBELET_SERVER,
+  ...KUBELET_CONFIG,
+  ...ADDONS,
+  POST_UPGRADE,
 ];
 
 /** The phases of reset, in order. */

@@ -16,7 +16,7 @@ import { pkiKeyMismatch, pkiNoControlPlane, pkiUnreadable, pkiUsagesUnknown } fr
 import { readPrivateKey } from '../pki/private-key.ts';
 import { renewKubeconfig } from '../pki/renew-kubeconfig.ts';
 import { type FoundRenewable, RENEWABLE_NAMES } from '../pki/renewable.ts';
-import { inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
+import { type ExistingCertificates, inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
 
 export interface RenewCertsOptions extends PkiSettings {
   readonly issuer: CertificateIssuer;
@@ -54,23 +54,19 @@ async function prepareRenewal(
     const crt = certificates.find(({ name }) => name === 'apiserver')?.crt ?? cluster.certificatesDir;
     return { input: new Map(), warnings, refusals: [{ host: context.host.name, ...pkiNoControlPlane(crt) }] };
   }
-  const terms = termsOf(cluster, context.clock.now());
+  const { now } = termsOf(cluster, context.clock.now());
   const problems: Problem[] = [];
   const asked = certificates.filter(({ name }) => names.includes(name));
   const renewed = await Promise.all(
     asked.map(async (one): Promise<readonly [string, WriteFilesInput]> => {
-      const skipped = reasonToSkip(one, options.withinMs, terms.now);
+      const skipped = reasonToSkip(one, options.withinMs, now);
       if (skipped !== null) return [one.name, { ...NOTHING, skipped }];
-      const planned = planRenewal(one, found);
+      const planned = await renewCertificate(one, { cluster, found, facts, issuer: options.issuer, now });
       if ('problem' in planned) {
         problems.push(planned.problem);
         return [one.name, NOTHING];
       }
-      const spec = renewedSpec(planned.certificate, terms);
-      const keyPem = await options.issuer.generateKey(terms.keyAlgorithm);
-      const pem = await options.issuer.issue(spec, keyPem, planned.signer);
-      const files = renewedFiles(one, { pem, keyPem, caPem: planned.signer.certificatePem }, facts);
-      return [one.name, { files, directories: [], mayChown: true }];
+      return [one.name, { files: planned.files, directories: [], mayChown: true }];
     }),
   );
   const changed = renewed.filter(([, { files }]) => files.length > 0).map(([name]) => name);
@@ -81,11 +77,33 @@ async function prepareRenewal(
   };
 }
 
-function reasonToSkip({ certificate, isExternal, caBase }: FoundRenewable, withinMs: number | null, now: Date): string | null {
+/** Why a certificate is not renewed, as a clause; null: it is. @param withinMs null: whenever it expires */
+export function reasonToSkip({ certificate, isExternal, caBase }: FoundRenewable, withinMs: number | null, now: Date): string | null {
   if (certificate === null) return 'the certificate does not exist';
   if (isExternal) return `external CA: ${caBase}.key, which signs the certificate, does not exist`;
   if (withinMs === null || certificate === 'unreadable' || certificate.notAfter.getTime() - now.getTime() < withinMs) return null;
   return `the certificate is valid until ${formatRfc3339(certificate.notAfter)}`;
+}
+
+export interface RenewWith extends Pick<ExistingCertificates, 'cluster' | 'found' | 'facts'> {
+  readonly issuer: CertificateIssuer;
+  readonly now: Date;
+}
+
+/**
+ * Renews one certificate with its CA on the host: new key, same subject and SANs.
+ * @returns its files, or the problem of the certificate or its CA
+ */
+export async function renewCertificate(
+  one: FoundRenewable,
+  { cluster, found, facts, issuer, now }: RenewWith,
+): Promise<{ readonly problem: Problem } | { readonly files: readonly DesiredFile[] }> {
+  const terms = termsOf(cluster, now);
+  const planned = planRenewal(one, found);
+  if ('problem' in planned) return planned;
+  const keyPem = await issuer.generateKey(terms.keyAlgorithm);
+  const pem = await issuer.issue(renewedSpec(planned.certificate, terms), keyPem, planned.signer);
+  return { files: renewedFiles(one, { pem, keyPem, caPem: planned.signer.certificatePem }, facts) };
 }
 
 type OtherSigner = Exclude<Signer, 'self'>;

@@ -20,13 +20,15 @@ import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts
 import { versionTag } from '../control-plane/images.ts';
 import { manifestVersion } from '../control-plane/manifest-version.ts';
 import { manifestPath } from '../control-plane/paths.ts';
+import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-start.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
 import type { NodeOverlay } from '../render/config-fragments.ts';
-import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
+import { backupTimestamp } from '../upgrade/upgrade-record.ts';
+import { type ClusterBaseline, readClusterBaseline, type UpgradedDocuments, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -50,6 +52,8 @@ export interface UpgradeNodeInput {
   readonly kubeletConfig: KubeletStartInput;
   readonly save: SaveNodeSettingsInput;
   readonly annotation: RemoveSocketAnnotationInput;
+  /** The socket that the kubelet uses. */
+  readonly criSocket: string;
 }
 
 const API_SERVER_MANIFEST = manifestPath('kube-apiserver');
@@ -61,22 +65,32 @@ const API_SERVER_MANIFEST = manifestPath('kube-apiserver');
  */
 export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput> = {
   name: 'upgrade node',
+  absentPhases: controlPlanePhases('upgrade node'),
   phases: [
     upgradeKubeletConfig.select((input) => input.kubeletConfig),
     saveUpgradedNodeSettings.select((input) => input.save),
     removeSocketAnnotation.select((input) => input.annotation),
   ],
-  prepare: withCluster(prepareUpgrade),
+  prepare: withCluster((context, options) => prepareUpgrade(context, options)),
 };
 
-async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptions): Promise<Prepared<UpgradeNodeInput>> {
+/**
+ * Prepares the upgrade of a node's kubelet configuration.
+ * @param run.upgraded documents that the run uploads before; null: those of the cluster
+ * @param run.replacesPods the run upgrades the static Pods of the host
+ */
+export async function prepareUpgrade(
+  context: ClusterContext,
+  options: UpgradeNodeOptions,
+  run: { readonly upgraded: UpgradedDocuments | null; readonly replacesPods: boolean } = { upgraded: null, replacesPods: false },
+): Promise<Prepared<UpgradeNodeInput>> {
   const found = await inspectHost(context);
   const { memory, warnings: memoryWarnings } = readNodeSettings(found, options.forget);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
   const criSocket = socketInUse(found, instancePatch, memory, options.catalogue);
   const declared = { ...options, ...redeclared(memory, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
   const observed = await observeNode(context, declared);
-  const baseline = await readClusterBaseline(context.cluster, options.catalogue);
+  const baseline = await readClusterBaseline(context.cluster, options.catalogue, run.upgraded);
   const minor = observed.kubeletMinor ?? baseline.controlPlaneMinor;
   const moveSocket = instancePatch === null && !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket: isSocketLocal(baseline) });
   const flags = withConfigDir(upgradeFlags(found(FLAGS_ENV) ?? '', { minor, catalogue: options.catalogue, moveSocket }), {
@@ -107,12 +121,19 @@ async function prepareUpgrade(context: ClusterContext, options: UpgradeNodeOptio
         ...start,
         files: [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.fragments ?? [])],
         unitFiles: [],
-        backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${timestamp(context.clock.now())}`,
+        backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${backupTimestamp(context.clock.now())}`,
       },
       save: { memory: saved(memory, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
       annotation: { nodeName: node.registration.name, check: annotated.check },
+      criSocket: node.registration.criSocket,
     },
-    warnings: [...memoryWarnings, ...flagWarnings(flags), ...controlPlaneWarnings(found, baseline), ...baseline.warnings, ...warnings],
+    warnings: [
+      ...memoryWarnings,
+      ...flagWarnings(flags),
+      ...(run.replacesPods ? [] : controlPlaneWarnings(found, baseline)),
+      ...baseline.warnings,
+      ...warnings,
+    ],
     refusals: [...refusals, ...annotated.refusals],
     origins: design.origins,
   };
@@ -258,11 +279,6 @@ function controlPlaneWarnings(found: FoundFiles, { kubernetesVersion }: ClusterB
   const manifest = found(API_SERVER_MANIFEST);
   const version = manifest === null ? null : manifestVersion(manifest, 'kube-apiserver');
   if (version === null || kubernetesVersion === null || version === versionTag(kubernetesVersion)) return [];
-  const message = `kube-apiserver is ${version}, but kubernetesVersion of the cluster is ${kubernetesVersion}: the kubelet is upgraded, but the static Pods are not. Upgrade them with kubeadm upgrade node`;
+  const message = `kube-apiserver is ${version}, but kubernetesVersion of the cluster is ${kubernetesVersion}: the kubelet is upgraded, but the static Pods are not. Upgrade them with kubeletadm upgrade node on this control plane`;
   return [{ code: 'CONTROL_PLANE_NOT_UPGRADED', message }];
-}
-
-/** The timestamp in the names of kubeadm's backups, in UTC. */
-function timestamp(now: Date): string {
-  return now.toISOString().slice(0, 19).replace(/[T:]/g, '-');
 }

@@ -16,7 +16,7 @@ export const WAITING: ObservedPhase = {
   plan: { changes: [], deferred: 'requires the API server, which starts in wait-control-plane' },
   verify: async () => undefined,
   undo: () => null,
-  provesUndone: false,
+  provenState: null,
   verifyUndone: async () => undefined,
   commit: null,
 };

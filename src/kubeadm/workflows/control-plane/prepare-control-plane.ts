@@ -6,6 +6,7 @@ import type { DefaultRoute } from '../../../host/facts/default-route.ts';
 import { observe } from '../../../host/observe.ts';
 import type { Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import type { DesiredFile } from '../../../host/plan/diff-file.ts';
 import { KUBERNETES_DIR } from '../../../kube/well-known.ts';
 import type { PlannedPatch } from '../../../kubelet/patch-files.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
@@ -219,12 +220,20 @@ const ONLY_AT_FIRST = ['--initial-cluster=', '--initial-cluster-state='];
 /** The existing manifest, if it differs only in flags that matter at the first start of a member. */
 function startedManifest(desired: WriteFilesInput, { host }: ObservedControlPlane): WriteFilesInput {
   const [file] = desired.files;
-  const existing = host.manifests.get(manifestPath('etcd'))?.content;
-  if (file === undefined || existing === undefined || typeof file.content !== 'string') return desired;
+  return file === undefined ? desired : { ...desired, files: [keepStarted(file, host.manifests.get(manifestPath('etcd'))?.content)] };
+}
+
+/**
+ * The manifest of an etcd member, with the existing text if it differs only in flags that matter at the first start of a
+ * member.
+ * @param existing the manifest on the host; undefined: no manifest
+ */
+export function keepStarted(desired: DesiredFile, existing: string | undefined): DesiredFile {
+  if (existing === undefined || typeof desired.content !== 'string') return desired;
   const lasting = (text: string): string =>
     text
       .split('\n')
       .filter((line) => !ONLY_AT_FIRST.some((flag) => line.includes(flag)))
       .join('\n');
-  return lasting(existing) === lasting(file.content) ? { ...desired, files: [{ ...file, content: existing }] } : desired;
+  return lasting(existing) === lasting(desired.content) ? { ...desired, content: existing } : desired;
 }

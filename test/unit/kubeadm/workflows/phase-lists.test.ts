@@ -11,9 +11,12 @@ import {
   JOIN_PHASES,
   type PhaseHelp,
   RESET_PHASES,
+  UPGRADE_APPLY_PHASES,
   UPGRADE_NODE_PHASES,
 } from '../../../../src/kubeadm/workflows/phase-lists.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
+import { upgradeApplyWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
+import { upgradeControlPlaneNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
 import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -45,7 +48,8 @@ const namesOf = (phases: Phases): readonly string[] => phases.map(({ name }) => 
 describe.each<[string, readonly PhaseHelp[], readonly Phases[]]>([
   ['init', INIT_PHASES, [initControlPlaneWorkflow.phases, initWorkflow.phases]],
   ['join', JOIN_PHASES, [joinControlPlaneWorkflow.phases, joinWorkflow.phases]],
-  ['upgrade node', UPGRADE_NODE_PHASES, [upgradeNodeWorkflow.phases]],
+  ['upgrade apply', UPGRADE_APPLY_PHASES, [upgradeApplyWorkflow.phases]],
+  ['upgrade node', UPGRADE_NODE_PHASES, [upgradeControlPlaneNodeWorkflow.phases, upgradeNodeWorkflow.phases]],
   ['reset', RESET_PHASES, [resetWorkflow.phases]],
 ])('help text of the phases of %s', (_, help, workflows) => {
   it('lists all phases in workflow order', () => {

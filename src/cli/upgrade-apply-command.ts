@@ -1,0 +1,125 @@
+import type { Command } from 'commander';
+import { parseKubernetesVersion } from '../base/kubernetes-version.ts';
+import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
+import { UPGRADE_APPLY_PHASES } from '../kubeadm/workflows/phase-lists.ts';
+import type { CommandOptions, On, Run } from './command.ts';
+import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import {
+  addAllowOptions,
+  addKubeconfigOptions,
+  addPlanOptions,
+  addShowOrigin,
+  addSshOptions,
+  addTargetOption,
+  IMPACT_NOTES,
+} from './options.ts';
+import { definePhaseCommands } from './phase-commands.ts';
+import { phaseName } from './phase-name.ts';
+import {
+  allowedImpact,
+  fieldsRequest,
+  flagText,
+  hostsRequest,
+  kubeadmFlags,
+  kubeconfigRequest,
+  planRequest,
+  podLossOf,
+} from './request-parts.ts';
+import type { UpgradeApplyRequest } from './upgrade-apply.ts';
+import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
+
+const VERSION = 'version to upgrade to, e.g. v1.36.2 (default: kubernetesVersion of --config)';
+
+/** `upgrade apply`, `upgrade apply phase`. */
+export function defineUpgradeApply(upgrade: Command, on: On): void {
+  const load = async (): Promise<Run<UpgradeApplyRequest>> => (await import('./upgrade-apply.ts')).runUpgradeApply;
+  const apply = upgrade
+    .command('apply')
+    .usage('[options] [version]')
+    .argument('[version]', VERSION)
+    .description('Upgrade the first control plane and the configuration of the cluster');
+  addSections(
+    on(applyOptions(apply), (args, options) => applyRequest([], args[0], options), load),
+    {
+      notes: IMPACT_NOTES,
+      phases: UPGRADE_APPLY_PHASES,
+      examples: EXAMPLES,
+    },
+  );
+  const phase = apply
+    .command('phase')
+    .description('Run one phase of upgrade apply')
+    .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
+  on(applyOptions(phase), phaseRequest, load);
+  definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {
+    workflow: 'upgrade apply',
+    run: (command, words) => on(command.argument('[version]', VERSION), (args, given) => applyRequest(words, args[0], given), load),
+  });
+}
+
+function applyOptions(command: Command): Command {
+  addShowOrigin(addPlanOptions(command));
+  command
+    .option('-y, --yes', 'do not ask before the upgrade')
+    .option('-f, --force', 'upgrade although requirements are not met that may be skipped; implies --yes');
+  addUpgradeOptions(command);
+  underHeading(command, HEADINGS.cluster, (cluster) =>
+    cluster
+      .option('--allow-experimental-upgrades', 'allow alpha, beta and release candidate versions')
+      .option('--allow-release-candidate-upgrades', 'allow release candidate versions')
+      .option('--print-config', 'print the ClusterConfiguration of the upgrade'),
+  );
+  addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)');
+  return addReasonOption(addConfirmOptions(addSshOptions(addTargetOption(addAllowOptions(command)))));
+}
+
+/** Options for the static Pods of a control plane, of `upgrade apply` and `upgrade node`. */
+export function addControlPlaneOptions(command: Command): Command {
+  return underHeading(command, HEADINGS.node, (node) =>
+    node
+      .option('--certificate-renewal', 'renew the certificates of the upgraded components (default: true)')
+      .option('--no-certificate-renewal', 'keep the certificates')
+      .option('--etcd-upgrade', 'upgrade etcd (default: true)')
+      .option('--no-etcd-upgrade', 'keep etcd and do not copy its data'),
+  );
+}
+
+function addUpgradeOptions(command: Command): Command {
+  underHeading(command, HEADINGS.node, (node) =>
+    node
+      .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
+      .option('--patches <dir>', 'directory of patches for static Pods, CoreDNS and the kubelet configuration'),
+  );
+  return addControlPlaneOptions(command);
+}
+
+/** The last word is the version, as with kubeadm. */
+function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyRequest {
+  const last = args.at(-1) ?? '';
+  const isVersion = args.length > 1 && parseKubernetesVersion(last) !== null;
+  return applyRequest(isVersion ? args.slice(0, -1) : args, isVersion ? last : undefined, options);
+}
+
+function applyRequest(names: readonly string[], version: string | undefined, options: CommandOptions): UpgradeApplyRequest {
+  return {
+    onlyPhase: phaseName(names),
+    config: flagText(options, 'config'),
+    flags: { ...kubeadmFlags(options), ...(version === undefined ? {} : { version }) },
+    cluster: kubeconfigRequest(options),
+    hosts: hostsRequest(options),
+    fields: fieldsRequest(options),
+    plan: planRequest(options),
+    writing: writingRequest(options, 'upgrade apply'),
+    podLoss: podLossOf(options),
+    allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
+    forget: false,
+    yes: options.yes === true,
+  };
+}
+
+const EXAMPLES = `  # show what changes, then upgrade the first control plane
+  kubeletadm upgrade apply v1.36.2 --host cp1 --dry-run
+  kubeletadm upgrade apply v1.36.2 --host cp1
+  # then the other control planes, one after the other, and the workers
+  kubeletadm upgrade node --host cp2
+  kubeletadm upgrade node --host worker1 --host worker2`;

@@ -1,0 +1,45 @@
+import type { ExitCode } from '../base/errors.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { encodeYaml } from '../codec/yaml-encode.ts';
+import { type UpgradeApplyRequest as CommandRequest, openUpgradeApply } from '../fleet/use-cases/open-upgrade-apply.ts';
+import { isClusterChange } from '../host/plan/change.ts';
+import type { PlannedWorkflow } from '../host/run-workflow.ts';
+import { runOpened } from './run-on-hosts.ts';
+import type { Services } from './services.ts';
+import type { PlanRequest } from './show-plan.ts';
+
+export interface UpgradeApplyRequest extends CommandRequest {
+  readonly plan: PlanRequest;
+}
+
+/** `upgrade apply VERSION` and `upgrade apply phase NAME... VERSION`. */
+export async function runUpgradeApply(services: Services, request: UpgradeApplyRequest): Promise<ExitCode> {
+  const { plan, onlyPhase } = request;
+  return runOpened(services, plan, {
+    title: 'upgrade apply',
+    open: (reporter) =>
+      openUpgradeApply(services, request, {
+        reporter,
+        confirm: (version, planned) => services.confirm(`${question(version, planned)} [y/N] `),
+        showConfig: (cluster) => services.output.stdout(encodeYaml(cluster)),
+      }),
+    afterwards: ({ version, workflow }) => {
+      if (workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
+      services.output.stdout(
+        joinLines([
+          '',
+          `This control plane was upgraded to ${version.replace('ci/', '')}.`,
+          'Upgrade the other control planes next, one after the other, then the workers: kubeletadm upgrade node --host HOST',
+        ]),
+      );
+    },
+  });
+}
+
+/** Names the version and the size of the plan, which --dry-run shows in full. */
+function question(version: string, { host }: PlannedWorkflow): string {
+  const changes = host.phases.flatMap(({ plan }) => plan.changes);
+  const objects = changes.filter(isClusterChange).length;
+  const counts = `${changes.length - objects} changes on ${host.name}, ${objects} in the cluster; --dry-run shows them`;
+  return `Upgrade the control plane to ${version.replace('ci/', '')}? (${counts})`;
+}

@@ -1,0 +1,126 @@
+import { AppError, usageError } from '../../base/errors.ts';
+import { keptVersion, parseKubernetesVersion } from '../../base/kubernetes-version.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { PlannedWorkflow } from '../../host/run-workflow.ts';
+import { phaseSelection } from '../../host/run-workflow.ts';
+import type { Flags } from '../../kubeadm/config/flag-values.ts';
+import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
+import { releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { WritingRequest } from './host-writing.ts';
+import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import { type UpgradedKubeletRequest, upgradeNodeOptions } from './upgrade-node-options.ts';
+
+export interface UpgradeApplyRequest extends UpgradedKubeletRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options and the argument `version`, which override the document of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly hosts: HostsRequest;
+  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly writing: WritingRequest;
+  /** Upgrade without a confirmation. */
+  readonly yes: boolean;
+}
+
+/** What `upgrade apply` asks and shows. */
+export interface UpgradeApplyDialog {
+  /** Null: no terminal. */
+  readonly confirm: (version: string, plan: PlannedWorkflow) => Promise<boolean | null>;
+  /** Receives the ClusterConfiguration of `--print-config`. */
+  readonly showConfig: NonNullable<UpgradeApplyOptions['showConfig']>;
+}
+
+export interface OpenedUpgradeApply extends OpenedCommand {
+  /** `v1.36.2` */
+  readonly version: string;
+}
+
+/**
+ * Prepares `upgrade apply VERSION` and `upgrade apply phase NAME...`.
+ * @throws AppError: problems of the configuration, all at once, a missing version or several hosts (exit code 2); errors
+ * of the kubeconfig
+ */
+export async function openUpgradeApply(
+  services: NodeCommandPorts,
+  request: UpgradeApplyRequest,
+  { reporter, confirm, showConfig }: UpgradeApplyDialog & { readonly reporter: Reporter },
+): Promise<OpenedUpgradeApply> {
+  const { onlyPhase, plan } = request;
+  const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'apply', request.flags);
+  const warnings = requireValid(config);
+  const { apply: settings = {}, timeouts } = config.upgrade ?? {};
+  const version = await versionToInstall(services, settings.kubernetesVersion);
+  const skipPhases = [...plan.skipPhases, ...(settings.skipPhases ?? [])];
+  const dryRun = plan.dryRun || settings.dryRun === true;
+  const force = settings.forceUpgrade === true;
+  const directory = settings.patches?.directory;
+  const patches = directory === undefined ? null : await readPatches(services, directory, reporter);
+  const node = await upgradeNodeOptions(services, request, { settings, timeouts, patches, skipPhases, dryRun });
+  const targets = await readHostTargets(services, request.hosts);
+  if (targets.length > 1)
+    throw usageError(
+      'upgrade apply upgrades the first control plane of a cluster, but several hosts were given',
+      'Run upgrade apply with one --host, then upgrade the other control planes with upgrade node, one after the other',
+    );
+  const given = isKubeconfigGiven(request.cluster)
+    ? (await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })).cluster
+    : null;
+  const opened = { node: { ...node, trust: null, nodeName: null }, settings, timeouts, patches, targets, given };
+  const upgrades = await openControlPlaneUpgrades(services, opened);
+  const planned = upgrades.plan(upgradeApplyWorkflow, (common) => ({
+    ...common,
+    version,
+    allowExperimental: settings.allowExperimentalUpgrades === true,
+    allowReleaseCandidates: settings.allowRCUpgrades === true,
+    force,
+    checks: phaseSelection(skipPhases, onlyPhase)('preflight'),
+    showConfig: settings.printConfig === true ? showConfig : null,
+  }));
+  return {
+    version,
+    workflow: {
+      targets,
+      cluster: null,
+      planHost: async (context, run) => {
+        const result = await planned(context, run);
+        if (!dryRun && !request.yes && !force) await requireConfirmation(await confirm(version, result));
+        return result;
+      },
+      writing: request.writing,
+      dryRun,
+      skipPhases,
+      allow: request.allow,
+      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+    },
+    warnings,
+    close: async () => {
+      await upgrades.close();
+      await given?.close();
+    },
+  };
+}
+
+async function requireConfirmation(answer: boolean | null): Promise<void> {
+  if (answer === null) throw usageError('upgrade apply asks before it changes anything, but standard input is not a terminal', 'Add --yes');
+  if (!answer) throw usageError('the upgrade was declined', 'Nothing was changed');
+}
+
+/** The version as the cluster stores it. A label is resolved at the release server. */
+async function versionToInstall(services: NodeCommandPorts, given: string | undefined): Promise<string> {
+  if (given === undefined) throw usageError('upgrade apply needs the version to upgrade to', 'Example: kubeletadm upgrade apply v1.36.2');
+  const parsed = parseKubernetesVersion(given);
+  if (parsed === null) throw usageError(`${JSON.stringify(given)} is not a Kubernetes version`, 'Example: v1.36.2');
+  if (parsed.kind === 'release') return keptVersion(given);
+  const release = parseKubernetesVersion((await releaseOf(services, parsed.label, parsed.ci)) ?? '');
+  if (release?.kind === 'release') return `${parsed.ci ? 'ci/' : ''}${release.version}`;
+  const message = `cannot resolve ${given} at dl.k8s.io`;
+  throw new AppError({ code: 'KUBERNETES_VERSION_UNKNOWN', message, hint: 'Give a version, for example v1.36.2' }, { exitCode: 2 });
+}

@@ -1,0 +1,68 @@
+import { AppError } from '../../../base/errors.ts';
+import { isJsonObject } from '../../../base/json.ts';
+import { definePhase, type PhaseContext } from '../../../host/phase.ts';
+import { versionTag } from '../../control-plane/images.ts';
+import type { StaticPodName } from '../../control-plane/paths.ts';
+import { mirrorPodRef, readMirrorPod } from '../../upgrade/static-pod-state.ts';
+
+export interface PostUpgradeInput {
+  readonly nodeName: string;
+  /** `v1.36.2` */
+  readonly version: string;
+  /** The images that the upgraded components must run. */
+  readonly images: ReadonlyMap<StaticPodName, string>;
+  /** The API server must report the version: its image is not replaced by a patch. */
+  readonly checksVersion: boolean;
+}
+
+const NAME = 'post-upgrade';
+
+/**
+ * Verifies the result of an upgrade by the running Pods and the version that the API server reports. Plans no changes.
+ * kubeadm 1.36: phase of this name (which removes kubelet flags of older versions; here kubelet-config removes them).
+ */
+export const postUpgrade = definePhase<PostUpgradeInput, null>({
+  name: NAME,
+  short: 'Verify the versions of the running components',
+  observe: async () => null,
+  plan: () => ({ changes: [] }),
+  verify: async (context, input) => {
+    const { reporter, host } = context;
+    const [images, version, kubelet] = await Promise.all([imagesOf(context, input), context.cluster?.version(), kubeletOf(context, input)]);
+    const other = [...input.images].filter(([name, image]) => images.get(name) !== image);
+    const reasons = [
+      ...other.map(([name, image]) => `${name} runs ${images.get(name) ?? 'no Ready Pod'}, not ${image}`),
+      ...(input.checksVersion && (version === undefined || versionTag(version) !== versionTag(input.version))
+        ? [`the API server reports ${version ?? 'no version'}, not ${input.version}`]
+        : []),
+    ];
+    if (reasons.length > 0) {
+      const hint = 'Check the Pods with kubectl -n kube-system get pods, then rerun the command';
+      throw new AppError({ host: host.name, code: 'UPGRADE_NOT_VERIFIED', message: `${NAME}: ${reasons.join('; ')}`, hint });
+    }
+    const shown = [...images].map(([name, image]) => `${name} ${image.slice(image.lastIndexOf(':') + 1)}`).join(', ');
+    const message = `running on ${input.nodeName}: ${shown}; the API server reports ${version ?? 'no version'}, the kubelet ${kubelet ?? 'no version'}`;
+    reporter.report({ level: 'info', code: 'UPGRADE_VERIFIED', host: host.name, phase: NAME, message });
+    if (kubelet !== null && versionTag(kubelet) !== versionTag(input.version)) {
+      const next = `the kubelet of ${input.nodeName} is ${kubelet}: drain the Node, install kubelet ${input.version} on it, and restart the kubelet`;
+      reporter.report({ level: 'info', code: 'KUBELET_UPGRADE_NEXT', host: host.name, phase: NAME, message: next });
+    }
+  },
+});
+
+/** The images of the Ready Pods. */
+async function imagesOf({ cluster }: PhaseContext, { images, nodeName }: PostUpgradeInput): Promise<ReadonlyMap<StaticPodName, string>> {
+  const found = await Promise.all(
+    [...images.keys()].map(async (name) => {
+      const pod = readMirrorPod((await cluster?.get(mirrorPodRef(name, nodeName))) ?? null, name);
+      return [name, pod?.isReady === true ? pod.image : null] as const;
+    }),
+  );
+  return new Map(found.flatMap(([name, image]) => (image === null ? [] : [[name, image] as const])));
+}
+
+async function kubeletOf({ cluster }: PhaseContext, { nodeName }: PostUpgradeInput): Promise<string | null> {
+  const node = await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+  const info = isJsonObject(node?.status) && isJsonObject(node.status.nodeInfo) ? node.status.nodeInfo : {};
+  return typeof info.kubeletVersion === 'string' ? info.kubeletVersion : null;
+}

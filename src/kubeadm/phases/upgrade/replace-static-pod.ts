@@ -1,0 +1,147 @@
+import { type AppError, isAppError } from '../../../base/errors.ts';
+import { revealText } from '../../../base/text/secret.ts';
+import { fileFacts } from '../../../host/facts/file-facts.ts';
+import type { FileFact } from '../../../host/facts/query.ts';
+import { observe } from '../../../host/observe.ts';
+import { type DefinedPhase, definePhase, type PhaseContext } from '../../../host/phase.ts';
+import type { HostChange } from '../../../host/plan/change.ts';
+import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
+import { revertChanges } from '../../../host/plan/revert.ts';
+import type { StaticPodName } from '../../control-plane/paths.ts';
+import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
+import { manifestBackupPath } from '../../upgrade/upgrade-record.ts';
+import { observeUpgrade } from './backup-control-plane.ts';
+import { waitForStaticPod } from './wait-static-pod.ts';
+
+export interface ReplaceStaticPodInput {
+  readonly nodeName: string;
+  /** `v1.36.2` */
+  readonly version: string;
+  /** The new manifest; null: the component is not upgraded, `skipped` gives the reason. */
+  readonly manifest: DesiredFile | null;
+  readonly skipped: string;
+  /** Renewed certificates of the component, written together with its manifest. */
+  readonly renewals: readonly DesiredFile[];
+  /**
+   * A manifest whose change also renews these certificates. etcd reads its certificates for each connection, so it is
+   * not restarted for them.
+   */
+  readonly renewedWith: DesiredFile | null;
+  /** Checks before the first change that the component may be restarted. */
+  readonly checkBefore: ((context: PhaseContext) => Promise<void>) | null;
+  /** The last attempt if the previous manifest alone does not restore the component; null: no attempt. */
+  readonly restore: RestoreComponent | null;
+  readonly criSocket: string;
+  /** `timeouts.upgradeManifests`. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * @param failed.manifest writes the manifest of before the upgrade
+ * @param failed.cause why the component does not run with this manifest
+ */
+export type RestoreComponent = (
+  context: PhaseContext,
+  failed: { readonly manifest: HostChange; readonly cause: AppError },
+) => Promise<void>;
+
+interface ReplaceFacts {
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly pod: MirrorPod | null;
+  /** The change to the manifest of before the upgrade; null: no change. */
+  readonly previous: PreviousManifest | null;
+}
+
+interface PreviousManifest {
+  readonly path: string;
+  readonly content: string;
+  /** The observed Pod runs this manifest. */
+  readonly isCurrent: boolean;
+  readonly change: HostChange;
+}
+
+/**
+ * Replaces the manifest of a static Pod and waits until the kubelet runs the new Pod and the API server answers.
+ * Otherwise the manifest of before the upgrade is restored, and the rollback is verified in the same way. An unchanged
+ * manifest is only verified: an interrupted run may have ended right after it wrote the manifest.
+ * kubeadm 1.36: part of the phase control-plane, which rolls back all components.
+ */
+export function replaceStaticPod(name: string, component: StaticPodName): DefinedPhase<ReplaceStaticPodInput> {
+  return definePhase<ReplaceStaticPodInput, ReplaceFacts>({
+    name,
+    short: `Upgrade ${component}`,
+    provenState: `the previous Pod of ${component} runs again and the API server answers`,
+    ready: async (context, { manifest, checkBefore }) => {
+      if (manifest !== null) await checkBefore?.(context);
+    },
+    observe: (context, input) => observeComponent(context, component, input),
+    plan: ({ files }, { manifest, skipped, renewals, renewedWith }) => {
+      if (manifest === null) return { changes: [], noop: skipped };
+      const differs = (file: DesiredFile | null): boolean => file !== null && diffFile(files.get(file.path) ?? null, file) !== null;
+      const changes = [
+        ...(differs(manifest) || differs(renewedWith) ? renewals.map((file) => diffFile(files.get(file.path) ?? null, file)) : []),
+        diffFile(files.get(manifest.path) ?? null, manifest),
+      ].filter((change) => change !== null);
+      return changes.length === 0 ? { changes, noop: 'the manifest is unchanged' } : { changes };
+    },
+    verify: async (context, input, facts, applied) => {
+      const { manifest } = input;
+      if (manifest === null) return;
+      const isReplaced = applied.some((change) => change.kind === 'write-file' && change.path === manifest.path);
+      const text = revealText(manifest.content);
+      const replacedHash = isReplaced ? (facts.pod?.hash ?? null) : null;
+      const waitedMs = await waitForStaticPod(context, { ...input, phase: name, component, manifest: text, replacedHash, hash: null });
+      const { image } = readManifest(text, component);
+      const message = isReplaced
+        ? `${component} runs ${image}, Ready after ${Math.round(waitedMs / 1000)} s`
+        : `${component} runs ${image} and is Ready`;
+      context.reporter.report({ level: 'info', code: 'COMPONENT_UPGRADED', host: context.host.name, phase: name, message });
+    },
+    undo: ({ previous }, applied) => {
+      if (previous === null) return null;
+      const others = applied.filter((change) => !('path' in change) || change.path !== previous.path);
+      return [...revertChanges(others), previous.change];
+    },
+    verifyUndone: async (context, input, { previous, pod }) => {
+      if (previous === null) return;
+      const expected = { ...input, phase: name, component, manifest: previous.content, replacedHash: null };
+      try {
+        await waitForStaticPod(context, { ...expected, hash: previous.isCurrent ? (pod?.hash ?? null) : null });
+      } catch (error) {
+        if (input.restore === null || !isAppError(error)) throw error;
+        await input.restore(context, { manifest: previous.change, cause: error });
+      }
+    },
+  });
+}
+
+async function observeComponent(
+  context: PhaseContext,
+  component: StaticPodName,
+  { nodeName, version, manifest, renewals, renewedWith }: ReplaceStaticPodInput,
+): Promise<ReplaceFacts> {
+  if (manifest === null) return { files: new Map(), pod: null, previous: null };
+  const { host, signal, cluster } = context;
+  const record = await observeUpgrade(context, version);
+  const backup = record === null ? [] : [manifestBackupPath(record.backup, component)];
+  const others = renewedWith === null ? [] : [renewedWith];
+  const paths = [manifest, ...renewals, ...others].map(({ path }) => path);
+  const files = await observe(host, fileFacts([...paths, ...backup]), signal);
+  const found = (await cluster?.get(mirrorPodRef(component, nodeName))) ?? null;
+  const current = files.get(manifest.path) ?? null;
+  const previous = backup[0] === undefined ? null : (files.get(backup[0]) ?? null);
+  return { files, pod: readMirrorPod(found, component), previous: previousManifest(manifest, current, previous ?? current) };
+}
+
+function previousManifest(
+  { path, content: desired, mode, owner }: DesiredFile,
+  current: FileFact | null,
+  previous: FileFact | null,
+): PreviousManifest | null {
+  const content = previous?.content;
+  if (content === undefined || content === revealText(desired)) return null;
+  const reason = 'rolling back to the manifest of before the upgrade';
+  const file = { mode: current?.mode ?? mode, owner: current?.owner ?? owner };
+  const change = { kind: 'write-file', path, content, ...file, action: 'update', before: null, reason } as const;
+  return { path, content, isCurrent: current?.content === content, change };
+}

@@ -1,0 +1,115 @@
+import { AppError, isAppError } from '../../../base/errors.ts';
+import { printable } from '../../../base/text/printable.ts';
+import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
+import { lastLog } from '../../../host/cri/runtime-commands.ts';
+import { defineFact } from '../../../host/facts/fact.ts';
+import type { HttpFact } from '../../../host/facts/query.ts';
+import { observe } from '../../../host/observe.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import type { StaticPodName } from '../../control-plane/paths.ts';
+import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
+
+/** A static Pod that is expected to run. */
+export interface ExpectedPod {
+  readonly phase: string;
+  readonly component: StaticPodName;
+  readonly nodeName: string;
+  /** The manifest that the Pod must run. */
+  readonly manifest: string;
+  /** Hash of the Pod that the kubelet must have replaced; null: the Pod may have run before. */
+  readonly replacedHash: string | null;
+  /** Hash that the Pod must have; null: not known. */
+  readonly hash: string | null;
+  readonly criSocket: string;
+  readonly timeoutMs: number;
+}
+
+/** The reasons why a Pod does not run as expected, as clauses; empty: it does. */
+type Missing = readonly string[];
+
+/**
+ * Waits until the kubelet runs a static Pod from the expected manifest, the Pod is Ready, its health endpoint answers
+ * and the API server answers. The mirror Pod shows the manifest: its hash changes with the manifest, and its image is
+ * that of the manifest. A component that was healthy before is not enough, because the kubelet reacts late.
+ * @returns milliseconds until then
+ * @throws AppError STATIC_POD_NOT_RUNNING with the last log line of the component
+ * @see kubeadm 1.36 util/apiclient/wait.go WaitForStaticPodHashChange (which checks the hash and the phase of the Pod)
+ */
+export async function waitForStaticPod(context: PhaseContext, expected: ExpectedPod): Promise<number> {
+  const { component, phase, timeoutMs } = expected;
+  return waitUntil<number, Missing>(
+    { ...context, phase },
+    {
+      probe: async (elapsedMs) => {
+        const missing = await missingOf(context, expected);
+        return missing.length === 0 ? { done: elapsedMs() } : { pending: missing };
+      },
+      timeoutMs,
+      pauseMs: PAUSE,
+      describe: (missing, waitedMs) => `waiting for ${component}, ${Math.round(waitedMs / 1000)} s: ${missing.join('; ')}`,
+      timedOut: async (missing, waitedMs) => {
+        throw await notRunning(context, expected, { missing, waitedMs });
+      },
+    },
+  );
+}
+
+/** The local API server is restarting: often enough to see it soon, seldom enough for a loaded host. */
+const PAUSE = quickAtFirst({ quickMs: 500, forMs: 30_000, slowMs: 1_000 });
+
+const API_SERVER_NEEDS: readonly StaticPodName[] = ['etcd', 'kube-apiserver'];
+
+async function missingOf(context: PhaseContext, expected: ExpectedPod): Promise<Missing> {
+  const { component, manifest } = expected;
+  const { image, healthUrl } = readManifest(manifest, component);
+  const health = await readHealth(context, healthUrl);
+  // A request to an API server that is down takes seconds, in which it may have started.
+  if (health.length > 0 && API_SERVER_NEEDS.includes(component)) return health;
+  const pod = await readPod(context, expected);
+  return [...('error' in pod ? [pod.error] : missingOfPod(pod.found, expected, image)), ...health];
+}
+
+async function readPod(
+  { cluster }: PhaseContext,
+  { component, nodeName }: ExpectedPod,
+): Promise<{ readonly found: MirrorPod | null } | { readonly error: string }> {
+  try {
+    return { found: readMirrorPod((await cluster?.get(mirrorPodRef(component, nodeName))) ?? null, component) };
+  } catch (error) {
+    // An API server that has just started may reject requests until it has read its roles.
+    if (!isAppError(error)) throw error;
+    return { error: error.problems[0]?.message ?? 'the API server does not answer' };
+  }
+}
+
+function missingOfPod(pod: MirrorPod | null, { component, replacedHash, hash }: ExpectedPod, image: string | null): Missing {
+  if (pod === null) return [`Pod ${component} does not exist`];
+  if ((replacedHash !== null && pod.hash === replacedHash) || (hash !== null && pod.hash !== hash))
+    return [`the kubelet has not replaced Pod ${component}`];
+  if (pod.image !== image) return [`Pod ${component} has image ${pod.image ?? 'none'}, not ${image ?? 'none'}`];
+  return pod.isReady ? [] : [`Pod ${component} is not Ready (${pod.state})`];
+}
+
+async function readHealth({ host, signal }: PhaseContext, url: string | null): Promise<Missing> {
+  if (url === null) return [];
+  const fact = defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact => get);
+  const answer = await observe(host, fact, signal);
+  if ('error' in answer) return [`${url}: ${printable(answer.error, 200)}`];
+  // An administrator may have removed anonymous access to the health endpoints.
+  return answer.status === 200 || answer.status === 401 || answer.status === 403 ? [] : [`${url} answers ${answer.status}`];
+}
+
+async function notRunning(
+  { host, signal }: PhaseContext,
+  { phase, component, criSocket }: ExpectedPod,
+  { missing, waitedMs }: { readonly missing: Missing; readonly waitedMs: number },
+): Promise<AppError> {
+  const log = defineFact({ log: { kind: 'command', argv: lastLog(criSocket, component) } }, ({ log: { exitCode, stdout } }) =>
+    exitCode === 0 ? stdout.trim() : '',
+  );
+  const text = await observe(host, log, signal);
+  const reported = text === '' ? '' : `. Last line of its container log: ${printable(text.split('\n').at(-1) ?? '', 400)}`;
+  const message = `${phase}: ${component} does not run as expected after ${Math.round(waitedMs / 1000)}s: ${missing.join('; ')}${reported}`;
+  const hint = `See crictl --runtime-endpoint ${criSocket} ps -a, crictl logs and journalctl -u kubelet on the host, then rerun the command`;
+  return new AppError({ host: host.name, code: 'STATIC_POD_NOT_RUNNING', message, hint }, { detail: `${component}:\n${text}` });
+}

@@ -1,0 +1,30 @@
+import { AppError } from '../../../base/errors.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import type { Warning } from '../../../host/plan/change.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
+import type { ClusterConfiguration } from '../../config/model.ts';
+import { readClusterConfiguration } from '../cluster-baseline.ts';
+import type { ApiAccess } from '../control-plane/api-access.ts';
+import { notUp } from '../control-plane/at-api-server.ts';
+
+/** The cluster of a control plane, with the access of an administrator. */
+export interface AdminCluster {
+  readonly cluster: Cluster;
+  /** Of kubeadm-config. */
+  readonly model: ClusterConfiguration;
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Reads the configuration of the cluster that an upgrade changes.
+ * @throws AppError API_SERVER_NOT_UP; CLUSTER_NO_KUBEADM_CONFIG, exit code 3
+ */
+export async function readAdminCluster(context: PhaseContext, api: ApiAccess): Promise<AdminCluster> {
+  const cluster = await api.reach(context);
+  if (cluster === null) throw notUp(context.host.name);
+  const { model, warnings } = await readClusterConfiguration(cluster);
+  if (model !== null) return { cluster, model, warnings };
+  const message = 'cannot read ConfigMap kube-system/kubeadm-config, which configures the control planes of the cluster';
+  const hint = 'Upload the ConfigMap with: kubeletadm init phase upload-config kubeadm --config FILE';
+  throw new AppError({ host: context.host.name, code: 'CLUSTER_NO_KUBEADM_CONFIG', message, hint }, { exitCode: 3 });
+}

@@ -1,0 +1,48 @@
+import { AppError } from '../../../base/errors.ts';
+import { combineFacts } from '../../../host/facts/fact.ts';
+import { fileFacts } from '../../../host/facts/file-facts.ts';
+import type { FileFact } from '../../../host/facts/query.ts';
+import { observe } from '../../../host/observe.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import { KUBELET_CONF } from '../../../kube/well-known.ts';
+import type { ControlPlaneNode } from '../../control-plane/model.ts';
+import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
+import { caDirectoriesOf } from '../../facts/ca-directories.ts';
+import { apiEndpointOf } from '../../upgrade/static-pod-state.ts';
+
+/** A host that runs a control plane. */
+export interface ControlPlaneHostFacts {
+  /** The endpoint of the API server of the host. */
+  readonly endpoint: ControlPlaneNode['localAPIEndpoint'];
+  readonly caDirectories: ControlPlaneNode['caDirectories'];
+  readonly fileAt: (path: string) => FileFact | null;
+  /** The existing manifest of a component; empty: no manifest. */
+  readonly textOf: (component: StaticPodName) => string;
+}
+
+const STATIC_PODS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const satisfies readonly StaticPodName[];
+const HOST_FACTS = combineFacts({
+  files: fileFacts([...STATIC_PODS.map(manifestPath), KUBELET_CONF]),
+  caDirectories: caDirectoriesOf(),
+});
+
+/**
+ * Observes a control plane that is upgraded.
+ * @throws AppError CONTROL_PLANE_MISSING, exit code 3, without the manifest of an API server
+ */
+export async function observeControlPlaneHost({ host, signal }: PhaseContext): Promise<ControlPlaneHostFacts> {
+  const { files, caDirectories } = await observe(host, HOST_FACTS, signal);
+  const fileAt = (path: string): FileFact | null => files.get(path) ?? null;
+  const textOf = (component: StaticPodName): string => fileAt(manifestPath(component))?.content ?? '';
+  const endpoint = apiEndpointOf(textOf('kube-apiserver'));
+  if (endpoint === null) throw noControlPlane(host.name);
+  return { endpoint, caDirectories, fileAt, textOf };
+}
+
+/** The error for a host without a control plane that can be upgraded; exit code 3. */
+export function noControlPlane(host: string): AppError {
+  const path = manifestPath('kube-apiserver');
+  const message = `${path} does not exist or names no address: the host is no control plane whose static Pods can be upgraded`;
+  const hint = 'Run the command on a control plane; upgrade a worker with kubeletadm upgrade node';
+  return new AppError({ host, code: 'CONTROL_PLANE_MISSING', message, hint }, { exitCode: 3 });
+}

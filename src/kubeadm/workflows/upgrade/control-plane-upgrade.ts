@@ -1,0 +1,270 @@
+import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
+import { goDurationMs } from '../../../base/text/go-duration.ts';
+import { revealText } from '../../../base/text/secret.ts';
+import type { ClusterContext, Phase } from '../../../host/phase.ts';
+import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
+import type { Prepared } from '../../../host/run-workflow.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
+import { ETCD_DATA_DIR, KUBE_SYSTEM, KUBELET_CONF } from '../../../kube/well-known.ts';
+import type { PlannedPatch } from '../../../kubelet/patch-files.ts';
+import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
+import { corednsObjects } from '../../addons/coredns.ts';
+import { KUBE_PROXY_CONFIG_KEY, kubeProxyObjects } from '../../addons/kube-proxy.ts';
+import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
+import type { ClusterConfiguration, EnvVar, PullPolicy, Timeouts } from '../../config/model.ts';
+import { controlPlaneImages, versionTag } from '../../control-plane/images.ts';
+import { manifestFile, staticPodNames } from '../../control-plane/manifests.ts';
+import { type ControlPlaneNode, controlPlaneServer, hasLocalEtcd, localServer } from '../../control-plane/model.ts';
+import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
+import { isGenerated } from '../../kubelet-config-map.ts';
+import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../../phases/addons.ts';
+import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
+import { type PullImagesInput, pullImages } from '../../phases/pull-images.ts';
+import { removeSocketAnnotation } from '../../phases/remove-socket-annotation.ts';
+import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
+import { afterAllControlPlanes, type OtherControlPlanes } from '../../phases/upgrade/after-all-control-planes.ts';
+import { type BackupControlPlaneInput, backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
+import { type KubeletServerInput, kubeletServer, withLocalServer } from '../../phases/upgrade/kubelet-server.ts';
+import { type PostUpgradeInput, postUpgrade } from '../../phases/upgrade/post-upgrade.ts';
+import { type ReplaceStaticPodInput, replaceStaticPod } from '../../phases/upgrade/replace-static-pod.ts';
+import { restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
+import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
+import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest } from '../../upgrade/static-pod-state.ts';
+import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
+import type { UpgradedDocuments } from '../cluster-baseline.ts';
+import { readConfigMapDocument } from '../cluster-documents.ts';
+import type { ApiAccess } from '../control-plane/api-access.ts';
+import { atApiServer, type MakesApiServer } from '../control-plane/at-api-server.ts';
+import type { ConnectEtcd } from '../control-plane/etcd-access.ts';
+import { keepStarted } from '../control-plane/prepare-control-plane.ts';
+import { prepareUpgrade, type UpgradeNodeInput, type UpgradeNodeOptions } from '../upgrade-node.ts';
+import { type ControlPlaneHostFacts, observeControlPlaneHost } from './control-plane-host.ts';
+import { etcdHealthCheck } from './etcd-health.ts';
+import { ADMIN_KUBECONFIGS, COMPONENT_CERTIFICATES, renewedCertificates } from './renewed-certificates.ts';
+
+/** Options for the static Pods of a control plane, of `upgrade apply` and `upgrade node`. */
+export interface ControlPlaneUpgradeOptions extends UpgradeNodeOptions {
+  /** Patches of all targets except the KubeletConfiguration. */
+  readonly staticPodPatches: readonly PlannedPatch[];
+  /** Renews the certificates of each component that is replaced. */
+  readonly certificateRenewal: boolean;
+  readonly etcdUpgrade: boolean;
+  readonly imagePullPolicy: PullPolicy;
+  readonly timeouts: Timeouts;
+  /** Proxy variables of the static Pods; null: those of the existing manifests. */
+  readonly proxyEnvironment: readonly EnvVar[] | null;
+  readonly issuer: CertificateIssuer;
+  readonly connectEtcd: ConnectEtcd;
+  /** Access to the API server as an administrator. */
+  readonly api: ApiAccess;
+}
+
+export interface ControlPlaneUpgradeInput extends MakesApiServer {
+  readonly pull: PullImagesInput;
+  readonly backup: BackupControlPlaneInput;
+  readonly components: Readonly<Record<StaticPodName, ReplaceStaticPodInput>>;
+  readonly kubeconfigs: WriteFilesInput;
+  readonly kubeletServer: KubeletServerInput;
+  readonly node: UpgradeNodeInput;
+  readonly others: OtherControlPlanes;
+  readonly coredns: AddonCorednsInput;
+  readonly kubeProxy: AddonKubeProxyInput;
+  readonly result: PostUpgradeInput;
+}
+
+const renewAdminKubeconfigs = writeFilesPhase(
+  'control-plane/kubeconfig',
+  'Renew the certificates of admin.conf and super-admin.conf',
+  'the kubeconfigs are unchanged',
+);
+
+type UpgradePhase = Phase<ControlPlaneUpgradeInput>;
+
+/** The static Pods, with a backup before and the kubeconfigs of administrators after them. */
+export const controlPlanePhases: readonly UpgradePhase[] = [
+  pullImages.select((input) => input.pull),
+  backupControlPlane.select((input) => input.backup),
+  atApiServer(replaceStaticPod('control-plane/etcd', 'etcd'), (input) => input.components.etcd),
+  atApiServer(replaceStaticPod('control-plane/apiserver', 'kube-apiserver'), (input) => input.components['kube-apiserver']),
+  atApiServer(
+    replaceStaticPod('control-plane/controller-manager', 'kube-controller-manager'),
+    (input) => input.components['kube-controller-manager'],
+  ),
+  atApiServer(replaceStaticPod('control-plane/scheduler', 'kube-scheduler'), (input) => input.components['kube-scheduler']),
+  // One phase at a time: the kubeconfigs are renewed after all static Pods run.
+  { ...renewAdminKubeconfigs.select((input: ControlPlaneUpgradeInput) => input.kubeconfigs), writesFilesOnly: false },
+  completeControlPlane.select((input: ControlPlaneUpgradeInput) => input.backup),
+];
+
+export const kubeconfigPhase: UpgradePhase = kubeletServer.select((input) => input.kubeletServer);
+
+export const kubeletConfigPhases: readonly UpgradePhase[] = [
+  upgradeKubeletConfig.select((input) => input.node.kubeletConfig),
+  saveUpgradedNodeSettings.select((input) => input.node.save),
+  atApiServer(removeSocketAnnotation, (input) => input.node.annotation),
+];
+
+export const addonPhases: readonly UpgradePhase[] = [
+  afterAllControlPlanes(
+    atApiServer(addonCoredns, (input: ControlPlaneUpgradeInput) => input.coredns),
+    (input) => input.others,
+  ),
+  afterAllControlPlanes(
+    atApiServer(addonKubeProxy, (input: ControlPlaneUpgradeInput) => input.kubeProxy),
+    (input) => input.others,
+  ),
+];
+
+export const postUpgradePhase: UpgradePhase = atApiServer(postUpgrade, (input) => input.result);
+
+/** The documents that a run installs. */
+export interface UpgradeTarget {
+  /** `v1.36.2`, or `ci/v1.36.2-10+abcdef` */
+  readonly version: string;
+  readonly cluster: ClusterConfiguration;
+  /** Text of the KubeletConfiguration; null: that of the cluster. */
+  readonly kubelet: string | null;
+}
+
+/**
+ * Prepares the upgrade of a control plane host: the manifests of the target version, renewed certificates, the kubelet's
+ * configuration and the add-ons. Changes nothing.
+ * @throws AppError CONTROL_PLANE_MISSING, exit code 3, if the host runs no API server; errors of patches and certificates
+ */
+export async function prepareControlPlaneUpgrade(
+  context: ClusterContext,
+  options: ControlPlaneUpgradeOptions,
+  target: UpgradeTarget,
+): Promise<Prepared<ControlPlaneUpgradeInput>> {
+  const now = context.clock.now();
+  const host = await observeControlPlaneHost(context);
+  const upgraded: UpgradedDocuments = target;
+  const { input: node, ...prepared } = await prepareUpgrade(context, options, { upgraded, replacesPods: true });
+  const { nodeName } = node.annotation;
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const endpoint = host.endpoint;
+  const cluster = applyClusterDefaults({ ...target.cluster, kubernetesVersion: target.version }, endpoint.bindPort);
+  const certificates = await renewedCertificates(context, { ...options, cluster });
+  const plane: ControlPlaneNode = {
+    ...{ cluster, nodeName, localAPIEndpoint: endpoint, timeouts, taints: [CONTROL_PLANE_TAINT] },
+    imagePullPolicy: options.imagePullPolicy,
+    patches: options.staticPodPatches,
+    caDirectories: host.caDirectories,
+    etcdMembers: null,
+    externalCA: certificates.externalCA,
+    proxyEnvironment: options.proxyEnvironment ?? proxyVariablesOf(host.textOf('kube-apiserver')),
+    kubeProxy: await writtenKubeProxy(context.cluster),
+  };
+  const version = releaseOfVersion(target.version);
+  const backup = upgradeBackup(now);
+  const { criSocket } = node;
+  const timeoutMs = goDurationMs(timeouts.upgradeManifests);
+  const manifests = manifestsOf(plane, host, options);
+  const dataDir = cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
+  const etcd = etcdHealthCheck({ ...options, certificatesDir: cluster.certificatesDir, textAt: certificates.textAt });
+  const componentOf = (component: StaticPodName): ReplaceStaticPodInput => {
+    const planned = manifests.get(component);
+    const isEtcd = component === 'etcd';
+    return {
+      ...{ nodeName, version, criSocket, timeoutMs },
+      manifest: planned !== undefined && 'file' in planned ? planned.file : null,
+      skipped: planned !== undefined && 'skipped' in planned ? planned.skipped : 'etcd is external',
+      renewals: certificates.of(COMPONENT_CERTIFICATES[component]),
+      renewedWith: isEtcd ? fileOf(manifests.get('kube-apiserver')) : null,
+      checkBefore: isEtcd ? etcd.check : null,
+      restore: isEtcd
+        ? restoreEtcdData({
+            ...{ phase: 'control-plane/etcd', nodeName, version, dataDir, criSocket, timeoutMs },
+            memberCount: etcd.memberCount,
+            timestamp: backupTimestamp(now),
+          })
+        : null,
+    };
+  };
+  const files = new Map([...manifests].flatMap(([name, planned]) => ('file' in planned ? [[name, planned.file] as const] : [])));
+  const imageOf = (name: StaticPodName): string => readManifest(textOf(files.get(name)), name).image ?? '';
+  const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
+  const addon = { forceUpload: false, assumeEmptyCluster: false };
+  const ignored = options.ignorePreflightErrors.some((id) => /^(?:ImagePull|all)$/i.test(id));
+  return {
+    ...prepared,
+    input: {
+      ...{ api: options.api, assumeEmptyCluster: false, staged: false },
+      pull: { images: controlPlaneImages(cluster), criSocket, policy: options.imagePullPolicy, ignored },
+      backup: { version, manifests: files, backup, etcdDataDir: hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null },
+      components: {
+        etcd: componentOf('etcd'),
+        'kube-apiserver': componentOf('kube-apiserver'),
+        'kube-controller-manager': componentOf('kube-controller-manager'),
+        'kube-scheduler': componentOf('kube-scheduler'),
+      },
+      kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), [...files.values()], host),
+      kubeletServer: kubeletServerInput(plane, host),
+      node,
+      others: { nodeName, image: imageOf('kube-apiserver') },
+      coredns: { ...addon, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
+      kubeProxy: { ...addon, ...proxy },
+      result: {
+        ...{ nodeName, version },
+        images: new Map([...files.keys()].map((name) => [name, imageOf(name)])),
+        checksVersion: imageOf('kube-apiserver').endsWith(`:${versionTag(target.version)}`),
+      },
+    },
+    warnings: [...prepared.warnings, ...certificates.warnings],
+    refusals: [...prepared.refusals, ...certificates.problems],
+  };
+}
+
+type PlannedManifest = { readonly file: DesiredFile } | { readonly skipped: string };
+
+/** The new manifest of each component, or why it is not upgraded. */
+function manifestsOf(
+  plane: ControlPlaneNode,
+  host: ControlPlaneHostFacts,
+  { etcdUpgrade }: ControlPlaneUpgradeOptions,
+): ReadonlyMap<StaticPodName, PlannedManifest> {
+  return new Map(
+    staticPodNames(plane).map((name): readonly [StaticPodName, PlannedManifest] => {
+      const file = manifestFile(plane, name);
+      if (name !== 'etcd') return [name, { file }];
+      if (!etcdUpgrade) return [name, { skipped: 'skipped: --etcd-upgrade=false' }];
+      const [before, after] = [etcdTagOf(host.textOf('etcd')), etcdTagOf(textOf(file))];
+      if (isOlderTag(after, before)) return [name, { skipped: `etcd ${before} is newer than ${after}, the version of the upgrade` }];
+      return [name, { file: keepStarted(file, host.fileAt(manifestPath('etcd'))?.content) }];
+    }),
+  );
+}
+
+function textOf(file: DesiredFile | undefined): string {
+  return file === undefined ? '' : revealText(file.content);
+}
+
+function fileOf(planned: PlannedManifest | undefined): DesiredFile | null {
+  return planned !== undefined && 'file' in planned ? planned.file : null;
+}
+
+/** The kubeconfigs of administrators are renewed if a component is. */
+function adminKubeconfigs(
+  renewed: readonly DesiredFile[],
+  manifests: readonly DesiredFile[],
+  { fileAt }: ControlPlaneHostFacts,
+): WriteFilesInput {
+  const isReplaced = manifests.some((file) => diffFile(fileAt(file.path), file) !== null);
+  const none = { directories: [], mayChown: true };
+  return isReplaced ? { ...none, files: renewed } : { ...none, files: [], skipped: 'the static Pod manifests are unchanged' };
+}
+
+/** The user's KubeProxyConfiguration in the cluster; null: kubeadm's defaults. */
+async function writtenKubeProxy(cluster: Cluster): Promise<ControlPlaneNode['kubeProxy']> {
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: 'kube-proxy' });
+  return found === null || isGenerated(found) ? null : readConfigMapDocument(found, KUBE_PROXY_CONFIG_KEY);
+}
+
+function kubeletServerInput(plane: ControlPlaneNode, { fileAt }: ControlPlaneHostFacts): KubeletServerInput {
+  const noop = 'the kubelet uses the API server of its own host, or a server of its own';
+  const found = fileAt(KUBELET_CONF);
+  const servers = { endpoint: controlPlaneServer(plane), local: localServer(plane.localAPIEndpoint) };
+  const content = found?.content === undefined ? null : withLocalServer(found.content, servers);
+  if (found === null || content === null) return { kubeconfig: null, noop };
+  return { noop, kubeconfig: { path: KUBELET_CONF, content, mode: 0o600, owner: found.owner } };
+}

@@ -1,0 +1,70 @@
+import { AppError, isAppError } from '../../../base/errors.ts';
+import { Secret } from '../../../base/text/secret.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import type { EtcdCluster, EtcdMemberState } from '../../../kube/etcd-cluster.ts';
+import { pkiPath } from '../../pki/certificate-list.ts';
+import { type ConnectEtcd, etcdEndpoints } from '../control-plane/etcd-access.ts';
+
+export interface EtcdHealthCheck {
+  /** @throws AppError ETCD_UNHEALTHY naming the members; the errors of `ConnectEtcd` */
+  readonly check: (context: PhaseContext) => Promise<void>;
+  /** Members found by the last check; null: not checked. */
+  readonly memberCount: () => number | null;
+}
+
+/**
+ * Checks the etcd cluster before its local member is restarted: every member must be healthy, because the cluster may
+ * lose its quorum otherwise.
+ * @param options.textAt the content of a file of the host; null: it does not exist
+ * @see kubeadm 1.36 util/etcd CheckClusterHealth
+ */
+export function etcdHealthCheck(options: {
+  readonly connectEtcd: ConnectEtcd;
+  readonly certificatesDir: string;
+  readonly textAt: (path: string) => string | null;
+}): EtcdHealthCheck {
+  let memberCount: number | null = null;
+  return {
+    check: async (context) => {
+      const { cluster, host } = context;
+      const connect = connectWith(options, context);
+      if (cluster === null || connect === null) return;
+      const members = await (await connect(await etcdEndpoints(cluster))).members();
+      memberCount = members.length;
+      const problems = await Promise.all(members.map((member) => problemOf(member, () => connect(member.clientURLs))));
+      const unhealthy = problems.filter((problem) => problem !== null);
+      if (unhealthy.length === 0) return;
+      const hint = 'Fix or remove these members (etcdctl endpoint health --cluster, etcdctl member list), then rerun the command';
+      const message = `control-plane/etcd: the etcd cluster is not healthy: ${unhealthy.join('; ')}`;
+      throw new AppError({ host: host.name, code: 'ETCD_UNHEALTHY', message, hint });
+    },
+    memberCount: () => memberCount,
+  };
+}
+
+/** Null: the host has no client certificate for etcd. */
+function connectWith(
+  { connectEtcd, certificatesDir, textAt }: Parameters<typeof etcdHealthCheck>[0],
+  { host }: PhaseContext,
+): ((endpoints: readonly string[]) => Promise<EtcdCluster>) | null {
+  const path = (name: string, kind: 'crt' | 'key'): string => pkiPath(certificatesDir, name, kind);
+  const client = 'etcd/healthcheck-client';
+  const files = { ca: path('etcd/ca', 'crt'), certificate: path(client, 'crt'), key: path(client, 'key') };
+  const [caPem, certificatePem, key] = [textAt(files.ca), textAt(files.certificate), textAt(files.key)];
+  if (caPem === null || certificatePem === null || key === null) return null;
+  return (endpoints) => connectEtcd({ endpoints, caPem, certificatePem, keyPem: new Secret(key), files, host });
+}
+
+/** Why the cluster depends on the other members, as a clause; null: the member is healthy. */
+async function problemOf({ name, peerURLs, isLearner }: EtcdMemberState, connect: () => Promise<EtcdCluster>): Promise<string | null> {
+  const shown = `member ${name || (peerURLs[0] ?? 'without a name')}`;
+  if (name === '') return `${shown} has not started`;
+  if (isLearner) return `${shown} is a learner`;
+  try {
+    const { healthy, reason } = await (await connect()).health();
+    return healthy ? null : `${shown} is not healthy${reason === '' ? '' : ` (${reason})`}`;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return `${shown}: ${error.problems[0]?.message ?? 'does not answer'}`;
+  }
+}

@@ -1,0 +1,110 @@
+import { AppError } from '../../../base/errors.ts';
+import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
+import type { ClusterContext, PhaseContext } from '../../../host/phase.ts';
+import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
+import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../../kube/well-known.ts';
+import { NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue.ts';
+import { applyClusterDefaults } from '../../config/defaults.ts';
+import { encodeClusterConfiguration } from '../../config/encode.ts';
+import { bootstrapTokenRbac } from '../../phases/bootstrap-token.ts';
+import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../../phases/upload-config-kubeadm.ts';
+import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../../phases/upload-config-kubelet.ts';
+import { migrateClusterDocuments } from '../../upgrade/migrate-documents.ts';
+import { atApiServer } from '../control-plane/at-api-server.ts';
+import { type AdminCluster, readAdminCluster } from './admin-cluster.ts';
+import { checkUpgrade, type UpgradeVerdict } from './checks.ts';
+import {
+  addonPhases,
+  type ControlPlaneUpgradeInput,
+  type ControlPlaneUpgradeOptions,
+  controlPlanePhases,
+  kubeconfigPhase,
+  kubeletConfigPhases,
+  postUpgradePhase,
+  prepareControlPlaneUpgrade,
+} from './control-plane-upgrade.ts';
+
+export interface UpgradeApplyOptions extends ControlPlaneUpgradeOptions {
+  /** The version to upgrade to: `v1.36.2`, or `ci/v1.36.2-10+abcdef`. */
+  readonly version: string;
+  readonly allowExperimental: boolean;
+  readonly allowReleaseCandidates: boolean;
+  /** Problems that kubeadm's `--force` skips are warnings. */
+  readonly force: boolean;
+  /** Whether the preflight checks of the cluster run. */
+  readonly checks: boolean;
+  /** Receives the ClusterConfiguration of the upgrade (`--print-config`); null: it is not printed. */
+  readonly showConfig: ((cluster: ReturnType<typeof encodeClusterConfiguration>) => void) | null;
+}
+
+export interface UpgradeApplyInput extends ControlPlaneUpgradeInput {
+  readonly uploadKubeadm: UploadKubeadmConfigInput;
+  readonly uploadKubelet: UploadKubeletConfigInput;
+}
+
+/** Upgrades the first control plane of a cluster and the cluster's configuration. Phases in the order of kubeadm 1.36. */
+export const upgradeApplyWorkflow: Workflow<UpgradeApplyOptions, UpgradeApplyInput> = {
+  name: 'upgrade apply',
+  phases: [
+    ...controlPlanePhases,
+    atApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
+    atApiServer(uploadConfigKubelet, (input) => input.uploadKubelet),
+    kubeconfigPhase,
+    ...kubeletConfigPhases,
+    atApiServer(bootstrapTokenRbac, () => null),
+    ...addonPhases,
+    postUpgradePhase,
+  ],
+  prepare: prepareUpgradeApply,
+};
+
+async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyOptions): Promise<Prepared<UpgradeApplyInput>> {
+  const admin = await readAdminCluster(context, options.api);
+  const { catalogue, force, version } = options;
+  const { cluster } = admin;
+  const target = releaseOfVersion(version);
+  const checked = options.checks ? await checkCluster({ ...context, cluster }, options, admin) : NO_FINDINGS;
+  const kubelet = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBELET_CONFIG_NAME });
+  const migrated = migrateClusterDocuments({ cluster: admin.model, kubelet, from: await cluster.version(), target, catalogue, force });
+  const refusals = [...checked.refusals, ...migrated.refusals.map((problem) => ({ host: context.host.name, ...problem }))];
+  // A refused configuration cannot be rendered, and hides no other problem.
+  if (migrated.refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
+  const model = { ...migrated.cluster, kubernetesVersion: version };
+  const documents = { version, cluster: model, kubelet: migrated.kubelet?.yaml ?? null };
+  const prepared = await prepareControlPlaneUpgrade({ ...context, cluster }, options, documents);
+  const clusterConfiguration = encodeClusterConfiguration(applyClusterDefaults(model));
+  options.showConfig?.(clusterConfiguration);
+  return {
+    ...prepared,
+    input: {
+      ...prepared.input,
+      uploadKubeadm: {
+        clusterConfiguration,
+        understood: encodeClusterConfiguration(applyClusterDefaults(admin.model)),
+        assumeEmptyCluster: false,
+      },
+      uploadKubelet: {
+        controlPlaneMinor: parseMinor(target) ?? NEWEST_MINOR,
+        yaml: migrated.kubelet?.yaml ?? '',
+        generated: migrated.kubelet?.generated ?? true,
+        forceUpload: true,
+        assumeEmptyCluster: false,
+      },
+    },
+    warnings: [...admin.warnings, ...checked.warnings, ...migrated.notes, ...prepared.warnings],
+    refusals: [...refusals, ...prepared.refusals],
+  };
+}
+
+const NO_FINDINGS: UpgradeVerdict = { refusals: [], warnings: [] };
+
+function checkCluster(context: ClusterContext, options: UpgradeApplyOptions, { model }: AdminCluster): Promise<UpgradeVerdict> {
+  const { allowExperimental, allowReleaseCandidates, force, ignorePreflightErrors, dryRun, version } = options;
+  return checkUpgrade(context, {
+    cluster: model,
+    target: releaseOfVersion(version),
+    versions: { allowExperimental, allowReleaseCandidates, force },
+    ignorePreflightErrors,
+    createJob: !dryRun,
+  });
+}
