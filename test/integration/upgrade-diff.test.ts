@@ -40,8 +40,7 @@ function worldOf({ expected }: InitRecording): World | null {
   if (kubeadmConfig === undefined || manifests.length !== NAMES.length) return null;
   const text = Object.fromEntries(manifests)[`${MANIFESTS}/kube-apiserver.yaml`];
   const cas = CA_MOUNT_DIRS.filter((path) => text.includes(`path: ${path}\n`)).map((path) => [`${path}/x.pem`, '']);
-  const key = /--client-ca-file=(.*)\/ca\.crt/.exec(text)?.[1] ?? '/etc/kubernetes/pki';
-  return { kubeadmConfig, files: Object.fromEntries([...manifests, ...cas, [`${key}/ca.key`, 'KEY']]) };
+  return { kubeadmConfig, files: Object.fromEntries([...manifests, ...cas]) };
 }
 
 function diff({ kubeadmConfig, files }: World, ...args: readonly string[]): Promise<CliResult> {
@@ -92,6 +91,13 @@ describe("upgrade diff of kubeadm's manifests", () => {
       Object.entries(DEFAULTS.files).map(([path, text]) => [path, text.replace(/^ {4}image:/m, (line) => `${env}${line}`)]),
     );
     expect((await diff({ ...DEFAULTS, files })).stdout).toBe('');
+  });
+
+  it('has no signing key without the key of the CA, as kubeadm with an external CA', async () => {
+    const pki = '/etc/kubernetes/pki';
+    const external = await diff({ ...DEFAULTS, files: { ...DEFAULTS.files, [`${pki}/ca.crt`]: 'CRT' } });
+    expect(external.stdout).toContain(`-    - --cluster-signing-key-file=${pki}/ca.key\n`);
+    expect((await diff({ ...DEFAULTS, files: { ...DEFAULTS.files, [`${pki}/ca.crt`]: 'CRT', [`${pki}/ca.key`]: 'KEY' } })).stdout).toBe('');
   });
 
   it('names the hosts if several are given', async () => {

@@ -37,13 +37,13 @@ const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler
  */
 export async function diffManifests(host: Host, options: DiffManifestsOptions, signal?: AbortSignal): Promise<string> {
   const cluster = applyClusterDefaults({ ...options.cluster, kubernetesVersion: options.version });
-  const key = { kind: 'file', path: `${cluster.certificatesDir}/ca.key`, content: false } as const;
+  const caFile = (name: string) => ({ kind: 'file', path: `${cluster.certificatesDir}/${name}`, content: false }) as const;
   const facts = combineFacts({
     files: fileFacts(COMPONENTS.map(manifestPath)),
     caDirectories: caDirectoriesOf(),
-    hasCaKey: defineFact({ key }, (answers) => answers.key !== null),
+    externalCA: defineFact({ crt: caFile('ca.crt'), key: caFile('ca.key') }, ({ crt, key }) => crt !== null && key === null),
   });
-  const { files, caDirectories, hasCaKey } = await observe(host, facts, signal);
+  const { files, caDirectories, externalCA } = await observe(host, facts, signal);
   const missing = COMPONENTS.map(manifestPath).filter((path) => (files.get(path) ?? null) === null);
   if (missing.length > 0) throw manifestMissing(host, missing);
   const textOf = (path: string): string => files.get(path)?.content ?? '';
@@ -59,7 +59,7 @@ export async function diffManifests(host: Host, options: DiffManifestsOptions, s
     patches: [],
     caDirectories,
     etcdMembers: null,
-    externalCA: !hasCaKey,
+    externalCA,
     proxyEnvironment: proxyVariablesOf(apiServer),
     kubeProxy: null,
   };
