@@ -23,6 +23,10 @@ function hostError(
   );
 }
 
+/** Why a connection failed whose host name has no address. */
+export const NO_SUCH_NAME = 'host name not found';
+const NAME_HINT = 'Check the spelling of the name, HostName in the SSH configuration, and the DNS settings';
+
 /**
  * @param input.address the address of the connection, e.g. `10.0.0.7:22`; `why` is a clause such as
  * `connection refused`
@@ -30,7 +34,9 @@ function hostError(
 export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
-    hint: input.hint ?? 'Check address, port, network and firewall, and that the SSH server is running',
+    hint:
+      input.hint ??
+      (input.why === NO_SUCH_NAME ? NAME_HINT : 'Check address, port, network and firewall, and that the SSH server is running'),
   });
 }
 

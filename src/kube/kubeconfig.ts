@@ -241,7 +241,8 @@ class KubeconfigReader {
 
   read(): Kubeconfig {
     const kind = this.#text(this.#root, 'kind', '');
-    if (kind !== undefined && kind !== 'Config') this.#problem(`kind is ${kind}, expected Config`, this.#root.offset);
+    if (kind !== undefined && kind !== 'Config')
+      this.#problem(`the file is not a kubeconfig: kind is ${kind}, expected Config`, this.#root.offset);
     const current = entryOf(this.#root, 'current-context');
     return {
       file: this.#document.file,

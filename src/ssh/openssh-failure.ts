@@ -6,6 +6,7 @@ import {
   hostAuthFailed,
   hostTimeout,
   hostUnreachable,
+  NO_SUCH_NAME,
   revokedKeysUnusable,
   sshKeyRefused,
 } from '../host/host-problems.ts';
@@ -63,7 +64,7 @@ const READINGS: readonly Reading[] = [
   { pattern: /Connection refused/, problem: unreachable('connection refused') },
   { pattern: /No route to host/, problem: unreachable('no route to host') },
   { pattern: /Network is unreachable/, problem: unreachable('network is unreachable') },
-  { pattern: /Could not resolve hostname/, problem: unreachable('host name not found') },
+  { pattern: /Could not resolve hostname/, problem: unreachable(NO_SUCH_NAME) },
   {
     pattern: /timed out/,
     problem: ({ name, connectTimeoutMs }, address) =>

@@ -4,7 +4,7 @@ import type { NodeSSH } from 'node-ssh';
 import { onAbort, untilAborted } from '../../../base/abort.ts';
 import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
-import { hostForwardRefused, hostUnreachable, throughJumpHost } from '../../../host/host-problems.ts';
+import { hostForwardRefused, hostUnreachable, NO_SUCH_NAME, throughJumpHost } from '../../../host/host-problems.ts';
 import type { SshTarget } from '../../target.ts';
 
 /** `host:port` for messages, with brackets around an IPv6 address. */
@@ -49,7 +49,7 @@ const SOCKET_FAILURES: Readonly<Record<string, string>> = {
   ECONNRESET: 'connection reset',
   EHOSTUNREACH: 'no route to host',
   ENETUNREACH: 'network is unreachable',
-  ENOTFOUND: 'host name not found',
+  ENOTFOUND: NO_SUCH_NAME,
   EAI_AGAIN: 'the DNS server does not respond',
   ETIMEDOUT: 'connection timed out',
   EADDRNOTAVAIL: 'the local address (BindAddress) is not available',

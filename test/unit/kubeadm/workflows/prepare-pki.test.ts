@@ -287,7 +287,7 @@ describe('invalid existing files are rejected in one line', () => {
       'an invalid kubeconfig',
       () => ({ '/etc/kubernetes/scheduler.conf': 'kind: Pod\n' }),
       [
-        '/etc/kubernetes/scheduler.conf: kind is Pod, expected Config. Remove the file and rerun the command, which generates a new file. [PKI_KUBECONFIG_UNUSABLE]',
+        '/etc/kubernetes/scheduler.conf: the file is not a kubeconfig: kind is Pod, expected Config. Remove the file and rerun the command, which generates a new file. [PKI_KUBECONFIG_UNUSABLE]',
       ],
     ],
     [

@@ -326,7 +326,11 @@ describe('the content of cluster-info', () => {
   it.each<[string, () => string, RegExp]>([
     ['nothing', () => '', /is not usable: it is empty\. Recreate the ConfigMap.*\[DISCOVERY_CLUSTER_INFO\]$/],
     ['invalid YAML', () => '{', /^kube-public\/cluster-info:1:\d+: .*\[CONFIG_SYNTAX\]$/],
-    ['another kind', () => 'kind: Pod\n', /^kube-public\/cluster-info:1:1: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/],
+    [
+      'another kind',
+      () => 'kind: Pod\n',
+      /^kube-public\/cluster-info:1:1: the file is not a kubeconfig: kind is Pod, expected Config \[KUBECONFIG_INVALID\]$/,
+    ],
     ['no cluster', () => kubeconfig(), /\[KUBECONFIG_NO_CONTEXT\]$/],
     [
       'several clusters',
