@@ -1,8 +1,6 @@
-import { isAbsolute, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
-import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import type { CertsCheckRequest } from './certs-check.ts';
@@ -24,9 +22,9 @@ import {
 } from './options.ts';
 import {
   flagDuration,
-  flagList,
   flagNode,
   flagText,
+  hostDirectory,
   hostsRequest,
   kubeconfigRequest,
   outputRequest,
@@ -208,19 +206,6 @@ function pkiRequest(options: CommandOptions): PkiRequest {
 /** The time of `--expires-within`. */
 function withinMs(options: CommandOptions): number | undefined {
   return flagDuration(options, 'expiresWithin', { flag: '--expires-within', example: 'Use a duration such as 720h' });
-}
-
-/**
- * A directory of the hosts that is given on the command line. For the local host it may be relative to the
- * working directory.
- * @param option as commander names it, e.g. `certDir`
- * @param flag as the user writes it
- */
-function hostDirectory(options: CommandOptions, option: string, flag: string): string | undefined {
-  const text = flagText(options, option);
-  if (text === undefined || isAbsolute(text)) return text && (trimTrailing(text, '/') || '/');
-  if (flagList(options, 'host').length === 0) return resolve(text);
-  throw usageError(`${flag} ${text}: must be an absolute path with --host`);
 }
 
 const GENERATE_NOTES = `Sign each NAME.csr with the CA. Save the certificates next to the keys as NAME.crt, and add them to the kubeconfig files as client-certificate-data. Save the CA certificate as ca.crt, and add it to the kubeconfig files as certificate-authority-data. Existing keys are kept.`;

@@ -46,6 +46,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./token-command.ts')).defineToken,
   },
   {
+    name: 'kubeconfig',
+    description: 'Print kubeconfigs for additional users',
+    load: async () => (await import('./kubeconfig-command.ts')).defineKubeconfig,
+  },
+  {
     name: 'config',
     description: 'Print, validate, compare and convert configuration files',
     load: async () => (await import('./config-command.ts')).defineConfig,

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { ListImagesRequest } from './config-images.ts';
+import type { PullImagesRequest } from './config-images-pull.ts';
 import type { PrintDefaultsRequest } from './config-print.ts';
 import type { ConfigRenderRequest } from './config-render.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
@@ -9,6 +10,7 @@ import { addSections } from './help-layout.ts';
 import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts';
 import {
   addClusterOptions,
+  addDryRunOptions,
   addHostOptions,
   addInheritedOption,
   addInitOptions,
@@ -87,16 +89,9 @@ function defineValidate(config: Command, on: On): void {
 }
 
 function defineImages(config: Command, on: On): void {
-  const list = config
-    .command('images')
-    .description('List the container images of control planes')
-    .command('list')
-    .description('Print the images of a control plane, including CoreDNS, kube-proxy, pause and etcd')
-    .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
-    .option('--kubernetes-version <version>', 'control plane version (default: the newest known)')
-    .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
-    .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated')
-    .addOption(readOutputOption());
+  const images = config.command('images').description('List and pull the container images of control planes');
+  const list = images.command('list').description('Print the images of a control plane, including CoreDNS, kube-proxy, pause and etcd');
+  addImagesOptions(list).addOption(readOutputOption());
   on(
     addPrinterFlags(list),
     (_, options): ListImagesRequest => ({
@@ -107,6 +102,28 @@ function defineImages(config: Command, on: On): void {
     async () => (await import('./config-images.ts')).runListImages,
   );
   addSections(list, { examples: IMAGES_EXAMPLES });
+  const pull = images.command('pull').description('Pull the images of a control plane with the container runtime of each host');
+  addImagesOptions(pull).option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)');
+  on(
+    addSshOptions(addTargetOption(addDryRunOptions(pull))),
+    (_, options): PullImagesRequest => ({
+      config: flagText(options, 'config'),
+      flags: kubeadmFlags(options),
+      criSocket: flagText(options, 'criSocket'),
+      hosts: hostsRequest(options),
+      plan: planRequest(options),
+    }),
+    async () => (await import('./config-images-pull.ts')).runPullImages,
+  );
+  addSections(pull, { examples: PULL_EXAMPLES });
+}
+
+function addImagesOptions(command: Command): Command {
+  return command
+    .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
+    .option('--kubernetes-version <version>', 'control plane version (default: the newest known)')
+    .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
+    .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated');
 }
 
 function renderRequest(paths: readonly string[], options: CommandOptions): ConfigRenderRequest {
@@ -145,6 +162,9 @@ const NOT_RENDERED: ReadonlySet<string> = new Set([
   '--token-ttl',
   '--skip-token-print',
 ]);
+
+const PULL_EXAMPLES = `  kubeletadm config images pull --kubernetes-version v1.36.2 --host root@cp1 --host root@cp2
+  kubeletadm config images pull --config init.yaml --dry-run`;
 
 const IMAGES_EXAMPLES = `  kubeletadm config images list --kubernetes-version v1.36.2
   kubeletadm config images list --config init.yaml | xargs -n1 crictl pull

@@ -1,9 +1,10 @@
 import type { ExitCode } from '../base/errors.ts';
-import { type ImagesRequest, listImages } from '../kubeadm/use-cases/list-images.ts';
+import { listImages } from '../kubeadm/use-cases/list-images.ts';
+import type { DocumentsRequest } from '../kubeadm/use-cases/settle-init-documents.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
 
-export interface ListImagesRequest extends ImagesRequest {
+export interface ListImagesRequest extends DocumentsRequest {
   readonly format: ReadFormat;
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { INIT_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
@@ -15,7 +15,7 @@ import {
 } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
-import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
+import { flagText, hostDirectory, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `init`, `init phase`. */
@@ -39,6 +39,10 @@ export function defineInit(init: Command, on: On): void {
   on(options(phase), initRequest, load);
   definePhaseCommands(phase, INIT_PHASES, {
     workflow: 'init',
+    options: {
+      kubeconfig: () => new Option('--kubeconfig-dir <dir>', 'directory to write the kubeconfigs to (default: /etc/kubernetes)'),
+      addon: () => new Option('--print-manifest', 'print the objects of the addon as YAML; change nothing'),
+    },
     run: (command, words) => on(command, (_, given) => initRequest(words, given), load),
   });
 }
@@ -57,6 +61,8 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
     skipCertificateKeyPrint: options.skipCertificateKeyPrint === true,
     skipTokenPrint: options.skipTokenPrint === true,
     forceUpload: options.forceUpload === true,
+    kubeconfigDir: hostDirectory(options, 'kubeconfigDir', '--kubeconfig-dir'),
+    printsManifest: options.printManifest === true,
   };
 }
 

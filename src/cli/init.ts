@@ -1,5 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type InitRequest as CommandRequest, type JoinCommands, openInit } from '../fleet/use-cases/open-init.ts';
+import { isSelectedBy } from '../host/run-workflow.ts';
+import { firstSteps } from './first-steps.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
@@ -7,22 +9,43 @@ import type { PlanRequest } from './show-plan.ts';
 
 export interface InitRequest extends CommandRequest {
   readonly plan: PlanRequest;
+  /** `--print-manifest` of the addons. */
+  readonly printsManifest: boolean;
 }
 
 /** `init` and `init phase NAME...`. */
 export function runInit(services: Services, request: InitRequest): Promise<ExitCode> {
   const { plan } = request;
+  if (request.printsManifest) return printManifests(services, request);
   return runOpened(services, plan, {
     title: 'init',
     open: (reporter) => openInit(services, request, reporter),
     afterwards: ({ joinCommands, certificateKey }) => {
       const key = certificateKey();
-      if (joinCommands.size > 0) printJoinCommands(services, joinCommands, plan);
+      if (joinCommands.size > 0) {
+        if (plan.format === 'text' && request.cluster.kubeconfig === undefined)
+          services.output.stdout(firstSteps(request.hosts.addresses[0]));
+        printJoinCommands(services, joinCommands, plan);
+      }
       // The join command contains the key already.
       else if (key !== null && !request.skipCertificateKeyPrint && plan.format === 'text')
         services.output.stdout(`\nThe certificate key, for join --control-plane:\n\n  ${key.reveal()}\n\n`);
     },
   });
+}
+
+/** `init phase addon ... --print-manifest`. */
+async function printManifests(services: Services, { onlyPhase = '', config, flags }: InitRequest): Promise<ExitCode> {
+  const [{ ADDONS, addonManifests }, { encodeYaml }] = await Promise.all([
+    import('../kubeadm/use-cases/addon-manifests.ts'),
+    import('../codec/yaml-encode.ts'),
+  ]);
+  const addons = ADDONS.filter((addon) => isSelectedBy(`addon/${addon}`, onlyPhase));
+  const { objects, warnings } = await addonManifests(services, addons, { config, flags });
+  const reporter = services.reporter({ verbosity: 0, format: 'text' });
+  for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });
+  services.output.document(objects.map((object) => `---\n${encodeYaml(object)}`).join(''));
+  return 0;
 }
 
 /** Prints the commands on standard output, except for documents, which must stay parseable. */

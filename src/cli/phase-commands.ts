@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { controlPlanePhases, type KubeadmWorkflow } from '../kubeadm/kubeadm-phases.ts';
 import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
 
@@ -11,18 +11,21 @@ interface PhaseNode {
   readonly below: Map<string, PhaseNode>;
 }
 
+export interface PhaseCommands {
+  readonly workflow: KubeadmWorkflow;
+  /** Defines how the command of a phase is run, from the words of its name. */
+  readonly run: (command: Command, words: readonly string[]) => void;
+  /** Additional options of a group of phases and of all phases in the group, by the name of the group. */
+  readonly options?: Readonly<Record<string, () => Option>>;
+}
+
 /**
  * Defines a command for each phase below `phase`, so that help and completion list the phases as those of kubeadm:
  * `init phase certs apiserver`. All options are those of `phase`.
  * Started as kubeadm, the name of a group alone is an error, as in kubeadm: `init phase certs` writes nothing.
  * @param phase accepts the name of any phase as arguments
- * @param run defines how the command of a phase is run, from the words of its name
  */
-export function definePhaseCommands(
-  phase: Command,
-  phases: readonly PhaseHelp[],
-  { workflow, run }: { readonly workflow: KubeadmWorkflow; readonly run: (command: Command, words: readonly string[]) => void },
-): void {
+export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[], { workflow, run, options = {} }: PhaseCommands): void {
   const refusesGroups = rootOf(phase).name() === 'kubeadm';
   const define = (parent: Command, { below }: PhaseNode, words: readonly string[]): void => {
     if (words.length > 0 && below.size > 0) add(parent, 'all', [...words, 'all'], { short: `Run all phases of ${words.join('/')}` });
@@ -33,7 +36,11 @@ export function definePhaseCommands(
   };
   const add = (parent: Command, name: string, words: readonly string[], { short, isGroup }: Partial<PhaseNode>): Command => {
     const command = parent.command(name).description(short ?? `${isGroup ? 'Run the phases' : 'Run the phase'} ${words.join('/')}`);
-    command.configureHelp({ visibleOptions: () => phase.createHelp().visibleOptions(phase) });
+    const additional = options[words[0] ?? '']?.();
+    if (additional !== undefined) command.addOption(additional);
+    command.configureHelp({
+      visibleOptions: () => [...(additional === undefined ? [] : [additional]), ...phase.createHelp().visibleOptions(phase)],
+    });
     if (!(isGroup === true && refusesGroups)) run(command, words);
     return command;
   };

@@ -37,13 +37,6 @@ const MAX_DISTANCE = 2;
 /** Maximum number of commands listed for an option. */
 const MAX_NAMED = 3;
 
-/** Commands of kubeadm that kubeletadm does not have: the reason, and the alternative. */
-const UNSUPPORTED: ReadonlyMap<string, readonly [why: string, instead: string]> = new Map([
-  ['config images pull', ['images are pulled on the host that runs them', 'Use kubeletadm init phase preflight/pull-images --host HOST']],
-  ['kubeconfig user', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],
-  ['kubeconfig', ['kubeletadm writes only the kubeconfig files of nodes and control planes', 'Use kubeadm kubeconfig user']],
-]);
-
 /** @see kubectl 1.36 --help, without the names that kubeletadm has as well */
 const KUBECTL: ReadonlySet<string> = new Set(
   (
@@ -77,9 +70,6 @@ export function describeRefusedLine({ command, code, message }: RefusedLine, pro
 
 function unknownCommand(command: Command, path: string, help: string): AppError {
   const [name = ''] = command.args;
-  const line = [path, ...command.args].filter(Boolean).join(' ');
-  const known = [...UNSUPPORTED].find(([each]) => line === each || line.startsWith(`${each} `));
-  if (known !== undefined) return usageError(`unknown command ${known[0]}: ${known[1][0]}`, known[1][1]);
   const full = [path, name].filter(Boolean).join(' ');
   if (path === '' && KUBECTL.has(name))
     return usageError(`unknown command ${name}: ${name} is a command of kubectl`, `Use kubectl ${name} for cluster objects`);

@@ -1,6 +1,8 @@
+import { isAbsolute, resolve } from 'node:path';
 import type { Arg } from '../base/arg.ts';
 import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { unknownCheckName } from '../codec/document-problems.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
@@ -162,6 +164,19 @@ export function hostsRequest(options: CommandOptions): HostsRequest {
   const addresses = flagList(options, 'host').map(hostAddress);
   requireDifferent(addresses, '--host ');
   return { addresses, rootDir: flagText(options, 'rootfs'), connection: connectionRequest(options) };
+}
+
+/**
+ * A directory of the hosts that is given on the command line. For the local host it may be relative to the
+ * working directory.
+ * @param option as commander names it, e.g. `certDir`
+ * @param flag as the user writes it
+ */
+export function hostDirectory(options: CommandOptions, option: string, flag: string): string | undefined {
+  const text = flagText(options, option);
+  if (text === undefined || isAbsolute(text)) return text && (trimTrailing(text, '/') || '/');
+  if (flagList(options, 'host').length === 0) return resolve(text);
+  throw usageError(`${flag} ${text}: must be an absolute path with --host`);
 }
 
 /**

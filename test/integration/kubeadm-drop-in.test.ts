@@ -81,6 +81,12 @@ describe('as kubeadm', () => {
     });
   });
 
+  it('pulls no image without a container runtime', async () => {
+    const { code, stderr } = await asKubeadm(['config', 'images', 'pull', '--kubernetes-version=v1.36.2', '--cri-socket=/does/not/exist']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('no container runtime listens on unix:///does/not/exist');
+  });
+
   it('refuses a root directory that is none', async () => {
     const { code, stderr } = await asKubeadm(['--rootfs', '/does/not/exist', 'config', 'images', 'list']);
     expect(code).toBe(1);

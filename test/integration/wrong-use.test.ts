@@ -13,16 +13,8 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const run = (...argv: readonly string[]) => runCommand(argv, { env: { HOME: directory, XDG_STATE_HOME: state } });
 
-describe('commands of kubeadm and kubectl that do not exist', () => {
+describe('commands of kubectl', () => {
   it.each<[readonly string[], string]>([
-    [
-      ['config', 'images', 'pull'],
-      'unknown command config images pull: images are pulled on the host that runs them. Use kubeletadm init phase preflight/pull-images --host HOST.',
-    ],
-    [
-      ['kubeconfig', 'user', '--client-name', 'jane'],
-      'unknown command kubeconfig user: kubeletadm writes only the kubeconfig files of nodes and control planes. Use kubeadm kubeconfig user.',
-    ],
     [['get', 'nodes'], 'unknown command get: get is a command of kubectl. Use kubectl get for cluster objects.'],
     [['drain', 'n1'], 'unknown command drain: drain is a command of kubectl. Use kubectl drain for cluster objects.'],
   ])('%j', async (argv, line) => {

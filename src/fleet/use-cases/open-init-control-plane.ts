@@ -18,6 +18,8 @@ export interface ControlPlaneRequest {
   readonly onlyPhase: string | undefined;
   readonly uploadCerts: boolean;
   readonly skipCertificateKeyPrint: boolean;
+  /** Directory for the kubeconfigs that `init phase kubeconfig` generates. Undefined: /etc/kubernetes. */
+  readonly kubeconfigDir: string | undefined;
 }
 
 export interface ControlPlaneInput {
@@ -58,6 +60,7 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
     given,
     trust: given === null ? null : trustOf(services, opened),
     releaseOf: (label, ci) => releaseOf(services, label, ci),
+    kubeconfigDir: request.kubeconfigDir,
     uploadCerts: request.uploadCerts,
     certificateKey: init.certificateKey ?? null,
     certsToken: node.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),

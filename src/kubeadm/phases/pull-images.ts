@@ -11,6 +11,8 @@ export interface PullImagesInput {
   readonly policy: PullPolicy;
   /** The preflight check ImagePull is ignored. */
   readonly ignored?: boolean;
+  /** Without a tool that queries the runtime, the phase fails: the command exists to pull. Default: the kubelet pulls. */
+  readonly isRequired?: boolean;
 }
 
 /** The images of the runtime; null: it cannot be queried. */
@@ -27,15 +29,15 @@ export const pullImages = definePhase<PullImagesInput, Found>({
   needsKubelet: true,
   needsNoAddress: true,
   observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
-  plan: (found, { images, criSocket, policy, ignored }) => {
+  plan: (found, { images, criSocket, policy, ignored, isRequired }) => {
     if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };
     if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
-    if (found === null)
+    if (found === null && isRequired !== true)
       return {
         changes: [],
         noop: 'neither crictl nor ctr can query the container runtime: the kubelet pulls the images when it starts the Pods',
       };
-    const missing = policy === 'Always' ? images : images.filter((image) => !found.has(fullImageName(image)));
+    const missing = policy === 'Always' ? images : images.filter((image) => found?.has(fullImageName(image)) !== true);
     if (missing.length === 0) return { changes: [], noop: 'the images exist on the host' };
     const reason = policy === 'Always' ? 'imagePullPolicy is Always' : 'not on the host';
     return { changes: missing.map((image) => ({ kind: 'pull-image', image, criSocket, reason }) as const) };

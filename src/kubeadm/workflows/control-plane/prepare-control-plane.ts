@@ -43,6 +43,8 @@ export interface ControlPlaneOptions extends NodeOptions {
   /** Proxy variables for the static Pods (names ending in `_proxy`). */
   readonly proxyEnvironment: readonly EnvVar[];
   readonly issuer: CertificateIssuer;
+  /** Directory of the kubeconfigs. Default: /etc/kubernetes */
+  readonly kubeconfigDir?: string | undefined;
   /** Default route of the local host, for files staged into a directory. */
   readonly routeHere: DefaultRoute;
   /** CA directories of the local host, for a staging directory without an operating system. */
@@ -146,7 +148,7 @@ export async function prepareControlPlane(
   const pki = await preparePki(context, {
     ...(joins === undefined ? {} : { joins }),
     node: identity,
-    kubernetesDir: KUBERNETES_DIR,
+    kubernetesDir: options.kubeconfigDir ?? KUBERNETES_DIR,
     kubeconfigs,
     makes,
     issuer: options.issuer,

@@ -1,0 +1,39 @@
+import { planWorkflow } from '../../host/run-workflow.ts';
+import { listImages } from '../../kubeadm/use-cases/list-images.ts';
+import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/settle-init-documents.ts';
+import { pullImagesWorkflow } from '../../kubeadm/workflows/pull-images.ts';
+import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface PullImagesRequest extends DocumentsRequest {
+  /** The socket of the container runtime; undefined: from the configuration, otherwise detected. */
+  readonly criSocket: string | undefined;
+  readonly hosts: HostsRequest;
+  readonly plan: { readonly dryRun: boolean };
+}
+
+export interface OpenedPullImages extends OpenedCommand {
+  readonly images: readonly string[];
+}
+
+/**
+ * Prepares `config images pull`.
+ * @throws AppError: problems of the configuration, all at once (exit code 2)
+ */
+export async function openPullImages(services: DocumentPorts, request: PullImagesRequest): Promise<OpenedPullImages> {
+  const { images, criSocket: configured, warnings } = await listImages(services, request);
+  const criSocket = request.criSocket ?? configured;
+  return {
+    images,
+    workflow: {
+      targets: await readHostTargets(services, request.hosts),
+      cluster: null,
+      planHost: (context, run) => planWorkflow(pullImagesWorkflow, context, { images, criSocket }, run),
+      writing: null,
+      dryRun: request.plan.dryRun,
+      skipPhases: [],
+    },
+    warnings,
+    close: async () => undefined,
+  };
+}

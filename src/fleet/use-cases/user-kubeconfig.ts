@@ -1,0 +1,94 @@
+import { AppError, type Problem } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { Secret, type SensitiveText } from '../../base/text/secret.ts';
+import { defaultRoute } from '../../host/facts/default-route.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { observe } from '../../host/observe.ts';
+import { clientCertificateKubeconfig, tokenKubeconfig } from '../../kube/kubeconfig-render.ts';
+import { applyClusterDefaults, applyEndpointDefaults } from '../../kubeadm/config/defaults.ts';
+import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import { controlPlaneServer } from '../../kubeadm/control-plane/model.ts';
+import { pkiPath, termsOf } from '../../kubeadm/pki/certificate-list.ts';
+import { clientSpecOf } from '../../kubeadm/pki/kubeconfig-list.ts';
+import { pkiKeyMismatch, pkiKeyMissing, pkiNotCa, pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
+import { readPrivateKey } from '../../kubeadm/pki/private-key.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import type { CertificateIssuer } from '../../x509/certificate-issuer.ts';
+import { formatName } from '../../x509/describe-certificate.ts';
+import { readCertificate } from '../../x509/read-certificate.ts';
+import type { HostTarget } from '../host-target.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+
+export interface UserKubeconfigRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Name of the user, and CN of the client certificate. */
+  readonly clientName: string;
+  /** Groups of the user, O of the client certificate. */
+  readonly organizations: readonly string[];
+  /** Used in place of a client certificate; null: a certificate is issued. */
+  readonly token: Secret | null;
+  readonly validMs: number;
+}
+
+/**
+ * A kubeconfig for an additional user: with a client certificate that the CA of a control plane host signs, or
+ * with a token. Writes nothing to the host.
+ * @throws AppError: problems of the configuration (exit code 2); PKI_* for a missing or unusable CA
+ * @see kubeadm 1.36 kubeconfig user
+ */
+export async function userKubeconfig(
+  services: NodeCommandPorts,
+  target: HostTarget,
+  request: UserKubeconfigRequest,
+  reporter: Reporter,
+): Promise<SensitiveText> {
+  const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
+  for (const { code, message } of requireValid(config)) reporter.report({ level: 'warning', code, message });
+  const declared = config.init?.localAPIEndpoint ?? {};
+  const cluster = applyClusterDefaults(config.cluster ?? {}, declared.bindPort);
+  const [crt, key] = [pkiPath(cluster.certificatesDir, 'ca', 'crt'), pkiPath(cluster.certificatesDir, 'ca', 'key')];
+  const host = await services.connectHost(target, reporter);
+  try {
+    const facts = await observe(host, combineFacts({ files: fileFacts([crt, key]), route: defaultRoute }), services.signal);
+    const refuse = (problem: Problem): never => {
+      throw new AppError({ host: host.name, ...problem }, { exitCode: 3 });
+    };
+    const found = (path: string): string | null => facts.files.get(path)?.content ?? null;
+    const ca = readCertificate(found(crt) ?? '');
+    if (ca === null) return refuse(found(crt) === null ? missing(crt) : pkiUnreadable(crt, 'certificate'));
+    if (!ca.isAuthority) return refuse(pkiNotCa(crt, formatName(ca.subject)));
+    // With a control plane endpoint, the address of the host is not needed.
+    const { controlPlaneEndpoint } = cluster;
+    const localAPIEndpoint =
+      controlPlaneEndpoint === undefined
+        ? applyEndpointDefaults(declared, { defaultRoute: facts.route })
+        : { advertiseAddress: '', bindPort: declared.bindPort ?? 6443 };
+    const server = controlPlaneServer({ cluster, localAPIEndpoint });
+    const common = { clusterName: cluster.clusterName, server, caPem: ca.pem, user: request.clientName };
+    if (request.token !== null) return tokenKubeconfig({ ...common, token: request.token });
+    const caKey = found(key);
+    if (caKey === null) return refuse(pkiKeyMissing(crt, key));
+    const parsed = readPrivateKey(caKey);
+    if (parsed === null) return refuse(pkiUnreadable(key, 'private key'));
+    if (!ca.x509.checkPrivateKey(parsed)) return refuse(pkiKeyMismatch(crt, key));
+    const issuer: CertificateIssuer = await services.certificateIssuer();
+    const terms = { ...termsOf(cluster, services.clock.now()), validMs: request.validMs, caNotBefore: ca.notBefore };
+    const identity = { cluster, nodeName: '', localAPIEndpoint };
+    const spec = clientSpecOf({ user: () => request.clientName, organizations: request.organizations }, identity, terms);
+    const keyPem = await issuer.generateKey(terms.keyAlgorithm);
+    const certificatePem = await issuer.issue(spec, keyPem, { certificatePem: ca.pem, keyPem: new Secret(caKey) });
+    return clientCertificateKubeconfig({ ...common, certificatePem, keyPem });
+  } finally {
+    await host.close();
+  }
+}
+
+function missing(crt: string): Problem {
+  return {
+    code: 'PKI_NO_CONTROL_PLANE',
+    message: `${crt} does not exist: the CA of the cluster is required`,
+    hint: 'Name a control plane with --host, or set certificatesDir in --config',
+  };
+}

@@ -1,0 +1,47 @@
+import type { RunTime } from '../../base/clock.ts';
+import type { LocalFiles } from '../../base/local-files.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { DefaultedCluster } from '../config/defaults.ts';
+import type { Flags } from '../config/flag-values.ts';
+import { mergeInitFlags } from '../config/flags.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import type { ClusterConnections } from '../ports.ts';
+import { settleCluster } from '../workflows/control-plane/settle-cluster.ts';
+import { releaseOf } from './control-plane-inputs.ts';
+import { loadConfigFile, requireValid } from './load-config-file.ts';
+
+export interface DocumentsRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that override the documents of the file. */
+  readonly flags: Flags;
+}
+
+export interface SettledDocuments {
+  readonly config: LoadedConfig;
+  /** With defaults; the version is a release. */
+  readonly cluster: DefaultedCluster;
+  readonly warnings: readonly Warning[];
+}
+
+/** Ports for reading the documents, and for resolving a version such as `stable-1`. */
+export type DocumentPorts = LocalFiles & Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;
+
+/**
+ * The documents of init with all values of the cluster, without a host or a cluster.
+ * @throws AppError: problems of the configuration, all at once (exit code 2)
+ */
+export async function settleInitDocuments(services: DocumentPorts, { config: file, flags }: DocumentsRequest): Promise<SettledDocuments> {
+  const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
+  const config = mergeInitFlags(await loadConfigFile(services, file, kinds), flags);
+  const found = requireValid(config);
+  const { cluster, warnings } = await settleCluster({
+    found: {},
+    declared: config.cluster ?? {},
+    bindPort: config.init?.localAPIEndpoint?.bindPort ?? 6443,
+    kubelet: null,
+    releaseOf: (label, ci) => releaseOf(services, label, ci),
+    skips: () => false,
+  });
+  return { config, cluster, warnings: [...found, ...warnings] };
+}
