@@ -1,5 +1,7 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { kubeadmVersion } from '../support/real-kubeadm.ts';
@@ -87,6 +89,29 @@ describe('as kubeadm', () => {
     expect(stderr).toContain('no container runtime listens on unix:///does/not/exist');
   });
 
+  it.skipIf(requirement('--rootfs as kubeadm', process.getuid?.() === 0 ? null : 'chroot needs root'))(
+    'reads paths of the command line below --rootfs, and follows their links there',
+    async () => {
+      const root = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));
+      try {
+        installPrograms(root, ['/bin/sh', '/usr/bin/readlink']);
+        mkdirSync(join(root, 'etc/real'), { recursive: true });
+        symlinkSync('/etc/real', join(root, 'etc/link'));
+        writeFileSync(
+          join(root, 'etc/real/cluster.yaml'),
+          'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.1\nimageRepository: in.root\n',
+        );
+        for (const config of ['/etc/real/cluster.yaml', 'etc/real/cluster.yaml', '/etc/link/cluster.yaml']) {
+          const { code, stdout, stderr } = await asKubeadm(['config', 'images', 'list', `--rootfs=${root}`, '--config', config]);
+          expect([code, stderr]).toEqual([0, '']);
+          expect(stdout).toContain('in.root/kube-apiserver:v1.36.1\n');
+        }
+      } finally {
+        rmSync(root, { recursive: true, force: true });
+      }
+    },
+  );
+
   it('refuses a root directory that is none', async () => {
     const { code, stderr } = await asKubeadm(['--rootfs', '/does/not/exist', 'config', 'images', 'list']);
     expect(code).toBe(1);
@@ -142,3 +167,12 @@ describe('as kubeadm', () => {
     expect((await asKubeadm(argv, { services: () => ({ connectHost }) })).code).toBe(exitCode);
   });
 });
+
+/** Copies programs and their libraries to the same paths below a directory. */
+function installPrograms(root: string, programs: readonly string[]): void {
+  const libraries = programs.flatMap((program) => execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+/g) ?? []);
+  for (const path of new Set([...programs, ...libraries])) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    copyFileSync(path, join(root, path));
+  }
+}
