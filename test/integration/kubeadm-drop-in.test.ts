@@ -90,7 +90,7 @@ describe('as kubeadm', () => {
   });
 
   it.skipIf(requirement('--rootfs as kubeadm', process.getuid?.() === 0 ? null : 'chroot needs root'))(
-    'reads paths of the command line below --rootfs, and follows their links there',
+    'resolves paths of the command line and their links below --rootfs',
     async () => {
       const root = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));
       try {
