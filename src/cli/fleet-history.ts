@@ -40,7 +40,8 @@ function tableOf(hosts: readonly HostHistory[]): readonly string[] {
   return renderTable([header, ...rows]);
 }
 
-function changesOf({ fields, changes }: HistoryEntry): string {
+function changesOf({ fields, changes, result }: HistoryEntry): string {
+  if (result === 'refused') return 'none';
   if (fields.length > 0) return fields.map(({ field, before, after }) => `${field} ${valueText(before)} → ${valueText(after)}`).join(', ');
   return changes.length === 0 ? '-' : `${changes.length} ${changes.length === 1 ? 'operation' : 'operations'}`;
 }

@@ -28,7 +28,8 @@ export interface HistoryNote {
   readonly signer?: PlanSigner | null | undefined;
 }
 
-export type HistoryEnd = 'changed' | 'failed' | 'rolled-back';
+/** `refused`: the hook before the change failed, and nothing else was run. */
+export type HistoryEnd = 'changed' | 'failed' | 'refused' | 'rolled-back';
 
 /** `started`: the run has not ended, or was killed. */
 export type HistoryResult = HistoryEnd | 'started';
@@ -44,7 +45,7 @@ const ENTRY = z.object({
   reason: text.optional(),
   plan: text.optional(),
   signer: z.object({ principal: text, fingerprint: text }).optional(),
-  result: z.enum(['started', 'changed', 'failed', 'rolled-back']),
+  result: z.enum(['started', 'changed', 'failed', 'refused', 'rolled-back']),
   problems: z.array(text).optional(),
   highestImpact: z.union([z.enum(IMPACTS), z.null()]).optional(),
   fields: z.array(z.object({ field: text, before: json, after: json })),
@@ -67,7 +68,7 @@ export interface RecordedChange {
   readonly result: HistoryResult;
   /** Codes of a failure. */
   readonly problems: readonly string[];
-  /** The applied changes, or the planned ones of a failed run. */
+  /** The applied changes, the planned ones of a failed run, or the hook of a refused one. */
   readonly plan: HostPlan;
 }
 

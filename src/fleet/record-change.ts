@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { type AppError, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
+import type { Change } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import type { Operation } from '../host/plan/operation.ts';
 import { isConnectionLost, runHost, type WriterOptions } from '../host/run-host.ts';
@@ -55,9 +56,10 @@ export interface ChangeRecorder {
  * Records a change after it was verified or has failed: in the journal on the host, and as an Event on the Node. A
  * record that cannot be written is a warning and never fails the run. Nothing is recorded for a host without changes.
  */
-export async function recordChange(recorder: ChangeRecorder, { plan, error }: ChangeEnd): Promise<void> {
-  if (!plan.phases.some(({ plan: { changes } }) => changes.length > 0)) return;
-  const result: HistoryEnd = error === null ? 'changed' : error.exitCode === 5 ? 'rolled-back' : 'failed';
+export async function recordChange(recorder: ChangeRecorder, { plan: whole, error }: ChangeEnd): Promise<void> {
+  if (!whole.phases.some(({ plan: { changes } }) => changes.length > 0)) return;
+  const result = resultOf(error);
+  const plan = result === 'refused' ? hookBefore(whole) : whole;
   const { host, clock, writing, note, reporter } = recorder;
   const problems = error === null ? [] : [...new Set(error.problems.map(({ code }) => code))];
   const entry = historyEntry({ id: recorder.id, time: clock.now(), operator: writing.owner.name, note, result, problems, plan });
@@ -69,6 +71,18 @@ export async function recordChange(recorder: ChangeRecorder, { plan, error }: Ch
     reporter.report({ level: 'warning', code: 'HISTORY_NOT_WRITTEN', host: host.name, message });
   }
   await announce(recorder, result, entry);
+}
+
+function resultOf(error: AppError | null): HistoryEnd {
+  if (error === null) return 'changed';
+  if (error.exitCode === 5) return 'rolled-back';
+  return error.exitCode === 3 && error.code === 'HOOK_FAILED' ? 'refused' : 'failed';
+}
+
+/** The hook before the change, which is all that a refused run has run. */
+function hookBefore(plan: HostPlan): HostPlan {
+  const isHook = (change: Change): boolean => change.kind === 'run-hook' && change.hook === 'beforeChange';
+  return { ...plan, phases: plan.phases.filter(({ plan: { changes } }) => changes.some(isHook)) };
 }
 
 /** Over a new connection if the first one was lost, as after a failure of the network. */
@@ -105,6 +119,7 @@ async function writeOver(
 const REASONS = {
   changed: ['Normal', 'KubeletadmApplied'],
   failed: ['Warning', 'KubeletadmFailed'],
+  refused: ['Warning', 'KubeletadmRefused'],
   'rolled-back': ['Warning', 'KubeletadmRolledBack'],
 } as const satisfies Record<HistoryEnd, readonly [string, string]>;
 
@@ -123,9 +138,10 @@ async function announce({ cluster, node, clock, reporter, host }: ChangeRecorder
 }
 
 /** `alice@laptop: apply (ticket 7): maxPods 110 → 60`. */
-function eventMessage({ operator, command, reason, fields, changes }: HistoryEntry): string {
+function eventMessage({ operator, command, reason, result, fields, changes }: HistoryEntry): string {
   const value = (json: unknown): string => (json === null ? 'unset' : JSON.stringify(json));
   const what =
     fields.length === 0 ? changes.join(', ') : fields.map((one) => `${one.field} ${value(one.before)} → ${value(one.after)}`).join(', ');
-  return `${operator}: ${command}${reason === undefined ? '' : ` (${reason})`}: ${what}`;
+  const shown = result === 'refused' ? 'nothing was changed, because the hook beforeChange failed' : what;
+  return `${operator}: ${command}${reason === undefined ? '' : ` (${reason})`}: ${shown}`;
 }

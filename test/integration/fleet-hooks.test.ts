@@ -91,6 +91,11 @@ hosts:
     expect(stderr).not.toContain('\u001b');
     expect(maxPodsOf(1)).toBe(before);
     expect(logged()).toEqual([]);
+    const history = await run('fleet', 'history', 'node1', '-f', join(directory, 'fleet.yaml'));
+    expect(history.stdout.trimEnd().split('\n').at(-1)).toMatch(/ apply +refused HOOK_FAILED +- +- +none$/);
+    const json = await run('fleet', 'history', 'node1', '-f', join(directory, 'fleet.yaml'), '-o', 'json');
+    const entries = JSON.parse(json.stdout).hosts[0].entries as readonly object[];
+    expect(entries.at(-1)).toMatchObject({ result: 'refused', fields: [], changes: [expect.stringMatching(/^before-change run-hook /)] });
   });
 
   it('fail the host if the second hook fails or takes too long; the change stays', async () => {

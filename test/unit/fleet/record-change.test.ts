@@ -100,6 +100,38 @@ describe('the record of a change', () => {
     expect(events).toMatchObject([{ type: 'Warning', reason }]);
   });
 
+  it('has no change if the hook before the change failed: only the hook was run', async () => {
+    const hook = {
+      kind: 'run-hook',
+      hook: 'beforeChange',
+      command: ['drain'],
+      environment: {},
+      timeoutSeconds: 60,
+      reason: 'a test',
+    } as const;
+    const plan: HostPlan = { ...PLAN, phases: [{ phase: 'before-change', plan: { changes: [hook] } }, ...PLAN.phases] };
+    const refused = new AppError({ code: 'HOOK_FAILED', message: 'exited with code 1' }, { exitCode: 3 });
+    const { performed, events } = await record({ plan, error: refused });
+    const written = performed.find((operation) => operation.kind === 'append-journal');
+    expect(JSON.parse(written?.entry ?? '')).toMatchObject({
+      result: 'refused',
+      problems: ['HOOK_FAILED'],
+      fields: [],
+      changes: ['before-change run-hook drain'],
+    });
+    expect(parseHistory(written?.entry ?? '')).toHaveLength(1);
+    expect(events).toMatchObject([
+      {
+        type: 'Warning',
+        reason: 'KubeletadmRefused',
+        message: 'alice@laptop: apply (ticket 7): nothing was changed, because the hook beforeChange failed',
+      },
+    ]);
+    // The hook after the change fails when the change is done.
+    const failed = await record({ plan, error: new AppError({ code: 'HOOK_FAILED', message: 'exited with code 1' }, { exitCode: 1 }) });
+    expect(failed.events).toMatchObject([{ reason: 'KubeletadmFailed' }]);
+  });
+
   it('is not made for a host without changes', async () => {
     const plan = { name: 'n1', phases: [{ phase: 'kubelet-start', plan: { changes: [], noop: 'unchanged' } }] };
     expect(await record({ plan, error: null })).toEqual({ performed: [], programs: 0, events: [], reported: [] });
