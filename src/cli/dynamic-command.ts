@@ -177,7 +177,7 @@ function defineInspect(dynamic: Command, on: On): void {
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
     addDryRunOptions(inspect),
-    'kubeconfig to compare checkpoints with their ConfigMaps; with --repair, also to check that the failing configuration is no longer assigned (default: none)',
+    'kubeconfig to show the author of the assignment and to compare checkpoints with their ConfigMaps; with --repair, also to check that the failing configuration is no longer assigned (default: none)',
   );
   on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
   addSections(inspect, { notes: CHECKPOINT_NOTES });

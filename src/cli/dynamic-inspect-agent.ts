@@ -1,12 +1,15 @@
 import { formatProblem, type Problem } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
+import { printable } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type AgentReading, reportAgent, usesOf } from '../dynamic/agent/agent-report.ts';
 import { statusOf } from '../dynamic/agent/status.ts';
 import type { ReadAgent } from '../dynamic/workflows/read-agent.ts';
+import type { InspectedAssigner, InspectedHost } from '../fleet/use-cases/inspect-node-config.ts';
 import type { UnitState } from '../host/facts/unit.ts';
 import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../kubelet/config-source.ts';
+import { assignerDocument } from './dynamic-status.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
 /** Findings on a host, ready to be printed. */
@@ -16,9 +19,27 @@ export interface Inspected {
 }
 
 /** Files and state of the agent on a host, as text or as a document. */
-export function inspectedAgent(host: string, found: ReadAgent, format: DocumentFormat): Inspected {
+export function inspectedAgent(inspected: InspectedHost, found: ReadAgent, format: DocumentFormat): Inspected {
   const findings = reportAgent(found.reading);
-  return { shown: format === 'text' ? render(host, found, findings) : renderDocument(document(host, found, findings), format), findings };
+  const shown = format === 'text' ? render(inspected, found, findings) : renderDocument(document(inspected, found, findings), format);
+  return { shown, findings };
+}
+
+const MOST_CHARACTERS = 500;
+
+/** `assigned by: alice@laptop, at 2030-01-01T00:00:00Z: OPS-7`; no line without a known author. */
+export function assignerLines(assigner: InspectedAssigner): readonly string[] {
+  if (assigner === null) return [];
+  if ('why' in assigner) return [`assigned by: unknown (${assigner.why})`];
+  const { by, at, reason } = assigner;
+  const when = at === null ? '' : `, at ${at.toISOString().replace(/\.\d+Z$/, 'Z')}`;
+  // The node can write any text to the annotation.
+  return [`assigned by: ${printable(by, MOST_CHARACTERS)}${when}${reason === null ? '' : `: ${printable(reason, MOST_CHARACTERS)}`}`];
+}
+
+/** The author for machines. */
+export function assignerMember(assigner: InspectedAssigner): object {
+  return assigner === null || 'why' in assigner ? {} : { assignedBy: assignerDocument(assigner) };
 }
 
 /** A finding in a line. */
@@ -31,7 +52,7 @@ export function findingDocument({ code, message, hint, severity }: Problem): obj
   return { code, severity: severity ?? 'error', message, ...(hint ? { hint } : {}) };
 }
 
-function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: readonly Problem[]): string {
+function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: ReadAgent, findings: readonly Problem[]): string {
   const { state, pointer, runs, identity, now } = reading;
   const ago = (seconds: number): string => formatAge(Math.max(0, now - seconds) * 1000);
   const lines = [
@@ -39,6 +60,7 @@ function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: 
     `kubelet: ${unitText(reading.kubelet)}; agent: ${unitText(reading.agent)}`,
     `state: ${state === null ? 'none' : `${state.phase}, for ${ago(state.since / 1000)}${faultText(state)}`}`,
     `assigned: ${identityText(state === null || state.phase === 'local' ? null : state.assigned.identity, 'nothing')}`,
+    ...assignerLines(assigner),
     `last known good: ${identityText(state?.lastKnownGood?.identity ?? null, 'local configuration')}`,
     `starts with: ${pointer === null ? 'local configuration' : short(pointer)}`,
     `runs: ${runs === null ? 'nothing' : runs === 'local' ? 'local configuration' : short(runs)}`,
@@ -59,7 +81,11 @@ function render(host: string, { reading, kubeletVersion }: ReadAgent, findings: 
   return joinLines([...lines, ...table, ...rejected, ...findings.map(findingLine)]);
 }
 
-function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent, findings: readonly Problem[]): object {
+function document(
+  { host, assigner }: InspectedHost,
+  { reading, kubeletVersion, nodeName }: ReadAgent,
+  findings: readonly Problem[],
+): object {
   const { state, identity } = reading;
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
@@ -71,6 +97,7 @@ function document(host: string, { reading, kubeletVersion, nodeName }: ReadAgent
     units: { kubelet: unitDocument(reading.kubelet), agent: unitDocument(reading.agent) },
     state:
       state === null ? null : { phase: state.phase, since: new Date(state.since).toISOString(), ...formatConfigStatus(statusOf(state)) },
+    ...assignerMember(assigner),
     startsWith: reading.pointer ?? 'local',
     runs: reading.runs,
     credentialExpires: identity?.state === 'usable' ? identity.notAfter : null,

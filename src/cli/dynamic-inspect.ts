@@ -5,9 +5,9 @@ import { renderTable } from '../base/text/table.ts';
 import { type MetaName, reportStore, type StoreReading, type StoreReport } from '../dynamic/native-report.ts';
 import type { ReadStore } from '../dynamic/workflows/read-store.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
-import { type InspectRequest, inspectNodeConfig, openRepair } from '../fleet/use-cases/inspect-node-config.ts';
+import { type InspectedHost, type InspectRequest, inspectNodeConfig, openRepair } from '../fleet/use-cases/inspect-node-config.ts';
 import { describeIdentity } from '../kubelet/config-source.ts';
-import { findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
+import { assignerLines, assignerMember, findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
@@ -29,29 +29,29 @@ export async function runDynamicInspect(services: Services, request: DynamicInsp
       open: (reporter) => openRepair(services, { ...request, dryRun }, reporter),
     });
   const found = await inspectNodeConfig(services, request);
-  const { shown, findings } =
-    'agent' in found ? inspectedAgent(found.host, found.agent, format) : inspectedStore(found.host, found.store, format);
+  const { shown, findings } = 'agent' in found ? inspectedAgent(found, found.agent, format) : inspectedStore(found, found.store, format);
   services.output.stdout(shown);
   return findings.some(({ severity }) => severity !== 'warning') ? 1 : 0;
 }
 
-function inspectedStore(host: string, found: ReadStore, format: DocumentFormat): Inspected {
+function inspectedStore(inspected: InspectedHost, found: ReadStore, format: DocumentFormat): Inspected {
   const report = reportStore(found.reading);
   return {
-    shown: format === 'text' ? render(host, found, report) : renderDocument(document(host, found, report), format),
+    shown: format === 'text' ? render(inspected, found, report) : renderDocument(document(inspected, found, report), format),
     findings: report.findings,
   };
 }
 
 const NAMES = { assigned: 'assigned', lastKnownGood: 'last known good' } as const;
 
-function render(host: string, { reading, kubeletVersion }: ReadStore, report: StoreReport): string {
+function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: ReadStore, report: StoreReport): string {
   const { unit } = reading;
   const age = report.assignedAgeSeconds === null ? '' : `, written ${formatAge(report.assignedAgeSeconds * 1000)} ago`;
   const lines = [
     `${host}: kubelet ${kubeletVersion}, store ${reading.directory}/store`,
     ...(unit === null ? [] : [`unit: ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts, Restart=${unit.restartPolicy}`]),
     `assigned: ${describeMeta(report.assigned)}${age}`,
+    ...assignerLines(assigner),
     `last known good: ${describeMeta(report.lastKnownGood)}`,
     `starts with: ${report.starts === 'assigned' || report.starts === 'lastKnownGood' ? NAMES[report.starts] : report.starts}`,
   ];
@@ -82,7 +82,7 @@ function describeMeta(meta: StoreReport['assigned']): string {
   return meta.kind === 'local' ? 'local configuration' : `corrupt: ${meta.why}`;
 }
 
-function document(host: string, { reading, kubeletVersion, nodeName }: ReadStore, report: StoreReport): object {
+function document({ host, assigner }: InspectedHost, { reading, kubeletVersion, nodeName }: ReadStore, report: StoreReport): object {
   const { unit } = reading;
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
@@ -96,6 +96,7 @@ function document(host: string, { reading, kubeletVersion, nodeName }: ReadStore
         ? null
         : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts, restart: unit.restartPolicy },
     assigned: report.assigned,
+    ...assignerMember(assigner),
     lastKnownGood: report.lastKnownGood,
     startsWith: report.starts,
     assignedAgeSeconds: report.assignedAgeSeconds,

@@ -115,7 +115,8 @@ export function nodeDocument({ config, verdict }: AssessedNode): object {
   };
 }
 
-function assignerDocument({ by, at, reason }: Assigner): object {
+/** The author of an assignment for machines. */
+export function assignerDocument({ by, at, reason }: Assigner): object {
   return { by, ...(at === null ? {} : { at: at.toISOString() }), ...(reason === null ? {} : { reason }) };
 }
 

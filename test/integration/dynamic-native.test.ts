@@ -447,6 +447,11 @@ describe('dynamic inspect', () => {
     expect(code).toBe(0);
     const repair = await dynamic('inspect', 'n1', '--repair');
     expect([repair.code, repair.stdout]).toEqual([0, 'Nothing to do.\n']);
+    await dynamic('assign', 'n1', '--configmap', source, '--reason', 'OPS-7');
+    const admin = ['--kubeconfig', join(directory, 'admin.conf')];
+    const known = (await dynamic('inspect', 'n1', ...admin)).stdout;
+    expect(known).toMatch(/^assigned: .*\nassigned by: \S+@\S+, at \d{4}-\d\d-\d\dT[\d:]+Z: OPS-7\n/m);
+    expect(JSON.parse((await dynamic('inspect', 'n1', ...admin, '-o', 'json')).stdout)).toMatchObject({ assignedBy: { reason: 'OPS-7' } });
   });
 
   it('repairs a kubelet in a crash loop', async () => {

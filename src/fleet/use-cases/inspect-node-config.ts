@@ -1,12 +1,17 @@
 import type { RunTime } from '../../base/clock.ts';
+import { isAppError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { Backend } from '../../dynamic/node-config.ts';
 import { hasAgent, type ReadAgent, readAgent } from '../../dynamic/workflows/read-agent.ts';
+import { readNodes } from '../../dynamic/workflows/read-nodes.ts';
 import { type ReadStore, readStore } from '../../dynamic/workflows/read-store.ts';
 import { repairWorkflow } from '../../dynamic/workflows/repair-config.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
 import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
+import type { Assigner } from '../../kubelet/assigned-by.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import type { HostConnections } from '../ports.ts';
 import { type ConnectionRequest, readHostTarget } from './host-access.ts';
@@ -26,10 +31,16 @@ export interface InspectRequest {
 export type InspectPorts = LocalFiles & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
 
 /** The files of the agent, or of the kubelet's own dynamic configuration. */
-export type InspectedHost = { readonly host: string } & ({ readonly agent: ReadAgent } | { readonly store: ReadStore });
+export type InspectedHost = { readonly host: string; readonly assigner: InspectedAssigner } & (
+  | { readonly agent: ReadAgent }
+  | { readonly store: ReadStore }
+);
+
+/** The author of the Node's assignment; null: without a cluster, or without an assignment. `why`: the Node cannot be read. */
+export type InspectedAssigner = Assigner | { readonly why: string } | null;
 
 /**
- * Reads the dynamic configuration of a host: of the agent if the host has one and no checkpoint directory was given,
+ * Reads the dynamic configuration of a host, and with a kubeconfig the author of the assignment from its Node: of the agent if the host has one and no checkpoint directory was given,
  * else of the kubelet itself.
  */
 export async function inspectNodeConfig(services: InspectPorts, request: InspectRequest): Promise<InspectedHost> {
@@ -40,12 +51,27 @@ export async function inspectNodeConfig(services: InspectPorts, request: Inspect
   const cluster = request.cluster.kubeconfig === undefined ? null : clusterOnUse(services, request.cluster);
   const host = await services.connectHost(target);
   try {
-    if (directory === null && (await hasAgent(host, signal))) return { host: host.name, agent: await readAgent(host, catalogue, signal) };
-    const store = await readStore(host, { catalogue, directory, cluster: (await cluster?.open()) ?? null, signal });
-    return { host: host.name, store };
+    const opened = (await cluster?.open()) ?? null;
+    if (directory === null && (await hasAgent(host, signal))) {
+      const agent = await readAgent(host, catalogue, signal);
+      return { host: host.name, agent, assigner: await assignerOf(opened, agent.nodeName, 'agent') };
+    }
+    const store = await readStore(host, { catalogue, directory, cluster: opened, signal });
+    return { host: host.name, store, assigner: await assignerOf(opened, store.nodeName, 'native') };
   } finally {
     await cluster?.close();
     await host.close();
+  }
+}
+
+async function assignerOf(cluster: Cluster | null, nodeName: string | null, backend: Backend): Promise<InspectedAssigner> {
+  if (cluster === null || nodeName === null) return null;
+  try {
+    const [node] = await readNodes(cluster, [nodeName], { backend });
+    return node === undefined || node.source.source === null ? null : node.assigner;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { why: error.message };
   }
 }
 
