@@ -3,6 +3,7 @@ import {
   ASSIGNMENT_LOST_REASON,
   GOOD_REASON,
   isTrialPaused,
+  namesOverridden,
   REJECTED_REASON,
   STARTING_REASON,
   TRIAL_REASON,
@@ -100,9 +101,11 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
       reported(known?.cause ?? error),
       config.word === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name),
     );
-  if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady);
+  const message = config.word?.message ?? '';
+  const overridden = namesOverridden(message) ? message : null;
+  if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady ?? overridden);
   return config.isTrialHealthy
-    ? verdict('trial', notReady ?? (config.word !== null && isTrialPaused(config.word.message) ? config.word.message : null))
+    ? verdict('trial', notReady ?? (isTrialPaused(message) ? message : overridden))
     : verdict('waiting', notReady ?? NOT_SEEN);
 }
 

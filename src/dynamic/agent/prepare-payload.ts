@@ -1,5 +1,5 @@
 import { formatProblem, isAppError, type Problem } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { CONFIG_LIMITS, type SourceDocument, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml, withBigIntegers } from '../../codec/yaml-encode.ts';
@@ -25,13 +25,15 @@ import {
   withoutNulls,
 } from '../../kubelet/effective/running-config.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
-import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
+import { type LayeredConfig, leavesOf, mergeConfig, type Origin } from '../../kubelet/layers.ts';
+import { describeOverridden, isSetBy } from '../../kubelet/overridden-fields.ts';
 import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
 import type { Candidate, Fault } from './state.ts';
+import { OVERRIDDEN } from './status.ts';
 
 /** Label of a Node: the group whose layer it receives. */
 export const GROUP_LABEL = 'kubeletadm.dev/group';
@@ -137,7 +139,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const path = `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`;
   const configFile: ReadHostText = { path, source: { documents: [rendered.document], problems: [] }, syntax: 'yaml' };
   const found = changesOf(configFile, local, node);
-  const changes = found.ofLocal.map((change) => describeChange(change, found.shadowedBy(change.path)));
+  const changes = [...overriddenBy(found, sets), ...found.ofLocal.map(describeChange)];
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
   if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
   return { candidate: { identity, hash, changes }, files, sets, refusal: null, config: found.desired, warning };
@@ -259,8 +261,8 @@ interface FoundChanges {
   readonly ofLocal: readonly ClassifiedChange[];
   /** The effective configuration with the payload. */
   readonly desired: JsonObject;
-  /** The flag or fragment that overrides a field of the payload; null: none. */
-  readonly shadowedBy: (path: string) => string | null;
+  /** The effective configuration with its sources. */
+  readonly layered: LayeredConfig;
 }
 
 function changesOf(configFile: ReadHostText, local: ReadHostText, node: PayloadNode): FoundChanges {
@@ -273,16 +275,36 @@ function changesOf(configFile: ReadHostText, local: ReadHostText, node: PayloadN
     ofRunning: classifyChanges(node.running ?? before, desired, node),
     ofLocal: classifyChanges(before, desired, node),
     desired,
-    shadowedBy: shadowsOf(running),
+    layered: running.layered,
   };
+}
+
+/**
+ * The fields of the ConfigMap without effect, because a flag or a fragment of the node sets another value:
+ * `maxPods (desired 50, running 33) is overridden by /etc/kubernetes/kubelet.conf.d/50-pods.conf:3`.
+ * @param sets leaves that the ConfigMap sets; null: all of the file
+ */
+function overriddenBy({ layered }: FoundChanges, sets: readonly string[] | null): readonly string[] {
+  return [...layered.history].flatMap(([path, steps]) => {
+    const last = steps.at(-1);
+    const own = steps.findLast(({ origin }) => origin.layer === 'config file');
+    if (last === undefined || own === undefined || !isShadow(last.origin) || jsonEqual(own.value, last.value)) return [];
+    if (sets !== null && !isSetBy(sets, path)) return [];
+    const field = describeOverridden({ path, desired: own.value, running: last.value, isChanged: true });
+    return [`${field} ${OVERRIDDEN} ${last.origin.source}`];
+  });
 }
 
 /** The flag or fragment that overrides a field of the file; null: none. */
 function shadowsOf({ layered }: RunningConfig): (path: string) => string | null {
   return (path) => {
     const origin = layered.history.get(path)?.at(-1)?.origin;
-    return origin?.layer === 'flag' || origin?.layer === 'drop-in' ? origin.source : null;
+    return origin !== undefined && isShadow(origin) ? origin.source : null;
   };
+}
+
+function isShadow({ layer }: Origin): boolean {
+  return layer === 'flag' || layer === 'drop-in';
 }
 
 function withoutShadowed(fields: JsonObject, shadowedBy: (path: string) => string | null): JsonObject {
@@ -312,7 +334,7 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   return `the agent of this node runs with --allow=${allow}, which excludes ${reported.join(', ')}${hint}`;
 }
 
-function describeChange({ path, before, after }: ClassifiedChange, shadow: string | null): string {
+function describeChange({ path, before, after }: ClassifiedChange): string {
   const text = (value: unknown): string => (value === undefined ? 'unset' : JSON.stringify(value));
-  return `${path}: ${text(before)} to ${text(after)}${shadow === null ? '' : ` (${shadow} wins)`}`;
+  return `${path}: ${text(before)} to ${text(after)}`;
 }

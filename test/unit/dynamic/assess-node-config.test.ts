@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { assessNodeConfig } from '../../../src/dynamic/assess-node-config.ts';
 import type { ConfigEvent } from '../../../src/dynamic/config-event.ts';
 import { readNodeConfig } from '../../../src/dynamic/node-config.ts';
-import { type ConfigIdentity, formatConfigSource, formatConfigStatus, LOCAL_STATUS } from '../../../src/kubelet/config-source.ts';
+import {
+  CONFIG_SOURCE_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  type ConfigIdentity,
+  formatConfigSource,
+  formatConfigStatus,
+  formatSourceAnnotation,
+  LOCAL_STATUS,
+} from '../../../src/kubelet/config-source.ts';
 
 const at = (minutes: number): Date => new Date(Date.parse('2030-01-01T00:00:00Z') + minutes * 60_000);
 const identity = (name: string): ConfigIdentity => ({
@@ -60,5 +68,36 @@ describe('the state of a node whose kubelet reports its own configuration', () =
     // Repaired at 12, healthy until 30; then it fails for another reason.
     const later = validate({ assigned: null, status: null, isReady: false, heartbeat: 30 }, restartFor(B, 10), 40);
     expect(later).toMatchObject({ state: 'local', why: expect.stringContaining('Ready is Unknown') });
+  });
+});
+
+describe('the state of a node whose agent reports a field that a fragment overrides', () => {
+  const OVERRIDDEN = 'maxPods (desired 50, running 33) is overridden by /etc/kubernetes/kubelet.conf.d/50-pods.conf:3';
+  const assess = (reason: string, message: string, lastKnownGood: ConfigIdentity | null) => {
+    const node = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        name: 'n1',
+        annotations: {
+          [CONFIG_SOURCE_ANNOTATION]: formatSourceAnnotation(A),
+          [CONFIG_STATUS_ANNOTATION]: JSON.stringify(formatConfigStatus({ ...LOCAL_STATUS, assigned: A, active: A, lastKnownGood })),
+        },
+      },
+      status: {
+        conditions: [
+          { type: 'Ready', status: 'True' },
+          { type: 'KubeletConfigOk', status: 'True', reason, message },
+        ],
+        nodeInfo: { kubeletVersion: 'v1.36.2' },
+      },
+    };
+    return assessNodeConfig(readNodeConfig(node), null, at(0));
+  };
+
+  it('has the message of the agent, in trial and afterwards', () => {
+    expect(assess('Trial', `in trial: ${OVERRIDDEN}`, null)).toMatchObject({ state: 'trial', why: `in trial: ${OVERRIDDEN}` });
+    expect(assess('Good', `verified: ${OVERRIDDEN}`, A)).toMatchObject({ state: 'good', why: `verified: ${OVERRIDDEN}`, hint: null });
+    expect(assess('Good', 'verified: kubeAPIQPS: 50 to 9', A)).toMatchObject({ state: 'good', why: null });
   });
 });

@@ -198,6 +198,21 @@ describe('a change of a field that a ConfigMap overrides', () => {
     expect((await planJoin(change)).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
   });
 
+  it('is not refused for a field of a fragment, which wins over the ConfigMap; other fields are refused', async () => {
+    const fragments = { configDir: true };
+    await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 10', fragments), { dryRun: false, skipPhases: [] });
+    const fragment = '/etc/kubernetes/kubelet.conf.d/50-kubeletadm-overlay.conf';
+    expect([host.text(fragment), host.text(CONFIG)]).toEqual([
+      expect.stringContaining('maxPods: 10'),
+      expect.not.stringContaining('maxPods'),
+    ]);
+    assigned('maxPods: 33\nregistryPullQPS: 7', ['maxPods', 'registryPullQPS']);
+    argv = [...(argv ?? []), '--config-dir=/etc/kubernetes/kubelet.conf.d'];
+    expect((await planJoin('maxPods: 20', fragments)).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
+    // Without fragments the ConfigMap wins.
+    expect(await problemsOf(planJoin('maxPods: 20', { configDir: false }))).toEqual(REFUSED);
+  });
+
   it('is unknown, as a warning, for a checkpoint of an earlier agent with the old value', async () => {
     await joined();
     assigned('maxPods: 10');

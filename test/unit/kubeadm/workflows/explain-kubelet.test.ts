@@ -118,6 +118,28 @@ describe('explainHostKubelet', () => {
     for (const explained of [whole, overlay]) expect(JSON.stringify(explained.fields)).not.toContain('a'.repeat(64));
   });
 
+  it('shows that a fragment wins over the ConfigMap of the agent', async () => {
+    const checkpoint = `/var/lib/kubelet/kubeletadm-agent/checkpoints/${'a'.repeat(64)}`;
+    const identity = { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
+    const files = {
+      ...FILES,
+      '/etc/default/kubelet': '',
+      [`${checkpoint}/kubelet.yaml`]: `${HEADER}maxPods: 33\nclusterDNS: [10.96.0.10]\n`,
+      [`${checkpoint}/manifest.json`]: formatManifest({ identity, files: ['kubelet.yaml'], sets: ['maxPods'] }),
+    };
+    const argv = [
+      '/usr/bin/kubelet',
+      `--config=${CONFIG}`,
+      '--config-dir=/etc/kubernetes/kubelet.d',
+      `--config=${checkpoint}/kubelet.yaml`,
+    ];
+    const explained = await explainHostKubelet(host({ files, argv }), { catalogue, cluster: null });
+    expect(explained.source).toMatchObject({ kind: 'config-map', dropIns: 1 });
+    const field = explained.fields.find(({ path }) => path === 'maxPods');
+    expect(field).toMatchObject({ value: 60, layer: 'drop-in', source: '/etc/kubernetes/kubelet.d/10-pods.conf:3' });
+    expect(field?.lost[0]).toEqual({ value: 33, layer: 'dynamic config', source: 'ConfigMap kube-system/node-config' });
+  });
+
   it('reports changes without a restart', async () => {
     const edited = host({
       files: { ...FILES, '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--max-pods=90 --v=4\n' },
