@@ -118,7 +118,11 @@ describe('parseKubeconfig and resolveContext', () => {
       () => parseKubeconfig('- x', 'a.conf'),
       'a.conf:1:1: not a kubeconfig: the file must contain apiVersion: v1 and kind: Config [KUBECONFIG_INVALID]',
     ],
-    ['another kind', () => parseKubeconfig('kind: Pod', 'a.conf'), 'a.conf:1:1: kind is Pod, expected Config [KUBECONFIG_INVALID]'],
+    [
+      'another kind',
+      () => parseKubeconfig('kind: Pod', 'a.conf'),
+      'a.conf:1:1: the file is not a kubeconfig: kind is Pod, expected Config [KUBECONFIG_INVALID]',
+    ],
     [
       'no YAML',
       () => parseKubeconfig('a: [', 'a.conf'),
