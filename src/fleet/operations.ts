@@ -54,8 +54,9 @@ function subjectOf(change: Change): string {
 
 /** The subject of a host change: a path, a unit, packages. */
 export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): string {
-  const { path, unit, packages, module, name, command } = change;
+  const { path, to, unit, packages, module, name, command } = change;
   if (Array.isArray(command)) return hookText(command.map(String));
+  if (change.kind === 'copy-directory') return `${path} to ${to}`;
   const subject = path ?? unit ?? (Array.isArray(packages) ? packages.join(' ') : (module ?? name));
   return subject === undefined ? '' : String(subject);
 }

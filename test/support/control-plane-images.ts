@@ -22,6 +22,11 @@ export const ETCD_PROBES = `spec:
     startupProbe: {httpGet: {path: /health}}
 `;
 
+/** Waits without end; with -v, as in the Job of an upgrade, it ends at once. */
+const PAUSE = `#!/bin/busybox sh
+[ "$1" = -v ] || exec busybox sleep 2147483647
+`;
+
 /** Imports the images of a kubeadm 1.36.2 control plane on all hosts of a lab, built from local programs. */
 export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): void {
   const images: readonly ImageInput[] = [
@@ -31,8 +36,9 @@ export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): voi
     ...(HAS_SCHEDULER ? [{ names: [`${REPOSITORY}/kube-scheduler:v1.36.2`], programs: [SCHEDULER] }] : []),
     {
       names: [`${REPOSITORY}/pause:3.6`, `${REPOSITORY}/pause:3.8`, `${REPOSITORY}/pause:3.10.2`],
-      programs: ['/bin/sleep'],
-      entrypoint: ['sleep', '2147483647'],
+      programs: ['/bin/busybox'],
+      scripts: { pause: PAUSE },
+      entrypoint: ['pause'],
     },
   ];
   for (const image of images) {

@@ -1,16 +1,16 @@
-import { AppError, usageError } from '../../base/errors.ts';
-import { keptVersion, parseKubernetesVersion } from '../../base/kubernetes-version.ts';
+import { usageError } from '../../base/errors.ts';
+import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { PlannedWorkflow } from '../../host/run-workflow.ts';
 import { phaseSelection } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
-import { releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import { resolveTarget } from './control-plane-of.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
@@ -116,11 +116,5 @@ async function requireConfirmation(answer: boolean | null): Promise<void> {
 /** The version as the cluster stores it. A label is resolved at the release server. */
 async function versionToInstall(services: NodeCommandPorts, given: string | undefined): Promise<string> {
   if (given === undefined) throw usageError('upgrade apply needs the version to upgrade to', 'Example: kubeletadm upgrade apply v1.36.2');
-  const parsed = parseKubernetesVersion(given);
-  if (parsed === null) throw usageError(`${JSON.stringify(given)} is not a Kubernetes version`, 'Example: v1.36.2');
-  if (parsed.kind === 'release') return keptVersion(given);
-  const release = parseKubernetesVersion((await releaseOf(services, parsed.label, parsed.ci)) ?? '');
-  if (release?.kind === 'release') return `${parsed.ci ? 'ci/' : ''}${release.version}`;
-  const message = `cannot resolve ${given} at dl.k8s.io`;
-  throw new AppError({ code: 'KUBERNETES_VERSION_UNKNOWN', message, hint: 'Give a version, for example v1.36.2' }, { exitCode: 2 });
+  return `${parseKubernetesVersion(given)?.ci === true ? 'ci/' : ''}${await resolveTarget(services, given)}`;
 }

@@ -1,19 +1,17 @@
 import { AppError } from '../../../base/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../base/json.ts';
 import { revealText } from '../../../base/text/secret.ts';
 import { combineFacts, defineFact } from '../../../host/facts/fact.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { Host } from '../../../host/host.ts';
 import { observe } from '../../../host/observe.ts';
 import { unifiedDiff } from '../../../host/plan/text-diff.ts';
-import { readYaml } from '../../../kube/same-yaml.ts';
 import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
-import type { ClusterConfiguration, EnvVar } from '../../config/model.ts';
-import { commandOf, flagValue } from '../../control-plane/component-endpoints.ts';
+import type { ClusterConfiguration } from '../../config/model.ts';
 import { manifestFile } from '../../control-plane/manifests.ts';
 import type { ControlPlaneNode } from '../../control-plane/model.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { caDirectoriesOf } from '../../facts/ca-directories.ts';
+import { apiEndpointOf, proxyVariablesOf } from '../../upgrade/static-pod-state.ts';
 
 export interface DiffManifestsOptions {
   /** Of kubeadm-config. */
@@ -47,12 +45,12 @@ export async function diffManifests(host: Host, options: DiffManifestsOptions, s
   const missing = COMPONENTS.map(manifestPath).filter((path) => (files.get(path) ?? null) === null);
   if (missing.length > 0) throw manifestMissing(host, missing);
   const textOf = (path: string): string => files.get(path)?.content ?? '';
-  const apiServer = objectOf(readYaml(textOf(manifestPath('kube-apiserver'))));
+  const apiServer = textOf(manifestPath('kube-apiserver'));
   const node: ControlPlaneNode = {
     cluster,
     // Only the manifest of etcd has the name.
     nodeName: host.name,
-    localAPIEndpoint: endpointOf(apiServer),
+    localAPIEndpoint: apiEndpointOf(apiServer) ?? { advertiseAddress: '', bindPort: 6443 },
     taints: [CONTROL_PLANE_TAINT],
     imagePullPolicy: 'IfNotPresent',
     timeouts: DEFAULT_TIMEOUTS,
@@ -68,27 +66,6 @@ export async function diffManifests(host: Host, options: DiffManifestsOptions, s
     const names = { before: `${options.prefix}${path}`, after: 'new manifest' };
     return unifiedDiff(textOf(path), revealText(manifestFile(node, name).content), names, options.contextLines);
   }).join('');
-}
-
-function endpointOf(pod: JsonObject): ControlPlaneNode['localAPIEndpoint'] {
-  const words = commandOf(pod, 'kube-apiserver');
-  return { advertiseAddress: flagValue(words, 'advertise-address') ?? '', bindPort: Number(flagValue(words, 'secure-port') ?? 6443) };
-}
-
-function proxyVariablesOf(pod: JsonObject): readonly EnvVar[] {
-  return listOf(objectOf(pod.spec).containers)
-    .flatMap(({ env }) => listOf(env))
-    .flatMap(({ name, value }) =>
-      typeof name === 'string' && /_proxy$/i.test(name) && typeof value === 'string' ? [{ name, value }] : [],
-    );
-}
-
-function listOf(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-function objectOf(value: Json | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
 }
 
 function manifestMissing(host: Host, paths: readonly string[]): AppError {
