@@ -51,7 +51,10 @@ describe.skipIf(requirement('an upgrade of control planes', missing))('an upgrad
     ]);
     if (code !== 0) throw new Error(stderr);
     const line = [...stdout.matchAll(/^ {2}(kubeletadm join .* --control-plane .*)$/gm)][0]?.[1];
-    lab.run('node2', `nohup ${line} --patches /root/patches ${IGNORED.join(' ')} > /root/join.log 2>&1; echo $? > /root/join.exit &`);
+    lab.run(
+      'node2',
+      `nohup ${line} --wait-ready=3m --patches /root/patches ${IGNORED.join(' ')} > /root/join.log 2>&1; echo $? > /root/join.exit &`,
+    );
     await untilTrue(async () => (await lab.query('node2', 'cat /root/join.exit').catch(() => '')) === '0\n', 300_000);
   }, 1_200_000);
   afterAll(() => {
