@@ -4,12 +4,10 @@ import type { Reporters } from '../base/reporter.ts';
 import type { Text } from '../base/text/styled.ts';
 import type { AgentMachine } from '../dynamic/ports.ts';
 import type { PlanSignatures } from '../fleet/plan-signatures.ts';
-import type { HostConnections, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
+import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
 import type { RunJournals } from '../fleet/run-journals.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
 import type { Lab, LabOptions } from '../lab/lab-options.ts';
-import type { HostKeys } from '../ssh/host-keys.ts';
-import type { SshOptions } from '../ssh/options.ts';
 
 /**
  * Destination of results and progress. Results (plans, rendered files, tables) go to stdout, everything else
@@ -80,12 +78,6 @@ export interface LocalMachine {
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
 }
 
-/** The SSH configuration and the known host keys of the user. */
-export interface SshFiles extends SshConfigSource {
-  /** Reads the keys of hosts and records them as known. */
-  openHostKeys(ssh: SshOptions): Promise<HostKeys>;
-}
-
 /**
  * All ports of the program. wiring.ts creates each on first use, so that `--help` loads none of them.
  * Functions take only the ports that they use.
@@ -100,7 +92,8 @@ export interface Services
     RunTime,
     HostConnections,
     ProgramSource,
-    SshFiles,
+    SshConfigSource,
+    HostKeySource,
     ClusterConnections,
     SecretSource,
     TemplateSource {

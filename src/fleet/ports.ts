@@ -6,6 +6,8 @@ import type { Host } from '../host/host.ts';
 import type { LargeFile } from '../host/plan/large-file.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
 import type { SshConfigFile } from '../ssh/config.ts';
+import type { HostKeys } from '../ssh/host-keys.ts';
+import type { SshOptions } from '../ssh/options.ts';
 import type { HostTarget } from './host-target.ts';
 
 /** Connections to hosts. */
@@ -40,6 +42,12 @@ export interface ProgramSource {
 export interface SshConfigSource {
   /** An OpenSSH client configuration with its included files, as raw text. */
   readSshConfig(path: string): Promise<readonly SshConfigFile[]>;
+}
+
+/** The host keys that the user knows. */
+export interface HostKeySource {
+  /** Reads the keys of hosts and records them as known. */
+  openHostKeys(ssh: SshOptions): Promise<HostKeys>;
 }
 
 /** Programs of the local host. */

@@ -1,14 +1,29 @@
 import { dirname } from 'node:path';
-import { isAppError, type Problem } from '../../base/errors.ts';
+import type { RunTime } from '../../base/clock.ts';
+import { AppError, isAppError, type Problem, usageError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../../host/host-problems.ts';
 import type { HostKeys, ShownHostKey } from '../../ssh/host-keys.ts';
-import { type HostKey, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../../ssh/known-hosts.ts';
+import { type HostKey, type HostKeyVerdict, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../../ssh/known-hosts.ts';
 import type { SshTarget } from '../../ssh/target.ts';
 import type { ResolvedFleet } from '../model.ts';
+import type { FleetFilePorts, HostKeySource } from '../ports.ts';
 import { type Selection, selectHosts } from '../select.ts';
 import { fleetSshTarget } from '../ssh-target.ts';
+import type { FleetHostsRequest } from './fleet-request.ts';
+import { readSshOptions } from './host-access.ts';
+import { readFleet } from './load-fleet.ts';
+
+/** Options for reading and recording the host keys of a fleet. */
+export interface TrustRequest extends FleetHostsRequest {
+  /** Number of hosts processed at once. */
+  readonly parallel: number;
+  /** Record the keys without a confirmation. */
+  readonly yes: boolean;
+  /** Only read the keys. */
+  readonly dryRun: boolean;
+}
 
 /** The finding for one host or jump host. */
 export interface HostKeyFinding {
@@ -19,33 +34,57 @@ export interface HostKeyFinding {
   readonly recorded?: string | undefined;
 }
 
-/** Options for reading and recording host keys. */
-export interface TrustInput {
-  readonly fleet: ResolvedFleet;
-  readonly keys: HostKeys;
-  readonly selection: Selection;
-  /** Number of hosts processed at once. */
+/** `failed`: the key was not read, or could not be recorded. */
+export type HostKeyState = HostKeyVerdict['kind'] | 'recorded' | 'failed';
+
+export interface TrustResult {
+  /** Jump hosts come first. */
+  readonly findings: readonly HostKeyFinding[];
+  /** Whether the key of a host is still unknown. */
+  readonly hasUnknown: boolean;
+  /** The problems of refused keys and of unreachable hosts; null: no host has a problem. */
+  readonly failure: AppError | null;
+}
+
+/** Asks the operator whether to record these keys; null: the operator cannot be asked. */
+export type ConfirmKeys = (unknown: readonly HostKeyFinding[]) => Promise<boolean | null>;
+
+/**
+ * Reads the keys of the selected hosts of a fleet and of their jump hosts, and records the unknown ones that the request
+ * or the operator trusts. A changed or revoked key is never recorded.
+ * @throws AppError with exit code 2 for an invalid fleet file or selection, or if the operator cannot be asked; errors of
+ * the SSH configuration; the reason of `services.signal`
+ */
+export async function trustHostKeys(
+  services: FleetFilePorts & HostKeySource & Pick<RunTime, 'signal'>,
+  request: TrustRequest,
+  confirm: ConfirmKeys,
+): Promise<TrustResult> {
+  const fleet = await readFleet(services, request);
+  const keys = await services.openHostKeys(await readSshOptions(services, request.connection));
+  const findings = await inspectRounds(keys, targetsOf(fleet, keys, request.selection), {
+    parallel: request.parallel,
+    signal: services.signal,
+    mayRecord: (unknown) => mayRecord(unknown, request, confirm),
+  });
+  return { findings, hasUnknown: findings.some(isUnknownKey), failure: failureOf(findings) };
+}
+
+interface Inspection {
   readonly parallel: number;
   readonly signal: AbortSignal;
   /** Decides whether to record unknown keys, for the hosts of one round. */
   mayRecord(unknown: readonly HostKeyFinding[]): Promise<boolean>;
 }
 
-/**
- * Reads the keys of the hosts of a fleet and of their jump hosts. Jump hosts come first, because a connection
- * through them requires their key to be known.
- * @throws AppError errors of reading the fleet's SSH targets; the reason of `signal`
- */
-export async function trustHostKeys({
-  fleet,
-  keys,
-  selection,
-  parallel,
-  signal,
-  mayRecord,
-}: TrustInput): Promise<readonly HostKeyFinding[]> {
+/** Jump hosts come first, because a connection through them requires their key to be known. */
+async function inspectRounds(
+  keys: HostKeys,
+  targets: readonly SshTarget[],
+  { parallel, signal, mayRecord }: Inspection,
+): Promise<readonly HostKeyFinding[]> {
   const findings: HostKeyFinding[] = [];
-  for (const round of roundsOf(targetsOf(fleet, keys, selection))) {
+  for (const round of roundsOf(targets)) {
     const found = await inParallel(round, parallel, (target) => inspect(keys, target, signal));
     signal.throwIfAborted();
     const unknown = found.filter(isUnknownKey);
@@ -54,14 +93,34 @@ export async function trustHostKeys({
   return findings;
 }
 
-/** Whether the key of the host is not known. */
-export function isUnknownKey({ shown, recorded }: HostKeyFinding): boolean {
-  return shown?.verdict.kind === 'unknown' && recorded === undefined;
+async function mayRecord(unknown: readonly HostKeyFinding[], { dryRun, yes }: TrustRequest, confirm: ConfirmKeys): Promise<boolean> {
+  if (dryRun || yes) return !dryRun;
+  const answer = await confirm(unknown);
+  if (answer === null)
+    throw usageError(
+      'fleet trust: standard input is not a terminal',
+      'Compare the fingerprints with --dry-run, then record the keys with --yes',
+    );
+  return answer;
 }
 
-/** Whether the key of the host is known, or was recorded. */
-export function isKnownKey({ shown, recorded }: HostKeyFinding): boolean {
-  return shown?.verdict.kind === 'known' || recorded !== undefined;
+/** Exit code 4 if the key of another host is known, otherwise 1. */
+function failureOf(findings: readonly HostKeyFinding[]): AppError | null {
+  const problems = findings.flatMap(hostKeyProblems);
+  return problems.length === 0 ? null : new AppError(problems, { exitCode: findings.some(isKnownKey) ? 4 : 1 });
+}
+
+export function hostKeyState({ shown, recorded }: HostKeyFinding): HostKeyState {
+  if (shown === undefined) return 'failed';
+  return recorded === undefined ? shown.verdict.kind : 'recorded';
+}
+
+function isUnknownKey(finding: HostKeyFinding): boolean {
+  return hostKeyState(finding) === 'unknown';
+}
+
+function isKnownKey(finding: HostKeyFinding): boolean {
+  return ['known', 'recorded'].includes(hostKeyState(finding));
 }
 
 /** Hosts and their jump hosts, each once, the nearest to the local host first. */
@@ -125,7 +184,7 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
 }
 
 /** The problem of a host key, or of the connection. */
-export function hostKeyProblems({ target, shown, failure = [] }: HostKeyFinding): readonly Problem[] {
+function hostKeyProblems({ target, shown, failure = [] }: HostKeyFinding): readonly Problem[] {
   if (shown === undefined) return failure;
   const { key, verdict } = shown;
   const common = { host: target.name, knownAs: knownHostsNames(target).name, shown: describe(key) };
