@@ -1,10 +1,11 @@
+import type { Json, JsonObject } from '../../base/json.ts';
 import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { readNodeConfig } from '../../kubeadm/workflows/read-node-config.ts';
 import { loadCatalogue } from '../../kubelet/catalogue.ts';
-import { type CleanConfigz, cleanConfigz } from '../../kubelet/effective/clean-configz.ts';
+import { cleanConfigz } from '../../kubelet/effective/clean-configz.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
-import type { PayloadKind } from '../agent/overlay.ts';
+import { type PayloadKind, payloadDocument } from '../agent/overlay.ts';
 
 export interface SharedConfigRequest {
   readonly node: string;
@@ -14,27 +15,46 @@ export interface SharedConfigRequest {
   readonly cluster: KubeconfigRequest;
 }
 
-export interface SharedConfig extends CleanConfigz {
-  readonly kind: PayloadKind;
+/** The configuration of a kubelet as two documents. */
+export interface SharedConfig {
+  /** The fields that all nodes can share. */
+  readonly document: JsonObject;
+  /** The node-specific fields, as a KubeletConfiguration for `--overlay` of init and join. */
+  readonly ownDocument: JsonObject;
+  readonly own: readonly OwnField[];
+  /** Fields whose values configz hides: in neither document. */
+  readonly masked: readonly string[];
+}
+
+/** A field of the node that the shared document omits. */
+export interface OwnField {
+  readonly path: string;
+  readonly value: Json;
+  /** Whether a kubelet with the shared document uses its default: a complete KubeletConfiguration replaces the local one. */
+  readonly usesDefault: boolean;
 }
 
 /**
- * The effective configuration of a running kubelet, without its node-specific fields. By default an overlay, so that
- * a node that is assigned the file keeps its node-specific settings; a complete KubeletConfiguration for kubelets up to
- * 1.23, which read no overlay.
+ * Reads the effective configuration of a running kubelet, and separates its node-specific fields. By default the shared
+ * document is an overlay, so that a node that is assigned the file keeps its node-specific settings; a complete
+ * KubeletConfiguration for kubelets up to 1.23, which read no overlay.
  * @throws the errors of the cluster and of reading the kubelet's configuration
  */
 export async function readSharedConfig(
   services: OpenClusterPorts,
-  { node, kind, withoutDefaults, cluster: named }: SharedConfigRequest,
+  { node, kind: requested, withoutDefaults, cluster: named }: SharedConfigRequest,
 ): Promise<SharedConfig> {
   const catalogue = await loadCatalogue();
   const cluster = clusterOnUse(services, named);
   try {
     const { minor, config } = await readNodeConfig(await cluster.open(), node, catalogue);
+    const kind = requested ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
+    const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
     return {
-      kind: kind ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay'),
-      ...cleanConfigz(config, { minor, catalogue, withoutDefaults }),
+      document: payloadDocument(kind, shared),
+      ownDocument: payloadDocument('configuration', own),
+      own: Object.entries(own).map(([path, value]) => ({ path, value, usesDefault: kind === 'configuration' })),
+      masked,
     };
   } finally {
     await cluster.close();
