@@ -149,7 +149,7 @@ function resultText(outcome: HostOutcome, steps: HostSteps | undefined): string 
   }
   const word = FAILURE_WORDS[status];
   if (word !== undefined) return `${word}: ${reasonOf(outcome)}`;
-  const isConfirmed = steps?.isConfirmed === true;
+  const isConfirmed = steps !== undefined && steps.confirmedAt !== null;
   const clauses = [...(plan === null ? [] : summarizeChanges(plan.host)), ...(isConfirmed ? ['confirmed'] : [])];
   return clauses.length === 0 ? 'changed' : `changed: ${clauses.join(', ')}`;
 }

@@ -1,22 +1,6 @@
 import type { Clock } from '../base/clock.ts';
-import type { ReportEvent } from '../base/reporter.ts';
-import type { FleetPorts, FleetProgress, HostStatus } from './fleet.ts';
-
-/** What a host of a run does, in the usual order. */
-export type HostPhase =
-  /** Connecting, reading facts and planning. */
-  | 'planning'
-  /** Planned; other hosts are changed first. */
-  | 'queued'
-  /** Writing files and changing objects; everything between `queued` and the end that has no phase of its own. */
-  | 'changing'
-  /** The kubelet is restarted by systemd. */
-  | 'restarting'
-  /** The new kubelet is checked: healthz, its Node Ready, its configz, its pods. */
-  | 'verifying'
-  /** A verified change is confirmed over a new connection. */
-  | 'confirming'
-  | 'rolling-back';
+import type { FleetPorts, HostStatus } from './fleet.ts';
+import { type HostPhase, type HostSteps, type RunSteps, runSteps } from './run-steps.ts';
 
 /** A phase of a host in milliseconds since the start of the run; `endMs` is not smaller than `startMs`. */
 export interface TimedPhase {
@@ -42,128 +26,55 @@ export interface HostTimeline {
   readonly batch: number | null;
 }
 
-/** An observation about a host, in milliseconds since the start of the run. */
-export type TimedEvent = { readonly host: string; readonly atMs: number } & (
-  | { readonly kind: 'inspecting' | 'planned' | 'began' }
-  | { readonly kind: 'reported'; readonly event: Pick<ReportEvent, 'code' | 'phase' | 'data'> }
-  | { readonly kind: 'ended'; readonly status: HostStatus }
-);
-
 /**
  * The timelines of the hosts of a run.
- * @param events in order of time
  * @param options.canary number of hosts that are changed first
- * @param options.nowMs end of the phases in progress
+ * @param options.now end of the phases in progress, in milliseconds since the epoch
  * @returns in order of the first event of each host
  */
 export function timelinesOf(
-  events: readonly TimedEvent[],
-  { canary, nowMs }: { readonly canary: number; readonly nowMs: number },
+  { startedAt, hosts: recorded }: Pick<RunSteps, 'startedAt' | 'hosts'>,
+  { canary, now }: { readonly canary: number; readonly now: number },
 ): readonly HostTimeline[] {
-  const hosts = new Map<string, HostTimes>();
-  let passed = 0;
-  for (const event of events) {
-    const times = hosts.get(event.host) ?? new HostTimes(event.host);
-    hosts.set(event.host, times);
-    if (event.kind === 'began') times.isCanary = passed < canary;
-    if (event.kind === 'ended' && times.beganMs !== null && (event.status === 'changed' || event.status === 'unchanged')) passed++;
-    times.add(event);
-  }
-  const batches = batchesOf([...hosts.values()], nowMs);
-  return [...hosts.values()].map((times) => times.timeline(nowMs, batches.get(times.host) ?? null));
+  const hosts = recorded();
+  const batches = batchesOf(hosts, now);
+  const canaries = canariesOf(hosts, canary);
+  const since = (at: number | null): number | null => (at === null ? null : at - startedAt);
+  return hosts.map(({ host, phases, beganAt, confirmedAt, endedAt, status }) => ({
+    host,
+    phases: phases.flatMap(({ name, startedAt: start, endedAt: end }) => {
+      const period = { phase: name, startMs: start - startedAt, endMs: (end ?? now) - startedAt };
+      return period.endMs > period.startMs ? [period] : [];
+    }),
+    beganMs: since(beganAt),
+    confirmedMs: since(beganAt === null ? null : confirmedAt),
+    endedMs: since(endedAt),
+    status,
+    isCanary: canaries.has(host),
+    batch: batches.get(host) ?? null,
+  }));
 }
 
-/** Collects the phases of one host. */
-class HostTimes {
-  readonly host: string;
-  readonly #phases: TimedPhase[] = [];
-  #phase: HostPhase | null = null;
-  #since = 0;
-  /** Of the last report: a restart began when the change before it was done. */
-  #lastMs = 0;
-  #restartedIn: string | undefined;
-  beganMs: number | null = null;
-  confirmedMs: number | null = null;
-  endedMs: number | null = null;
-  isCanary = false;
-  #status: HostStatus | null = null;
-
-  constructor(host: string) {
-    this.host = host;
-  }
-
-  add(event: TimedEvent): void {
-    const { atMs } = event;
-    switch (event.kind) {
-      case 'inspecting':
-        this.#enter('planning', atMs);
-        break;
-      case 'planned':
-        if (this.beganMs === null) this.#enter('queued', atMs);
-        break;
-      case 'began':
-        this.beganMs = atMs;
-        this.#enter('changing', atMs);
-        break;
-      case 'reported':
-        if (this.beganMs !== null) this.#report(event.event, atMs);
-        break;
-      case 'ended':
-        this.#enter(null, atMs);
-        this.endedMs = atMs;
-        this.#status = event.status;
-    }
-    this.#lastMs = atMs;
-  }
-
-  #report({ code, phase, data }: Extract<TimedEvent, { kind: 'reported' }>['event'], atMs: number): void {
-    if (this.#phase === 'rolling-back') return;
-    if (code === 'CHANGE_DONE' && data?.kind === 'restart-unit' && data.unit === 'kubelet') {
-      this.#enter('restarting', this.#lastMs);
-      this.#enter('verifying', atMs);
-      this.#restartedIn = phase;
-    }
-    // Child phases of the restart belong to its verification: they wait for the kubelet.
-    if (code === 'PHASE_STARTED' && this.#phase === 'verifying' && phase?.startsWith(`${this.#restartedIn}/`) === false)
-      this.#enter('changing', atMs);
-    if (code === 'COMMIT_VERIFIED') this.#enter('confirming', atMs);
-    if (code === 'COMMIT_CONFIRMED' || code === 'COMMIT_NOT_IN_FORCE') {
-      this.confirmedMs = code === 'COMMIT_CONFIRMED' ? atMs : null;
-      this.#enter('changing', atMs);
-    }
-    if (code === 'ROLLBACK_STARTED') this.#enter('rolling-back', atMs);
-  }
-
-  #enter(phase: HostPhase | null, atMs: number): void {
-    if (phase === this.#phase) return;
-    this.#close(atMs);
-    this.#phase = phase;
-    this.#since = atMs;
-  }
-
-  #close(atMs: number): void {
-    if (this.#phase !== null && atMs > this.#since) this.#phases.push({ phase: this.#phase, startMs: this.#since, endMs: atMs });
-  }
-
-  timeline(nowMs: number, batch: number | null): HostTimeline {
-    this.#close(nowMs);
-    const { host, beganMs, confirmedMs, endedMs, isCanary } = this;
-    return { host, phases: this.#phases, beganMs, confirmedMs, endedMs, status: this.#status, isCanary, batch };
-  }
+/** The hosts that were changed before `canary` hosts had succeeded. */
+function canariesOf(hosts: readonly HostSteps[], canary: number): ReadonlySet<string> {
+  const isPassed = ({ beganAt, status }: HostSteps): boolean => beganAt !== null && (status === 'changed' || status === 'unchanged');
+  const passedAt = hosts.flatMap((host) => (isPassed(host) ? [host.endedAt ?? 0] : [])).toSorted((a, b) => a - b);
+  const last = canary === 0 ? Number.NEGATIVE_INFINITY : (passedAt[canary - 1] ?? Number.POSITIVE_INFINITY);
+  return new Set(hosts.flatMap(({ host, beganAt }) => (beganAt !== null && beganAt < last ? [host] : [])));
 }
 
 /** A batch has the hosts that began before any host of the batch had ended. */
-function batchesOf(hosts: readonly HostTimes[], nowMs: number): ReadonlyMap<string, number> {
+function batchesOf(hosts: readonly HostSteps[], now: number): ReadonlyMap<string, number> {
   const batches = new Map<string, number>();
   let batch = 0;
-  let firstEndMs = Number.NEGATIVE_INFINITY;
-  const changed = hosts.flatMap(({ host, beganMs, endedMs }) => (beganMs === null ? [] : [{ host, beganMs, endMs: endedMs ?? nowMs }]));
-  for (const { host, beganMs, endMs } of changed.toSorted((a, b) => a.beganMs - b.beganMs)) {
-    if (beganMs >= firstEndMs) {
+  let firstEnd = Number.NEGATIVE_INFINITY;
+  const changed = hosts.flatMap(({ host, beganAt, endedAt }) => (beganAt === null ? [] : [{ host, beganAt, endedAt: endedAt ?? now }]));
+  for (const { host, beganAt, endedAt } of changed.toSorted((a, b) => a.beganAt - b.beganAt)) {
+    if (beganAt >= firstEnd) {
       batch++;
-      firstEndMs = Number.POSITIVE_INFINITY;
+      firstEnd = Number.POSITIVE_INFINITY;
     }
-    firstEndMs = Math.min(firstEndMs, endMs);
+    firstEnd = Math.min(firstEnd, endedAt);
     batches.set(host, batch);
   }
   return batches;
@@ -200,61 +111,25 @@ export interface RunRecorder {
 }
 
 export function runRecorder(clock: Clock): RunRecorder {
-  const startedAt = clock.now();
-  const nowMs = (): number => clock.now().getTime() - startedAt.getTime();
-  const events: TimedEvent[] = [];
-  const ended = new Set<string>();
-  let looking: ReadonlySet<string> = new Set();
-  const add = (event: TimedEvent): void => {
-    events.push(event);
-  };
-  const follow = (progress: FleetProgress): void => {
-    const atMs = nowMs();
-    const now = new Set(progress.looking);
-    for (const host of now) if (!looking.has(host)) add({ kind: 'inspecting', host, atMs });
-    for (const host of looking) if (!now.has(host) && !ended.has(host)) add({ kind: 'planned', host, atMs });
-    looking = now;
-  };
+  const steps = runSteps(clock);
   return {
-    startedAt,
+    startedAt: new Date(steps.startedAt),
     record: (ports) => ({
       ...ports,
-      reporterOf: (host) => {
-        const own = ports.reporterOf(host);
-        return {
-          ...own,
-          report: (event) => {
-            const { code, phase, data } = event;
-            const about = { code, ...(phase === undefined ? {} : { phase }), ...(data === undefined ? {} : { data }) };
-            if (TIMED.has(code)) add({ kind: 'reported', host, atMs: nowMs(), event: about });
-            own.report(event);
-          },
-        };
-      },
+      reporterOf: (host) => steps.of(host, ports.reporterOf(host)),
       begins: async (host) => {
         await ports.begins?.(host);
-        add({ kind: 'began', host, atMs: nowMs() });
+        steps.begins(host);
       },
       ended: async (outcome) => {
-        ended.add(outcome.host);
-        add({ kind: 'ended', host: outcome.host, atMs: nowMs(), status: outcome.status });
+        steps.ended(outcome);
         await ports.ended?.(outcome);
       },
       progress: (progress) => {
-        follow(progress);
+        steps.progress(progress);
         ports.progress?.(progress);
       },
     }),
-    timelines: (canary) => timelinesOf(events, { canary, nowMs: nowMs() }),
+    timelines: (canary) => timelinesOf(steps, { canary, now: clock.now().getTime() }),
   };
 }
-
-/** Reports that begin or end a phase. */
-const TIMED: ReadonlySet<string> = new Set([
-  'CHANGE_DONE',
-  'COMMIT_CONFIRMED',
-  'COMMIT_NOT_IN_FORCE',
-  'COMMIT_VERIFIED',
-  'PHASE_STARTED',
-  'ROLLBACK_STARTED',
-]);

@@ -2,10 +2,10 @@ import { AppError, type Problem } from '../../src/base/errors.ts';
 import type { SensitiveText } from '../../src/base/text/secret.ts';
 import type { HostOutcome, HostStatus } from '../../src/fleet/fleet.ts';
 import { type ReportModel, runReport, statusReport } from '../../src/fleet/report/report-model.ts';
-import { type TimedEvent, timelinesOf } from '../../src/fleet/run-timeline.ts';
 import type { HostCertificate, HostStatusRow } from '../../src/fleet/use-cases/fleet-status.ts';
 import type { HostChange } from '../../src/host/plan/change.ts';
 import type { FieldChange } from '../../src/host/plan/impact.ts';
+import { type TimedEvent, timelinesOfEvents } from './replay-run.ts';
 
 export const STARTED = new Date('2030-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
@@ -55,7 +55,7 @@ export function runModel(outcomes: readonly HostOutcome[], events: readonly Time
     endedAt: new Date(STARTED.getTime() + nowMs),
     outcomes,
     failure: problems.length === 0 ? null : new AppError(problems, { exitCode: 4 }),
-    timelines: timelinesOf(
+    timelines: timelinesOfEvents(
       events.toSorted((a, b) => a.atMs - b.atMs),
       { canary, nowMs },
     ),

@@ -1,7 +1,8 @@
 import { groupBy } from '../../base/group-by.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import { type RunTimeline, STATUS_WORDS } from '../../fleet/report/report-model.ts';
-import { changeMsOf, type HostPhase, type HostTimeline, type TimedPhase } from '../../fleet/run-timeline.ts';
+import type { HostPhase } from '../../fleet/run-steps.ts';
+import { changeMsOf, type HostTimeline, type TimedPhase } from '../../fleet/run-timeline.ts';
 import { durationText, hostCount } from './report-words.ts';
 
 /** A short text in a coloured frame. */

@@ -35,7 +35,8 @@ function stepsOf(host: string, ms: number): HostSteps {
     { name: 'inspect', startedAt: 0, endedAt: 500 },
     { name: 'kubelet-start', startedAt: 500, endedAt: 500 + ms },
   ];
-  return { host, startedAt: 0, endedAt: 500 + ms, status: 'changed', steps, isConfirmed: true, activity: null, revertsAt: null };
+  const ended = { endedAt: 500 + ms, status: 'changed', confirmedAt: 500 + ms } as const;
+  return { host, startedAt: 0, beganAt: 500, ...ended, steps, phases: [], activity: null, revertsAt: null };
 }
 
 function printed(total: number, folds: boolean, width?: number) {

@@ -22,6 +22,7 @@ describe('the steps of a run', () => {
     steps.progress({ looking: [], changing: [] });
     clock.advance(2_000);
     steps.progress({ looking: [], changing: ['n1'] });
+    steps.begins('n1');
     of('n1').report(event('PHASE_STARTED', { phase: 'kubelet-start' }));
     of('n1').report(event('REVERT_ARMED', { data: { timeoutSeconds: 300 } }));
     clock.advance(3_000);
@@ -43,7 +44,16 @@ describe('the steps of a run', () => {
           { name: 'kubelet-start', startedAt: START + 3_000, endedAt: START + 6_000 },
           { name: 'confirm', startedAt: START + 6_000, endedAt: START + 10_000 },
         ],
-        isConfirmed: true,
+        beganAt: START + 3_000,
+        phases: [
+          { name: 'planning', startedAt: START, endedAt: START + 1_000 },
+          { name: 'queued', startedAt: START + 1_000, endedAt: START + 3_000 },
+          { name: 'changing', startedAt: START + 3_000, endedAt: START + 3_000 },
+          { name: 'restarting', startedAt: START + 3_000, endedAt: START + 6_000 },
+          { name: 'verifying', startedAt: START + 6_000, endedAt: START + 10_000 },
+          { name: 'changing', startedAt: START + 10_000, endedAt: START + 10_000 },
+        ],
+        confirmedAt: START + 10_000,
         activity: null,
         revertsAt: null,
       },
@@ -58,8 +68,17 @@ describe('the steps of a run', () => {
     of('n1').report(event('WAITING', { message: 'waiting for probe pod kube-system/probe-n1-x: of n11' }));
     expect(steps.hosts()[0]?.activity).toBe('waiting for probe pod: of n11');
     of('n1').report(event('ROLLBACK_STARTED'));
-    expect(steps.hosts()[0]).toMatchObject({ activity: null, isConfirmed: false });
+    expect(steps.hosts()[0]).toMatchObject({ activity: null, confirmedAt: null });
     expect(steps.host('n1')?.steps.at(-1)?.name).toBe('roll back');
+  });
+
+  it('keeps the restart of a rollback in the step and the phase of the rollback', () => {
+    const { steps, of } = world();
+    steps.begins('n1');
+    of('n1').report(event('REVERT_ARMED', { data: { timeoutSeconds: 300 } }));
+    for (const one of [restarted, event('ROLLBACK_STARTED'), restarted]) of('n1').report(one);
+    expect(steps.host('n1')?.steps.at(-1)?.name).toBe('roll back');
+    expect(steps.host('n1')?.phases.at(-1)?.name).toBe('rolling-back');
   });
 
   it('passes every event on', () => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { FleetPorts } from '../../../src/fleet/fleet.ts';
-import { changeMsOf, runRecorder, slowLimitMs, type TimedEvent, timelinesOf } from '../../../src/fleet/run-timeline.ts';
+import { changeMsOf, runRecorder, slowLimitMs } from '../../../src/fleet/run-timeline.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
+import { type TimedEvent, timelinesOfEvents as timelinesOf } from '../../support/replay-run.ts';
 
 const RESTARTED = { code: 'CHANGE_DONE', phase: 'kubelet-start', data: { kind: 'restart-unit', unit: 'kubelet' } } as const;
 
