@@ -5,8 +5,7 @@ import type { CommandEntry } from './command.ts';
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
-    description:
-      'Bootstrap a control plane. With --kubeconfig: use an existing API server. Upload the objects that nodes need for joining, then join the host as the first node',
+    description: 'Bootstrap a control plane, or prepare an existing API server for nodes and join the first node (with --kubeconfig)',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

@@ -22,7 +22,7 @@ export function defineCsr(csr: Command, on: On): void {
     .option('--all', 'approve all pending CSRs that pass every check, and list the others with the reason')
     .option(
       '--trust-node-status',
-      'without a prompt, also approve CSRs with names that only the status of the Node confirms; insecure if the kubelet is compromised, because the kubelet writes this status',
+      'also approve CSRs with names that only the status of the Node confirms, instead of asking; insecure if the kubelet is compromised, because the kubelet writes this status',
     )
     .option('--dry-run', 'print the CSRs that would be approved');
   on(addSources(approve, SELECTED), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
@@ -77,5 +77,5 @@ const EXAMPLES = `  kubeletadm csr list
   kubeletadm csr approve --host node2 --host node3
   # all CSRs whose names and addresses the fleet file declares
   kubeletadm csr approve --all -f fleet.yaml
-  # all CSRs, without a source other than the Nodes
+  # names are compared only with the status of the Nodes
   kubeletadm csr approve --all --trust-node-status`;

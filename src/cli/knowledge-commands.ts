@@ -59,10 +59,10 @@ function diffCommand(config: Command, on: On): void {
     .command('diff')
     .description('Compare two effective configurations, including default values')
     .argument(
-      '<a>',
+      '<first>',
       "a file, '-' (standard input), cluster (ConfigMap kube-system/kubelet-config), node/NAME (over the API server), host/[user@]ADDRESS[:port] (over SSH), host/localhost (the local host) or defaults/1.X (defaults of a version)",
     )
-    .argument('<b>', 'second configuration, in the same form')
+    .argument('<second>', 'second configuration, in the same form')
     .option(
       '--kubernetes-version <version>',
       'kubelet version used for both configurations (default: the version of each one, if known, otherwise 1.36)',

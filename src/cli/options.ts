@@ -268,7 +268,8 @@ function readRate(text: string): number {
 }
 
 /** The text of `--allow-pod-loss`. */
-export const ALLOW_POD_LOSS = 'also change a node if the change would terminate running pods or keep new pods from starting';
+export const ALLOW_POD_LOSS =
+  'also apply a change that would terminate running pods or keep new pods from starting; without this option, such a change is refused, whatever the value of --allow';
 
 /** `--allow` and `--allow-pod-loss` of a command that changes a node. */
 export function addAllowOptions(command: Command): Command {
@@ -286,7 +287,7 @@ export function allowOption(text: string = allowText('new-pods-only')): Option {
 }
 
 /** The classes of `--allow`, for the help of the commands with that option. */
-export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running pods. "new-pods-only": new pods get the new value; running pods keep the old value, but after a change of limits, reservations or eviction thresholds the kubelet can evict them, or reject them when it restarts. "drain": drain the node yourself before the change. "unsafe": the change can disconnect or stop the node.`;
+export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running pods. "new-pods-only": new pods get the new value; running pods keep the old value. If limits, reservations or eviction thresholds change, the kubelet can also evict running pods, or no longer admit them after its restart. "drain": drain the node yourself before the change. "unsafe": the change can disconnect or stop the node.`;
 
 /** The text of `--allow-experimental-api`. */
 export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';

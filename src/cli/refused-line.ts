@@ -135,7 +135,7 @@ function invalidValue(message: string): string | null {
 }
 
 function choicesText(list: string): string {
-  return list.includes(',') ? `must be one of ${list}` : `must be ${list}`;
+  return list.includes(',') ? `must be one of ${list}` : `the only value is "${list}"`;
 }
 
 /** The names of a command path, without the program's name: `fleet plan`. */

@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'number of hosts, or percentage of all selected hosts, that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, but at least 1 host and at most 10 hosts)',
+        'number of hosts, or percentage of all selected hosts, that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: a limit that grows with the run: 10% of the hosts changed so far, rounded to between 1 and 10 hosts)',
       ),
   );
 }

@@ -80,7 +80,7 @@ export function addControlPlaneOptions(command: Command): Command {
       .option('--certificate-renewal', 'renew the certificates of the upgraded components (default: true)')
       .option('--no-certificate-renewal', 'keep the certificates')
       .option('--etcd-upgrade', 'upgrade etcd (default: true)')
-      .option('--no-etcd-upgrade', 'keep etcd and do not copy its data'),
+      .option('--no-etcd-upgrade', 'keep the current etcd, and make no backup of its data'),
   );
 }
 

@@ -47,7 +47,7 @@ describe('an invalid command line', () => {
       'unknown option --tokne for init. Did you mean --token?',
     ],
     ['an option of the program', ['--frobnicate'], 'unknown option --frobnicate. See kubeletadm --help.'],
-    ['a missing argument', ['config', 'diff', 'a'], 'config diff: the argument <b> is missing. See kubeletadm config diff --help.'],
+    ['a missing argument', ['config', 'diff', 'a'], 'config diff: the argument <second> is missing. See kubeletadm config diff --help.'],
     ['too many arguments', ['version', 'x'], 'version: too many arguments: expected 0, got 1. See kubeletadm version --help.'],
     [
       'an option without its value',

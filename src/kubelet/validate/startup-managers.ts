@@ -39,7 +39,7 @@ export const MANAGER_STARTUP_RULES: readonly Rule[] = [
       const options = entriesAt(facts.config, 'cpuManagerPolicyOptions');
       if (options.length === 0) return [];
       if (textAt(facts.config, 'cpuManagerPolicy') !== 'static') {
-        const message = 'are used only with cpuManagerPolicy: static';
+        const message = 'the options need cpuManagerPolicy: static';
         return [
           {
             path: 'cpuManagerPolicyOptions',
