@@ -200,13 +200,13 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <hosts>',
-          '"failed" selects the hosts that did not succeed in their last run: failed, rolled back, refused, unreachable or not started',
+          'the value failed selects the hosts that did not succeed in their last run: failed, rolled back, refused, unreachable or not started',
         ).choices(['failed']),
       ),
   );
   apply.option(
     '-y, --yes',
-    'apply a fleet file without asking; required without a terminal (default: show the plan and ask). A saved plan is applied without asking',
+    'apply a fleet file without asking; required without a terminal; a saved plan is applied without asking (default: show the plan and ask)',
   );
   apply.addOption(requireSignature());
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));

@@ -269,7 +269,7 @@ function readRate(text: string): number {
 
 /** The text of `--allow-pod-loss`. */
 export const ALLOW_POD_LOSS =
-  'also apply a change that would terminate running pods or keep new pods from starting; without this option, such a change is refused, whatever the value of --allow';
+  'also apply a change that would terminate running pods or keep new pods from starting; without this option, such a change is refused for every value of --allow';
 
 /** `--allow` and `--allow-pod-loss` of a command that changes a node. */
 export function addAllowOptions(command: Command): Command {

@@ -11,7 +11,7 @@ export interface DemoPorts extends LabAgentPorts, Pick<LocalFiles, 'writeLocalFi
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
 }
 
-/** The steps of the demo, in this order. The last three are omitted in a lab of one host. */
+/** The steps of the demo, in this order. `join` and the last three are omitted in a lab of one host. */
 export type DemoStep = 'init' | 'join' | 'files' | 'cluster' | 'second-run' | 'assign' | 'refuse' | 'reset';
 
 /** The files that a host has after the join. */
@@ -62,15 +62,20 @@ export async function runDemo(services: DemoPorts, lab: Lab, view: DemoView): Pr
   report({ kind: 'step', step: 'init' });
   const { exitCode, stdout } = await run(init);
   if (exitCode !== 0) return 'stopped';
-  const join = [...joinCommandIn(stdout), ...ssh, ...others.flatMap((name) => ['--host', name]), '--set', 'maxPods=60'];
-  report({ kind: 'step', step: 'join' });
-  if (!(await succeeds(join))) return 'stopped';
+  // Without --host, join would change the computer on which the lab runs.
+  const hosts = others.flatMap((name) => ['--host', name]);
+  const join = hosts.length === 0 ? null : [...joinCommandIn(stdout), ...ssh, ...hosts, '--set', 'maxPods=60'];
+  if (join !== null) {
+    report({ kind: 'step', step: 'join' });
+    if (!(await succeeds(join))) return 'stopped';
+  }
   report({ kind: 'step', step: 'files' });
   for (const host of lab.hosts) report({ kind: 'host-files', ...(await readHostFiles(services, host)) });
   report({ kind: 'step', step: 'cluster' });
   report({ kind: 'cluster-config', ...(await readClusterConfig(services, lab)) });
   report({ kind: 'step', step: 'second-run' });
-  const second = [await succeeds([...init, '--dry-run', '--exit-code']), await succeeds([...join, '--dry-run', '--exit-code'])];
+  const changesNothing = async (command: readonly string[]): Promise<boolean> => succeeds([...command, '--dry-run', '--exit-code']);
+  const second = [await changesNothing(init), join === null || (await changesNothing(join))];
   const isUnchanged = second.every(Boolean);
   report({ kind: 'starts', starts: lab.hosts.map(({ name, kubeletStarts }) => ({ host: name, count: kubeletStarts() })), isUnchanged });
   const isChanged = others.length === 0 || (await changeWithAgents(services, lab, { names: others, view }));

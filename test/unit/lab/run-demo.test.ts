@@ -89,7 +89,8 @@ describe('the demo in a lab of one host', () => {
     expect(await runDemo(demoPorts(), labOf(['node1']), view)).toBe('succeeded');
     const init = 'init --kubeconfig /lab/admin.conf --control-plane-endpoint 127.0.0.1:1 --ssh-config /lab/ssh_config --host node1';
     expect(view.lines.filter((line) => line.startsWith('init'))).toEqual([init, `${init} --dry-run --exit-code`]);
-    expect(stepsOf(view)).toEqual(['init', 'join', 'files', 'cluster', 'second-run']);
+    expect(view.lines).toHaveLength(2);
+    expect(stepsOf(view)).toEqual(['init', 'files', 'cluster', 'second-run']);
     expect(view.events.filter(({ kind }) => kind !== 'step')).toEqual([
       {
         kind: 'host-files',
@@ -103,8 +104,8 @@ describe('the demo in a lab of one host', () => {
     ]);
   });
 
-  it.each([/^init .*--dry-run/, /^join .*--dry-run/])('reports changes that are pending in the second run: %s', async (second) => {
-    const view = recordingView([[second, 6]]);
+  it('reports changes that are pending in the second run', async () => {
+    const view = recordingView([[/^init .*--dry-run/, 6]]);
     expect(await runDemo(demoPorts(), labOf(['node1']), view)).toBe('unexpected');
     expect(view.events.at(-1)).toMatchObject({ kind: 'starts', isUnchanged: false });
   });
