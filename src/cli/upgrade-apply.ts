@@ -4,6 +4,7 @@ import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type UpgradeApplyRequest as CommandRequest, openUpgradeApply } from '../fleet/use-cases/open-upgrade-apply.ts';
 import { isClusterChange } from '../host/plan/change.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
+import { isRecovery } from '../kubeadm/workflows/upgrade/recover-upgrade.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -36,10 +37,11 @@ export async function runUpgradeApply(services: Services, request: UpgradeApplyR
   });
 }
 
-/** Names the version and the size of the plan, which --dry-run shows in full. */
+/** Names what the plan does, the version and the size of the plan, which --dry-run shows in full. */
 function question(version: string, { host }: PlannedWorkflow): string {
   const changes = host.phases.flatMap(({ plan }) => plan.changes);
   const objects = changes.filter(isClusterChange).length;
   const counts = `${changes.length - objects} changes on ${host.name}, ${objects} in the cluster; --dry-run shows them`;
+  if (isRecovery(host)) return `Roll back the interrupted upgrade of the control plane? (${counts})`;
   return `Upgrade the control plane to ${version.replace('ci/', '')}? (${counts})`;
 }

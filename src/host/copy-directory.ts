@@ -1,10 +1,26 @@
+type Words = readonly [program: string, ...args: string[]];
+
 /**
  * A shell command that copies a directory. The copy is renamed to its name when it is complete and on disk, so that an
- * interrupted copy is never used; an existing copy is kept.
+ * interrupted copy is never used. It fails if the name exists: a directory with other content is never taken for the
+ * copy.
  */
-export function copyDirectory(path: string, to: string): readonly [program: string, ...args: string[]] {
-  const script = `[ ! -e "$2" ] || exit 0
+export function copyDirectory(path: string, to: string): Words {
+  const script = `[ ! -e "$2" ] && [ ! -L "$2" ] || { echo "$2 exists" >&2; exit 1; }
 mkdir -p "\${2%/*}" && rm -rf "$2.partial" && cp -a "$1" "$2.partial" && sync && mv "$2.partial" "$2" && exit 0
 rm -rf "$2.partial"; exit 1`;
   return ['sh', '-c', script, 'sh', path, to];
+}
+
+/**
+ * A shell command that puts a complete directory in the place of another one, by two renames. The replaced directory is
+ * kept under a new name. It fails without an effect if the new directory does not exist or the name is in use.
+ */
+export function swapDirectory(options: { readonly path: string; readonly by: string; readonly kept: string }): Words {
+  const script = `[ -d "$2" ] || { echo "$2 does not exist" >&2; exit 1; }
+[ ! -e "$3" ] && [ ! -L "$3" ] || { echo "$3 exists" >&2; exit 1; }
+if [ -e "$1" ]; then mv "$1" "$3" || exit 1; fi
+mv "$2" "$1" && sync && exit 0
+[ -e "$1" ] || mv "$3" "$1"; exit 1`;
+  return ['sh', '-c', script, 'sh', options.path, options.by, options.kept];
 }

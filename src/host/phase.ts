@@ -107,8 +107,11 @@ export interface PhaseDefinition<Input, Facts> {
   verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<void>;
   /** The changes that roll back a failed verification; null without a previous working state. */
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
-  /** Verifies the rollback. Ignores the abort signal, which may be what triggered it. */
-  verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void>;
+  /**
+   * Verifies the rollback. Ignores the abort signal, which may be what triggered it.
+   * @returns what else was rolled back, as a sentence without a full stop; undefined: nothing
+   */
+  verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void> | Promise<string | undefined>;
   /** The state that `verifyUndone` proves, as a clause. Default: the kubelet is healthy again. */
   readonly provenState?: string;
   /** Absent: its changes are final immediately. */
@@ -122,7 +125,8 @@ export interface ObservedPhase {
   undo(applied: readonly HostChange[]): readonly HostChange[] | null;
   /** The state that `verifyUndone` proves, as a clause; null: the rollback cannot be verified. */
   readonly provenState: string | null;
-  verifyUndone(): Promise<void>;
+  /** @returns what else was rolled back, as a sentence without a full stop; undefined: nothing */
+  verifyUndone(): Promise<string | undefined>;
   readonly commit: { readonly paths: readonly string[]; prepare(changes: readonly HostChange[]): Promise<ProveCommit> } | null;
 }
 
@@ -175,7 +179,8 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
         provenState: definition.verifyUndone === undefined ? null : (definition.provenState ?? 'the kubelet is healthy again'),
         verifyUndone: async () => {
           const { signal: _, ...uninterrupted } = context;
-          await definition.verifyUndone?.(uninterrupted, input, facts);
+          const others = await definition.verifyUndone?.(uninterrupted, input, facts);
+          return typeof others === 'string' ? others : undefined;
         },
         commit:
           definition.commit === undefined

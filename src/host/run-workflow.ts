@@ -337,9 +337,10 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
     message:
       observed.provenState !== null ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
   });
+  let others: string | undefined;
   try {
     await applyRevert(host, undo, { reporter, phase });
-    await observed.verifyUndone();
+    others = await observed.verifyUndone();
   } catch (cause) {
     const why = cause instanceof AppError ? cause.message : String(cause);
     const problem = {
@@ -352,7 +353,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   const back = {
     host: host.name,
     code: 'ROLLED_BACK',
-    message: `${phase}: the previous files were restored${observed.provenState === null ? '' : ` and ${observed.provenState}`}`,
+    message: `${phase}: the previous files were restored${observed.provenState === null ? '' : ` and ${observed.provenState}`}${others === undefined ? '' : `. ${others}`}`,
   };
   throw new AppError([...error.problems, back], {
     exitCode: 5,

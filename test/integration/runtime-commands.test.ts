@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { countPodProcesses, lastLog, listImages, listPods, pullImage, removePods } from '../../src/host/cri/runtime-commands.ts';
+import {
+  countPodProcesses,
+  lastLog,
+  listImages,
+  listLiveContainers,
+  listPods,
+  pullImage,
+  removePods,
+} from '../../src/host/cri/runtime-commands.ts';
 import { findProgram } from '../support/shells.ts';
 
 /**
@@ -18,6 +26,7 @@ case "$*" in
   *"pods -q") printf 'a\\nb\\nc\\n';;
   *"stopp "*) for pod; do :; done; [ "$pod" = "$NEVER" ] && exit 1; [ "$pod" != "$ONCE" ] || [ -e seen ] || { touch seen; exit 1; };;
   *"images --output json") echo '{"images":[]}';;
+  *"--state running --label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name=etcd-cp-1") printf %s "$LIVE"; [ -z "$NEVER" ];;
   *"ps -a --name ^etcd$ --last 1 -q") echo 0a;;
   *"logs --tail 20 0a") echo 'from crictl';;
 esac
@@ -27,6 +36,8 @@ const CTR = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "ctr $*" >> calls
 case "$*" in
+  *'containers ls -q labels."io.kubernetes.pod.name"==etcd-cp-1,labels."io.cri-containerd.kind"==container') printf 'x\nstopped\n'; [ -z "$NEVER" ];;
+  *"tasks ls") printf 'TASK PID STATUS\nstopped 9 STOPPED\nother 8 RUNNING\n%s' "$LIVE";;
   *"containers ls -q") printf 'a\\nb\\n';;
   *"containers rm "*) for c; do :; done; [ "$c" != "$NEVER" ];;
   *"images ls -q") echo registry.k8s.io/pause:3;;
@@ -105,6 +116,19 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
       `${at} containers rm b`,
     ]);
     expect(await run(removePods(socket, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'cannot remove these Pods: a' });
+  });
+
+  it('list the live containers of a Pod', async () => {
+    install('ctr', CTR);
+    const list = listLiveContainers(socket, 'etcd-cp-1');
+    expect(await run(list)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await run(list, { LIVE: 'x 7 RUNNING\n' })).toMatchObject({ exitCode: 0, stdout: 'x' });
+    expect(await run(list, { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
+    install('crictl', CRICTL);
+    expect(await run(list)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await run(list, { LIVE: '0a\n' })).toMatchObject({ exitCode: 0, stdout: '0a' });
+    expect(await run(list, { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
+    expect(await run(listLiveContainers(`${socket}.gone`, 'etcd-cp-1'))).toMatchObject({ exitCode: 1 });
   });
 
   it('do not run without a client or without a socket', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../src/base/errors.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import type { PhaseContext } from '../../src/host/phase.ts';
-import { planWorkflow, runWorkflow, type WorkflowRun } from '../../src/host/run-workflow.ts';
+import { phaseSelection, planWorkflow, runWorkflow, type WorkflowRun } from '../../src/host/run-workflow.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { manifestVersion } from '../../src/kubeadm/control-plane/manifest-version.ts';
@@ -11,11 +11,12 @@ import { readManifest } from '../../src/kubeadm/upgrade/static-pod-state.ts';
 import type { ApiAccess } from '../../src/kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../../src/kubeadm/workflows/init-control-plane.ts';
 import type { ControlPlaneUpgradeOptions } from '../../src/kubeadm/workflows/upgrade/control-plane-upgrade.ts';
+import { planRecovery } from '../../src/kubeadm/workflows/upgrade/plan-recovery.ts';
 import { type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../src/kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
 import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
 import { loadTemplates } from '../../src/template-files.ts';
-import { fakeClock } from './fake-clock.ts';
+import { type FakeClock, fakeClock } from './fake-clock.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 import { type FakeEtcd, fakeEtcd } from './fake-etcd.ts';
 import { type FakeHost, fakeHost } from './fake-host.ts';
@@ -43,11 +44,42 @@ export interface UpgradeWorld {
   readonly reporter: ReturnType<typeof recordingReporter>;
   /** Whether a component crashes with a manifest. */
   crashes: (component: Component, manifest: string) => boolean;
+  /** The manifest that the kubelet still runs, if it has not seen a newer one. */
+  readonly stale: Map<Component, string>;
+  /** Why the API server refuses the credentials; null: it accepts them. */
+  refusal: AppError | null;
+  /** Ids of the live containers of etcd; null: the container runtime does not answer. */
+  liveEtcd: () => string | null;
+  /** The backup of the etcd data cannot be copied back. */
+  copyFails: boolean;
+  readonly clock: FakeClock;
+  /** Whether etcd has started without data, as a new, empty cluster. */
+  readonly isEmptied: () => boolean;
+  /** Replaces the version that the API server of the host reports. */
+  hostVersion: string | null;
   /** Pods that are not those of this host. */
   readonly otherPods: KubeObject[];
   apply(options?: Partial<UpgradeApplyOptions>, run?: Partial<WorkflowRun>): ReturnType<typeof runWorkflow>;
   plan(options?: Partial<UpgradeApplyOptions>): ReturnType<typeof planWorkflow>;
+  /** Plans the rollback of an interrupted upgrade; null: none is necessary. */
+  recover(run?: Partial<WorkflowRun>): ReturnType<typeof planRecovery>;
   node(options?: Partial<ControlPlaneUpgradeOptions>): ReturnType<typeof runWorkflow>;
+}
+
+/** A control plane whose upgrade was killed right after it wrote a file. */
+export async function killedAfter(path: string, options: Partial<UpgradeApplyOptions> = {}): Promise<UpgradeWorld> {
+  const straight = await upgradeWorld();
+  const started = straight.host.performed.length;
+  await straight.apply(options);
+  const at = straight.host.performed.slice(started).findIndex((one) => one.kind === 'write-file' && one.path === path);
+  if (at < 0) throw new Error(`the upgrade does not write ${path}`);
+  const world = await upgradeWorld();
+  world.host.loseConnectionAfter(at);
+  await world.apply(options).then(
+    () => Promise.reject(new Error('the upgrade was not killed')),
+    () => undefined,
+  );
+  return world;
 }
 
 /** @param version of the control plane, which `init` creates */
@@ -70,23 +102,36 @@ export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
       ...COMMANDS,
       kubelet: { stdout: `Kubernetes ${version}\n` },
       date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }),
-      sh: (argv) =>
-        argv.includes('/var/lib/etcd') || argv.includes('/var/lib/etcd/member')
-          ? copy(host, argv)
-          : { exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 },
+      sh: (argv) => {
+        const [from = '', to = '', kept = ''] = argv.slice(4);
+        if (to === 'etcd-cp-1') {
+          const live = world.liveEtcd();
+          return live === null ? { exitCode: 1 } : { stdout: live };
+        }
+        if (to.startsWith(`${MEMBER}.restored-`) && kept === '')
+          return world.copyFails ? { exitCode: 1, stderr: 'No space left on device\n' } : copyFiles(host, from, to);
+        if (from === MEMBER) return swapFiles(host, { path: from, by: to, kept });
+        if (from === DATA_DIR) return copyFiles(host, from, to);
+        return { exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 };
+      },
     },
     http: (url) => {
       if (kubelet.state.activeState !== 'active') return { error: 'connection refused' };
+      if (url.endsWith('/version')) return { status: 200, body: JSON.stringify({ gitVersion: world.hostVersion ?? apiVersion() }) };
       const component = COMPONENTS.find((name) => healthOf(host, name) === url);
       return component === undefined || runsWell(world, component) ? { status: 200, body: 'ok' } : { error: 'connection refused' };
     },
   });
+  const apiVersion = (): string => manifestVersion(host.text(manifestOf('kube-apiserver')), 'kube-apiserver') ?? '';
   kubelet.onStart = (unit) => {
     runs(unit);
     if (!host.files.has(manifestOf('kube-apiserver'))) return;
     host.files.set('/proc/net/tcp', regular(LISTENING));
     if (!host.files.has(PEM)) host.files.set(PEM, regular('pem\n'));
-    if (!host.files.has('/var/lib/etcd/member')) host.files.set('/var/lib/etcd/member', regular('data'));
+    if (!host.files.has(MEMBER)) {
+      host.files.set(MEMBER, { type: 'directory', mode: 0o700, owner: 'root:root' });
+      host.files.set(ETCD_DB, regular('data'));
+    }
     void store.create(NODE).catch(() => undefined);
   };
   const etcd = fakeEtcd([
@@ -98,7 +143,7 @@ export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
     ...store,
     version: async () => {
       requireApi(world);
-      return manifestVersion(host.text(manifestOf('kube-apiserver')), 'kube-apiserver') ?? '';
+      return apiVersion();
     },
     get: async (ref) => {
       requireApi(world);
@@ -139,6 +184,7 @@ export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
     issuer: issuerOfOneKey(),
     connectEtcd: async () => etcd,
     api,
+    selects: () => true,
   } as const;
   const applyOptions = {
     ...node,
@@ -150,12 +196,25 @@ export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
     checks: false,
   };
   const world: UpgradeWorld = {
-    ...{ host, cluster: store, etcd, api, context, reporter, otherPods: [] },
+    ...{ host, cluster: store, etcd, api, context, reporter, clock, otherPods: [], stale: new Map() },
     crashes: () => false,
-    apply: (options = {}, run = {}) =>
-      runWorkflow(upgradeApplyWorkflow, context, { ...applyOptions, ...options }, { dryRun: false, skipPhases: [], ...run }),
+    refusal: null,
+    copyFails: false,
+    liveEtcd: () => (host.files.has(manifestOf('etcd')) ? '0123\n' : ''),
+    isEmptied: () => emptied.has(host),
+    hostVersion: null,
+    apply: (options = {}, run = {}) => {
+      const selects = phaseSelection(run.skipPhases ?? [], undefined);
+      return runWorkflow(
+        upgradeApplyWorkflow,
+        context,
+        { ...applyOptions, selects, ...options },
+        { dryRun: false, skipPhases: [], ...run },
+      );
+    },
     plan: (options = {}) =>
       planWorkflow(upgradeApplyWorkflow, context, { ...applyOptions, ...options, dryRun: true }, { dryRun: true, skipPhases: [] }),
+    recover: (run = {}) => planRecovery(context, { dryRun: false, skipPhases: [], ...run }, { api, timeoutMs: 10_000 }),
     node: (options = {}) =>
       runWorkflow(upgradeControlPlaneNodeWorkflow, context, { ...node, ...options }, { dryRun: false, skipPhases: [] }),
   };
@@ -216,14 +275,33 @@ const COMMANDS = {
   getent: { exitCode: 2 },
 };
 
-/** Performs the copy of a directory with one file, `member`. */
-function copy(host: FakeHost, argv: readonly string[]) {
-  const [from = '', to = ''] = argv.slice(-2);
-  if (host.files.has(to)) return { exitCode: 0 };
+const DATA_DIR = '/var/lib/etcd';
+const MEMBER = `${DATA_DIR}/member`;
+/** The data of etcd. */
+export const ETCD_DB = `${MEMBER}/db`;
+
+function copyFiles(host: FakeHost, from: string, to: string) {
+  if (host.files.has(to)) return { exitCode: 1, stderr: `${to} exists\n` };
   for (const [path, file] of [...host.files])
     if (path === from || path.startsWith(`${from}/`)) host.files.set(`${to}${path.slice(from.length)}`, file);
   return { exitCode: 0 };
 }
+
+function swapFiles(host: FakeHost, { path, by, kept }: { readonly path: string; readonly by: string; readonly kept: string }) {
+  if (!host.files.has(by) || host.files.has(kept)) return { exitCode: 1, stderr: 'refused\n' };
+  for (const [from, to] of [
+    [path, kept],
+    [by, path],
+  ] as const) {
+    if (!host.files.has(from)) continue;
+    copyFiles(host, from, to);
+    for (const name of [...host.files.keys()]) if (name === from || name.startsWith(`${from}/`)) host.files.delete(name);
+  }
+  return { exitCode: 0 };
+}
+
+/** Hosts whose etcd has started without data. */
+const emptied = new WeakSet<FakeHost>();
 
 function healthOf(host: FakeHost, component: Component): string | null {
   const content = host.files.get(manifestOf(component))?.content;
@@ -232,11 +310,13 @@ function healthOf(host: FakeHost, component: Component): string | null {
 
 function runsWell(world: UpgradeWorld, component: Component): boolean {
   const content = world.host.files.get(manifestOf(component))?.content;
+  if (content !== undefined && component === 'etcd' && !world.host.files.has(MEMBER)) emptied.add(world.host);
   return content !== undefined && !world.crashes(component, content);
 }
 
 /** The API server needs its own Pod and etcd. */
 function requireApi(world: UpgradeWorld): void {
+  if (world.refusal !== null) throw world.refusal;
   if (runsWell(world, 'etcd') && runsWell(world, 'kube-apiserver')) return;
   throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'https://10.0.0.1:6443: connection refused' });
 }
@@ -248,7 +328,9 @@ function podOf(world: UpgradeWorld, { name }: ObjectRef): KubeObject | null {
   if (component === undefined || content === undefined) return null;
   const { image } = readManifest(content, component);
   const isWell = runsWell(world, component);
-  const hash = createHash('md5').update(content).digest('hex');
+  const hash = createHash('md5')
+    .update(world.stale.get(component) ?? content)
+    .digest('hex');
   const waiting = { waiting: { reason: 'CrashLoopBackOff' } };
   const url = component === 'etcd' ? { 'kubeadm.kubernetes.io/etcd.advertise-client-urls': 'https://10.0.0.1:2379' } : {};
   return {

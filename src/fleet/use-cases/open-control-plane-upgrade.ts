@@ -1,10 +1,9 @@
-import { AppError, isAppError } from '../../base/errors.ts';
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { type PlannedWorkflow, type PlanOnHost, planWorkflow, type Workflow, type WorkflowRun } from '../../host/run-workflow.ts';
+import { type PlanOnHost, phaseSelection, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { DEFAULT_TIMEOUTS } from '../../kubeadm/config/defaults.ts';
@@ -17,7 +16,7 @@ import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import { type ApiAccess, apiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { noControlPlane } from '../../kubeadm/workflows/upgrade/control-plane-host.ts';
 import type { ControlPlaneUpgradeOptions } from '../../kubeadm/workflows/upgrade/control-plane-upgrade.ts';
-import { interruptedUpgrade, recoverUpgradeWorkflow, waitForApi } from '../../kubeadm/workflows/upgrade/recover-upgrade.ts';
+import { planRecovery } from '../../kubeadm/workflows/upgrade/plan-recovery.ts';
 import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade-node.ts';
 import type { PlannedPatch } from '../../kubelet/patch-files.ts';
 import { type HostTarget, isThisMachine } from '../host-target.ts';
@@ -37,8 +36,8 @@ export interface OpenControlPlaneUpgrade {
 /** Plans control planes of a run, and closes their connections to API servers. */
 export interface ControlPlaneUpgrades {
   /**
-   * Plans a workflow on a control plane host. If an interrupted upgrade left an API server that does not answer, its
-   * recovery is planned instead.
+   * Plans a workflow on a control plane host. If an interrupted upgrade left a component that does not run, its
+   * rollback is planned instead.
    */
   plan<Options, Input>(workflow: Workflow<Options, Input>, optionsOf: (common: ControlPlaneUpgradeOptions) => Options): PlanOnHost;
   close(): Promise<void>;
@@ -48,7 +47,7 @@ export interface ControlPlaneUpgrades {
 export async function openControlPlaneUpgrades(services: NodeCommandPorts, opened: OpenControlPlaneUpgrade): Promise<ControlPlaneUpgrades> {
   const { node, settings, timeouts = {}, patches, targets, given } = opened;
   const accesses: ApiAccess[] = [];
-  const common: Omit<ControlPlaneUpgradeOptions, 'api'> = {
+  const common: Omit<ControlPlaneUpgradeOptions, 'api' | 'selects'> = {
     ...node,
     staticPodPatches: (patches ?? []).filter((patch) => !isForKubelet(patch)),
     certificateRenewal: settings.certificateRenewal ?? true,
@@ -65,7 +64,9 @@ export async function openControlPlaneUpgrades(services: NodeCommandPorts, opene
       const api = given === null ? await adminAccess(services, context) : fixedAccess(given);
       accesses.push(api);
       const recovery = await planRecovery(context, run, { api, timeoutMs });
-      return recovery ?? planWorkflow(workflow, context, optionsOf({ ...common, api }), run);
+      return (
+        recovery ?? planWorkflow(workflow, context, optionsOf({ ...common, api, selects: phaseSelection(run.skipPhases, undefined) }), run)
+      );
     },
     close: async () => {
       for (const access of accesses) await access.close();
@@ -91,37 +92,4 @@ async function adminAccess(services: NodeCommandPorts, context: PhaseContext): P
     local: { server: localServer(endpoint), port: endpoint.bindPort },
     kubeconfig: () => (text === undefined ? null : { path: ADMIN_CONF, text: new SensitiveText([new Secret(text)]) }),
   });
-}
-
-/**
- * The recovery from an interrupted upgrade whose API server does not answer; null: the API server answers, if necessary
- * after it has started, or no upgrade was interrupted.
- */
-async function planRecovery(
-  context: PhaseContext,
-  run: WorkflowRun,
-  { api, timeoutMs }: { readonly api: ApiAccess; readonly timeoutMs: number },
-): Promise<PlannedWorkflow | null> {
-  const record = await interruptedUpgrade(context);
-  if (record === null) return null;
-  try {
-    await waitForApi(context, { api, timeoutMs });
-    return null;
-  } catch (error) {
-    if (!isAppError(error, 'API_SERVER_NOT_UP')) throw error;
-  }
-  const { reporter, host } = context;
-  const message = `the upgrade to ${record.version} was interrupted, and the API server does not answer: restoring the static Pods of before the upgrade`;
-  reporter.report({ level: 'warning', code: 'UPGRADE_RECOVERY', host: host.name, message });
-  const { onlyPhase: _, ...whole } = run;
-  const planned = await planWorkflow(recoverUpgradeWorkflow, context, { record, api, timeoutMs }, { ...whole, skipPhases: [] });
-  return {
-    ...planned,
-    apply: async (applied) => {
-      await planned.apply(applied);
-      const back = `the static Pods of before the interrupted upgrade to ${record.version} were restored and the API server answers`;
-      const hint = 'Find out why the new static Pods did not start, then rerun the command';
-      throw new AppError({ host: host.name, code: 'ROLLED_BACK', message: back, hint }, { exitCode: 5 });
-    },
-  };
 }

@@ -48,6 +48,23 @@ export function listPods(criSocket: string): Words {
 }
 
 /**
+ * Prints the ids of the containers of a Pod in kube-system that have not stopped, one per line. Any other exit code
+ * than 0: not known. The container runtime is asked because a process may run without listening on its port.
+ */
+export function listLiveContainers(criSocket: string, pod: string): Words {
+  const script = `${TOOLS}if has crictl; then
+  for state in created running unknown; do
+    cri --timeout 10s ps -a -q --state $state --label io.kubernetes.pod.namespace=kube-system --label "io.kubernetes.pod.name=$2" || exit 1
+  done
+else
+  ids=$(ctrd --timeout 10s containers ls -q 'labels."io.kubernetes.pod.name"=='"$2"',labels."io.cri-containerd.kind"==container') || exit 1
+  tasks=$(ctrd --timeout 10s tasks ls) || exit 1
+  for id in $ids; do echo "$tasks" | while read -r task _ state; do [ "$task" != "$id" ] || [ "$state" = STOPPED ] || echo "$id"; done; done
+fi`;
+  return words(script, criSocket, pod);
+}
+
+/**
  * Prints the number of Pod processes according to their cgroups, also if no container runtime can be queried.
  */
 export function countPodProcesses(): Words {

@@ -65,8 +65,8 @@ export type CommandOperation =
   /** The container runtime pulls an image, even if the image exists. */
   | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string }
   /**
-   * Copies a directory with its owners and modes. The copy gets its name when it is complete; an existing
-   * copy is kept.
+   * Copies a directory with its owners and modes. The copy gets its name when it is complete; an error if the
+   * name exists.
    */
   | { readonly kind: 'copy-directory'; readonly path: string; readonly to: string }
   | { readonly kind: 'daemon-reload' }

@@ -84,6 +84,12 @@ export function apiEndpointOf(text: string): { readonly advertiseAddress: string
   return advertiseAddress === undefined ? null : { advertiseAddress, bindPort: Number(flagValue(words, 'secure-port') ?? 6443) };
 }
 
+/** The URL on the host at which the API server of a manifest reports its version; null: no health endpoint is known. */
+export function versionUrl(text: string): string | null {
+  const { healthUrl } = readManifest(text, 'kube-apiserver');
+  return healthUrl === null ? null : new URL('/version', healthUrl).href;
+}
+
 /** The variables of a component whose names end in `_proxy`, sorted by name. */
 export function proxyVariablesOf(text: string): readonly EnvVar[] {
   const containers = listOf(objectOf(objectOf(readYaml(text)).spec).containers);

@@ -1,4 +1,5 @@
-import { isJsonObject } from '../../base/json.ts';
+import { isJsonObject, type Json } from '../../base/json.ts';
+import { digestOf } from '../../codec/canonical-json.ts';
 import { KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
 
@@ -10,11 +11,32 @@ export interface UpgradeBackup {
   readonly etcd: string;
 }
 
+/** A component that an upgrade replaces. Digests are those of `manifestDigest`. */
+export interface ComponentUpgrade {
+  /** The kubelet's hash of the Pod before the upgrade; null: not known. */
+  readonly hashBefore: string | null;
+  /** Digest of the manifest before the upgrade, which is copied. */
+  readonly before: string;
+  /** Digests of the manifests that the upgrade writes. Several: it was continued with another version. */
+  readonly written: readonly string[];
+  /** The new Pod ran. A verified component is never rolled back. */
+  readonly isVerified: boolean;
+  /** The manifest of before was restored after the new Pod did not run. */
+  readonly isRolledBack: boolean;
+}
+
 /** An upgrade of a control plane host that has started and is not complete. */
 export interface UpgradeRecord {
   /** The version that is being installed: `v1.36.2`. */
   readonly version: string;
   readonly backup: UpgradeBackup;
+  readonly nodeName: string;
+  readonly criSocket: string;
+  /** The etcd data directory that was copied, and the etcd Pods of the cluster then; null: no copy. */
+  readonly etcd: { readonly dataDir: string; readonly members: number } | null;
+  /** Part of the names of directories while etcd data is replaced by the copy; null: it is not being replaced. */
+  readonly restoring: string | null;
+  readonly components: ReadonlyMap<StaticPodName, ComponentUpgrade>;
 }
 
 /**
@@ -22,6 +44,14 @@ export interface UpgradeRecord {
  * backups show the state before the upgrade.
  */
 export const UPGRADE_RECORD_PATH = `${KUBEADM_TMP_DIR}/kubeletadm-upgrade.json`;
+
+/** The static Pods in the order in which they are upgraded. */
+export const UPGRADE_ORDER = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+] as const satisfies readonly StaticPodName[];
 
 /**
  * The backup directories of a new upgrade, named like those of kubeadm.
@@ -47,22 +77,92 @@ export function etcdBackupPath({ etcd }: UpgradeBackup): string {
   return `${etcd}/etcd`;
 }
 
-export function encodeUpgradeRecord(record: UpgradeRecord): string {
-  return `${JSON.stringify(record, null, 2)}\n`;
+/** Directories of the etcd data, while it is replaced by its copy. */
+export function etcdDataPaths(dataDir: string, timestamp: string) {
+  const member = `${dataDir}/member`;
+  return { member, fresh: `${member}.restored-${timestamp}`, kept: `${member}.replaced-${timestamp}` };
+}
+
+/** The digest by which a record recognises a manifest. */
+export function manifestDigest(text: string): string {
+  return digestOf(text);
+}
+
+/**
+ * The manifest of a component on the host, as the record knows it:
+ * - `written`: by the upgrade, and its Pod was not verified;
+ * - `before`: the upgrade has not replaced it, or has restored it;
+ * - `removed`: while the etcd data was replaced;
+ * - `other`: verified, changed by someone else, or not part of the upgrade. It is not rolled back.
+ */
+export type RecordedManifest = 'written' | 'before' | 'removed' | 'other';
+
+/** @param text the manifest on the host; null: it does not exist */
+export function recordedManifest(record: UpgradeRecord | null, name: StaticPodName, text: string | null): RecordedManifest {
+  const entry = record?.components.get(name);
+  if (record === null || entry === undefined || entry.isVerified) return 'other';
+  if (text === null) return name === 'etcd' && record.restoring !== null ? 'removed' : 'other';
+  const digest = manifestDigest(text);
+  if (digest === entry.before) return 'before';
+  return entry.written.includes(digest) ? 'written' : 'other';
+}
+
+/** The record with a changed component; null removes it. */
+export function withComponent(record: UpgradeRecord, name: StaticPodName, change: Partial<ComponentUpgrade> | null): UpgradeRecord {
+  const components = new Map(record.components);
+  const found = components.get(name);
+  if (found === undefined) return record;
+  if (change === null) components.delete(name);
+  else components.set(name, { ...found, ...change });
+  return { ...record, components };
+}
+
+export function encodeUpgradeRecord({ components, ...record }: UpgradeRecord): string {
+  const ordered = UPGRADE_ORDER.flatMap((name) => (components.has(name) ? [[name, components.get(name)] as const] : []));
+  return `${JSON.stringify({ ...record, components: Object.fromEntries(ordered) }, null, 2)}\n`;
 }
 
 /** The record in a file; null for another content, which is then replaced. Only directories of kubeadm's backups are used. */
 export function decodeUpgradeRecord(text: string): UpgradeRecord | null {
   try {
     const value: unknown = JSON.parse(text);
-    if (!isJsonObject(value) || !isJsonObject(value.backup)) return null;
-    const { version, backup } = value;
-    const { manifests, etcd } = backup;
-    if (typeof version !== 'string' || !isBackup(manifests) || !isBackup(etcd)) return null;
-    return { version, backup: { manifests, etcd } };
+    if (!isJsonObject(value) || !isJsonObject(value.backup) || !isJsonObject(value.components)) return null;
+    const { version, nodeName, criSocket, restoring } = value;
+    const { manifests, etcd } = value.backup;
+    if (typeof version !== 'string' || typeof nodeName !== 'string' || typeof criSocket !== 'string') return null;
+    if (!isBackup(manifests) || !isBackup(etcd)) return null;
+    const found = value.components;
+    const components = UPGRADE_ORDER.flatMap((name) => {
+      const entry = decodeComponent(found[name]);
+      return entry === null ? [] : [[name, entry] as const];
+    });
+    return {
+      ...{ version, nodeName, criSocket, backup: { manifests, etcd } },
+      etcd: decodeEtcd(value.etcd),
+      restoring: typeof restoring === 'string' && /^[0-9-]{1,30}$/.test(restoring) ? restoring : null,
+      components: new Map(components),
+    };
   } catch {
     return null;
   }
+}
+
+function decodeEtcd(value: Json | undefined): UpgradeRecord['etcd'] {
+  if (!isJsonObject(value)) return null;
+  const { dataDir, members } = value;
+  return typeof dataDir === 'string' && dataDir.startsWith('/') && typeof members === 'number' ? { dataDir, members } : null;
+}
+
+function decodeComponent(value: Json | undefined): ComponentUpgrade | null {
+  if (!isJsonObject(value) || typeof value.before !== 'string' || !Array.isArray(value.written)) return null;
+  const { hashBefore, before, written, isVerified, isRolledBack } = value;
+  return {
+    hashBefore: typeof hashBefore === 'string' ? hashBefore : null,
+    before,
+    written: written.filter((digest) => typeof digest === 'string'),
+    isVerified: isVerified === true,
+    isRolledBack: isRolledBack === true,
+  };
 }
 
 function isBackup(path: unknown): path is string {

@@ -1,5 +1,9 @@
 import { AppError } from '../../../base/errors.ts';
-import { isJsonObject } from '../../../base/json.ts';
+import { isJsonObject, parseJsonObject } from '../../../base/json.ts';
+import { printable } from '../../../base/text/printable.ts';
+import { defineFact } from '../../../host/facts/fact.ts';
+import type { HttpFact } from '../../../host/facts/query.ts';
+import { observe } from '../../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import { versionTag } from '../../control-plane/images.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
@@ -9,8 +13,10 @@ export interface PostUpgradeInput {
   readonly nodeName: string;
   /** `v1.36.2` */
   readonly version: string;
-  /** The images that the upgraded components must run. */
+  /** The images that the components of the selected phases must run. */
   readonly images: ReadonlyMap<StaticPodName, string>;
+  /** Where the API server of the host reports its version; null: not known. */
+  readonly versionUrl: string | null;
   /** The API server must report the version: its image is not replaced by a patch. */
   readonly checksVersion: boolean;
 }
@@ -28,12 +34,12 @@ export const postUpgrade = definePhase<PostUpgradeInput, null>({
   plan: () => ({ changes: [] }),
   verify: async (context, input) => {
     const { reporter, host } = context;
-    const [images, version, kubelet] = await Promise.all([imagesOf(context, input), context.cluster?.version(), kubeletOf(context, input)]);
+    const [images, version, kubelet] = await Promise.all([imagesOf(context, input), versionOf(context, input), kubeletOf(context, input)]);
     const other = [...input.images].filter(([name, image]) => images.get(name) !== image);
     const reasons = [
       ...other.map(([name, image]) => `${name} runs ${images.get(name) ?? 'no Ready Pod'}, not ${image}`),
-      ...(input.checksVersion && (version === undefined || versionTag(version) !== versionTag(input.version))
-        ? [`the API server reports ${version ?? 'no version'}, not ${input.version}`]
+      ...(input.checksVersion && version !== null && versionTag(version) !== versionTag(input.version)
+        ? [`the API server reports ${version}, not ${input.version}`]
         : []),
     ];
     if (reasons.length > 0) {
@@ -59,6 +65,19 @@ async function imagesOf({ cluster }: PhaseContext, { images, nodeName }: PostUpg
     }),
   );
   return new Map(found.flatMap(([name, image]) => (image === null ? [] : [[name, image] as const])));
+}
+
+/**
+ * The version that the API server of this host reports: the cluster may be reached through a load balancer. Null: it is
+ * not shown without credentials; the image of the Ready Pod then shows the version.
+ */
+async function versionOf({ host, signal }: PhaseContext, { versionUrl }: PostUpgradeInput): Promise<string | null> {
+  if (versionUrl === null) return null;
+  const fact = defineFact({ get: { kind: 'http', url: versionUrl, timeoutSeconds: 5 } }, ({ get }): HttpFact => get);
+  const answer = await observe(host, fact, signal);
+  if ('error' in answer || answer.status !== 200) return null;
+  const gitVersion = parseJsonObject(answer.body)?.gitVersion;
+  return typeof gitVersion === 'string' ? printable(gitVersion, 60) : null;
 }
 
 async function kubeletOf({ cluster }: PhaseContext, { nodeName }: PostUpgradeInput): Promise<string | null> {

@@ -1,4 +1,4 @@
-import { type AppError, isAppError } from '../../../base/errors.ts';
+import { isAppError } from '../../../base/errors.ts';
 import { revealText } from '../../../base/text/secret.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
@@ -9,14 +9,13 @@ import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
 import { revertChanges } from '../../../host/plan/revert.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
-import { manifestBackupPath } from '../../upgrade/upgrade-record.ts';
-import { observeUpgrade } from './backup-control-plane.ts';
+import { manifestBackupPath, manifestDigest, recordedManifest } from '../../upgrade/upgrade-record.ts';
+import type { RestoreComponent } from './restore-etcd-data.ts';
+import { closeRolledBack, observeUpgrade, recordRolledBack, recordVerified } from './upgrade-progress.ts';
 import { waitForStaticPod } from './wait-static-pod.ts';
 
 export interface ReplaceStaticPodInput {
   readonly nodeName: string;
-  /** `v1.36.2` */
-  readonly version: string;
   /** The new manifest; null: the component is not upgraded, `skipped` gives the reason. */
   readonly manifest: DesiredFile | null;
   readonly skipped: string;
@@ -36,27 +35,20 @@ export interface ReplaceStaticPodInput {
   readonly timeoutMs: number;
 }
 
-/**
- * @param failed.manifest writes the manifest of before the upgrade
- * @param failed.cause why the component does not run with this manifest
- */
-export type RestoreComponent = (
-  context: PhaseContext,
-  failed: { readonly manifest: HostChange; readonly cause: AppError },
-) => Promise<void>;
-
 interface ReplaceFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly pod: MirrorPod | null;
   /** The change to the manifest of before the upgrade; null: no change. */
   readonly previous: PreviousManifest | null;
+  /** The Pod's hash before the upgrade started; null: not known, or the component is verified. */
+  readonly hashBefore: string | null;
 }
 
 interface PreviousManifest {
   readonly path: string;
   readonly content: string;
-  /** The observed Pod runs this manifest. */
-  readonly isCurrent: boolean;
+  /** Hash of the Pod that ran this manifest; null: not known. */
+  readonly hash: string | null;
   readonly change: HostChange;
 }
 
@@ -89,8 +81,9 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
       if (manifest === null) return;
       const isReplaced = applied.some((change) => change.kind === 'write-file' && change.path === manifest.path);
       const text = revealText(manifest.content);
-      const replacedHash = isReplaced ? (facts.pod?.hash ?? null) : null;
-      const waitedMs = await waitForStaticPod(context, { ...input, phase: name, component, manifest: text, replacedHash, hash: null });
+      const replacedHashes = [facts.hashBefore, isReplaced ? facts.pod?.hash : null].filter((hash) => typeof hash === 'string');
+      const waitedMs = await waitForStaticPod(context, { ...input, phase: name, component, manifest: text, replacedHashes, hash: null });
+      await recordVerified(context, component);
       const { image } = readManifest(text, component);
       const message = isReplaced
         ? `${component} runs ${image}, Ready after ${Math.round(waitedMs / 1000)} s`
@@ -102,15 +95,20 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
       const others = applied.filter((change) => !('path' in change) || change.path !== previous.path);
       return [...revertChanges(others), previous.change];
     },
-    verifyUndone: async (context, input, { previous, pod }) => {
-      if (previous === null) return;
-      const expected = { ...input, phase: name, component, manifest: previous.content, replacedHash: null };
+    verifyUndone: async (context, input, { previous }) => {
+      if (previous === null) return undefined;
+      await recordRolledBack(context, component);
+      const { content, hash } = previous;
+      const expected = { ...input, phase: name, component, manifest: content, replacedHashes: [], hash };
+      let others: string | undefined;
       try {
-        await waitForStaticPod(context, { ...expected, hash: previous.isCurrent ? (pod?.hash ?? null) : null });
+        await waitForStaticPod(context, expected);
       } catch (error) {
         if (input.restore === null || !isAppError(error)) throw error;
-        await input.restore(context, { manifest: previous.change, cause: error });
+        others = await input.restore(context, { manifest: previous.change, content, cause: error });
       }
+      await closeRolledBack(context, component);
+      return others;
     },
   });
 }
@@ -118,30 +116,35 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
 async function observeComponent(
   context: PhaseContext,
   component: StaticPodName,
-  { nodeName, version, manifest, renewals, renewedWith }: ReplaceStaticPodInput,
+  { nodeName, manifest, renewals, renewedWith }: ReplaceStaticPodInput,
 ): Promise<ReplaceFacts> {
-  if (manifest === null) return { files: new Map(), pod: null, previous: null };
+  if (manifest === null) return { files: new Map(), pod: null, previous: null, hashBefore: null };
   const { host, signal, cluster } = context;
-  const record = await observeUpgrade(context, version);
-  const backup = record === null ? [] : [manifestBackupPath(record.backup, component)];
+  const record = await observeUpgrade(context);
+  const backup = record === null ? null : manifestBackupPath(record.backup, component);
   const others = renewedWith === null ? [] : [renewedWith];
   const paths = [manifest, ...renewals, ...others].map(({ path }) => path);
-  const files = await observe(host, fileFacts([...paths, ...backup]), signal);
-  const found = (await cluster?.get(mirrorPodRef(component, nodeName))) ?? null;
+  const files = await observe(host, fileFacts([...paths, ...(backup === null ? [] : [backup])]), signal);
+  const pod = readMirrorPod((await cluster?.get(mirrorPodRef(component, nodeName))) ?? null, component);
   const current = files.get(manifest.path) ?? null;
-  const previous = backup[0] === undefined ? null : (files.get(backup[0]) ?? null);
-  return { files, pod: readMirrorPod(found, component), previous: previousManifest(manifest, current, previous ?? current) };
+  const state = recordedManifest(record, component, current?.content ?? null);
+  const entry = state === 'other' ? undefined : record?.components.get(component);
+  const copy = backup === null ? undefined : files.get(backup)?.content;
+  const before =
+    state === 'written'
+      ? { content: copy !== undefined && manifestDigest(copy) === entry?.before ? copy : undefined, hash: entry?.hashBefore ?? null }
+      : { content: current?.content, hash: entry?.hashBefore ?? pod?.hash ?? null };
+  return { files, pod, previous: previousManifest(manifest, current, before), hashBefore: entry?.hashBefore ?? null };
 }
 
 function previousManifest(
   { path, content: desired, mode, owner }: DesiredFile,
   current: FileFact | null,
-  previous: FileFact | null,
+  { content, hash }: { readonly content: string | undefined; readonly hash: string | null },
 ): PreviousManifest | null {
-  const content = previous?.content;
   if (content === undefined || content === revealText(desired)) return null;
   const reason = 'rolling back to the manifest of before the upgrade';
   const file = { mode: current?.mode ?? mode, owner: current?.owner ?? owner };
   const change = { kind: 'write-file', path, content, ...file, action: 'update', before: null, reason } as const;
-  return { path, content, isCurrent: current?.content === content, change };
+  return { path, content, hash, change };
 }

@@ -1,84 +1,170 @@
-import { AppError } from '../../../base/errors.ts';
+import { AppError, isAppError } from '../../../base/errors.ts';
 import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
-import { listeningPorts } from '../../../host/facts/listening-ports.ts';
+import { swapDirectory } from '../../../host/copy-directory.ts';
+import { listLiveContainers } from '../../../host/cri/runtime-commands.ts';
+import { defineFact } from '../../../host/facts/fact.ts';
+import type { FileFact } from '../../../host/facts/query.ts';
 import { observe } from '../../../host/observe.ts';
+import { timeoutMsOf } from '../../../host/operation-kinds.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
+import type { HostChange } from '../../../host/plan/change.ts';
+import type { Operation } from '../../../host/plan/operation.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
-import { etcdBackupPath } from '../../upgrade/upgrade-record.ts';
-import { observeUpgrade } from './backup-control-plane.ts';
-import type { RestoreComponent } from './replace-static-pod.ts';
-import { waitForStaticPod } from './wait-static-pod.ts';
+import { readManifest } from '../../upgrade/static-pod-state.ts';
+import { etcdBackupPath, etcdDataPaths } from '../../upgrade/upgrade-record.ts';
+import { observeUpgrade, writeUpgradeRecord } from './upgrade-progress.ts';
+import { componentHealth, waitForStaticPod } from './wait-static-pod.ts';
+
+/**
+ * @param failed.manifest writes the manifest of before the upgrade
+ * @param failed.content this manifest
+ * @param failed.cause why the component does not run with this manifest
+ * @returns what was restored in addition to the manifest, as a sentence without a full stop
+ */
+export type RestoreComponent = (
+  context: PhaseContext,
+  failed: { readonly manifest: HostChange; readonly content: string; readonly cause: AppError },
+) => Promise<string>;
 
 export interface RestoreEtcdData {
   readonly phase: string;
-  readonly nodeName: string;
-  readonly version: string;
-  readonly dataDir: string;
-  /** Number of members of the etcd cluster before the upgrade; null: not known. */
+  /** Number of members of the etcd cluster before the upgrade; null: that of the record. */
   readonly memberCount: () => number | null;
-  /** Part of the name of the directory that keeps the replaced data. */
+  /** Part of the names of the directories with replaced and restored data. */
   readonly timestamp: string;
-  readonly criSocket: string;
   readonly timeoutMs: number;
+  /** Hash of the Pod before the upgrade; null: not known. */
+  readonly hash?: string | null | undefined;
+  readonly api?: Parameters<typeof waitForStaticPod>[1]['api'];
 }
 
-const CLIENT_PORT = 2379;
+/** kubeadm 1.36 asks the previous etcd 10 times, every 15 s, before it restores the data. */
+const HEALTH_MS = 150_000;
 const STOP_MS = 120_000;
 
 /**
  * Restores the copy of the etcd data, for an etcd that does not start with its previous manifest: the new version may
- * have changed the data. The replaced data is kept. Only for an etcd with a single member: a member of a larger cluster
- * must not return to older data, because it would break the agreement with the other members.
- * @throws (restore) AppError ETCD_DATA_NOT_RESTORED, and the errors of `waitForStaticPod`
+ * have changed the data. Only etcd's own health endpoint decides; an API server that does not answer is no reason. The
+ * copy is complete next to the data before etcd is stopped, the data is swapped by renames and kept, and the manifest is
+ * written last. Only for an etcd with a single member: a member of a larger cluster must not return to older data,
+ * because it would break the agreement with the other members.
+ * @throws (restore) AppError ETCD_DATA_NOT_RESTORED, the cause if etcd is healthy, and the errors of `waitForStaticPod`
  * @see kubeadm 1.36 phases/upgrade/staticpods.go rollbackEtcdData (which restores the data of each cluster)
  */
 export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
-  const { phase, nodeName, version, dataDir, memberCount, timestamp, criSocket, timeoutMs } = options;
-  return async (context, { manifest, cause }) => {
-    const record = await observeUpgrade(context, version);
-    const copy = record === null ? null : etcdBackupPath(record.backup);
+  const { phase, memberCount, timestamp, timeoutMs, hash = null, api } = options;
+  return async (context, { manifest, content, cause }) => {
+    const { host, reporter } = context;
+    const record = await observeUpgrade(context);
+    const copy = record === null || record.etcd === null ? null : etcdBackupPath(record.backup);
     const refuse = (why: string): AppError => {
-      const hint = `Restore the member by hand: https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/. ${copy === null ? 'No backup of its data exists' : `The backup of its data is in ${copy} on the host`}`;
-      const problem = { host: context.host.name, code: 'ETCD_DATA_NOT_RESTORED', message: `${phase}: ${why}`, hint };
+      const restore = 'Restore the member by hand: https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/';
+      const hint = `${restore}. ${copy === null ? 'No backup of its data exists' : `The backup of its data is in ${copy} on the host`}`;
+      const problem = { host: host.name, code: 'ETCD_DATA_NOT_RESTORED', message: `${phase}: ${why}`, hint };
       return new AppError([...cause.problems, problem], { cause });
     };
-    if (copy === null) throw refuse('the etcd data was not restored, because it was not copied before the upgrade');
-    if (memberCount() !== 1)
+    const url = readManifest(content, 'etcd').healthUrl;
+    if (url === null) throw refuse('the etcd data was kept: its manifest has no health endpoint that shows whether etcd runs');
+    if (await becomesHealthy(context, { phase, url })) throw cause;
+    if (record === null || record.etcd === null || copy === null)
+      throw refuse('the etcd data was not restored, because it was not copied before the upgrade');
+    const members = memberCount() ?? record.etcd.members;
+    if (members !== 1)
       throw refuse('the etcd data was not restored: a member of a cluster with several members must not return to older data');
+    const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, timestamp);
+    if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is not complete');
+
+    const since = copy.replace(/^.*kubeadm-backup-etcd-|\/etcd$/g, '');
     const message = `etcd does not start with its previous manifest: restoring its data from ${copy}`;
-    context.reporter.report({ level: 'warning', code: 'ETCD_DATA_RESTORED', host: context.host.name, phase, message });
-    const path = manifestPath('etcd');
-    await context.host.perform([{ kind: 'remove-file', path }]);
-    await waitForStop(context, phase);
-    const data = `${dataDir}/member`;
-    const kept = `${data}.replaced-${timestamp}`;
-    await context.host.perform([
-      { kind: 'move-file', path: data, to: kept },
-      { kind: 'copy-directory', path: `${copy}/member`, to: data },
-      manifest,
-    ]);
-    const content = manifest.kind === 'write-file' ? String(manifest.content) : '';
-    const expected = { phase, component: 'etcd', nodeName, manifest: content, replacedHash: null, hash: null } as const;
-    await waitForStaticPod(context, { ...expected, criSocket, timeoutMs });
+    reporter.report({ level: 'warning', code: 'ETCD_DATA_RESTORED', host: host.name, phase, message });
+    const perform = async (operations: readonly Operation[], failed: string): Promise<void> => {
+      try {
+        await host.perform(operations, { timeoutMs: timeoutMsOf(operations) + COPY_MS });
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+        throw refuse(`${failed}: ${error.problems[0]?.message ?? 'an operation failed'}`);
+      }
+    };
+    await perform(
+      [{ kind: 'copy-directory', path: `${copy}/member`, to: fresh }],
+      'the etcd data was not restored, because its backup could not be copied',
+    );
+    await writeUpgradeRecord(context, { ...record, restoring: timestamp });
+    await perform(
+      [{ kind: 'remove-file', path: manifestPath('etcd') }],
+      'the etcd data was not restored, because etcd could not be stopped',
+    );
+    if (!(await stops(context, { phase, criSocket: record.criSocket, pod: `etcd-${record.nodeName}` }))) {
+      await perform([manifest], 'the etcd data was not restored, and the manifest of etcd could not be written back');
+      await writeUpgradeRecord(context, { ...record, restoring: null });
+      throw refuse('the etcd data was not restored: the container runtime did not show that etcd had stopped');
+    }
+    const left = `etcd is stopped; its data is ${member}, ${kept} or ${fresh}`;
+    await perform(
+      [{ kind: 'run', argv: swapDirectory({ path: member, by: fresh, kept }), what: 'replacing the etcd data' }],
+      `the etcd data was not restored, because it could not be renamed. ${left}`,
+    );
+    if (!(await isDirectory(context, member))) throw refuse(`the etcd data was not restored. ${left}`);
+    await perform([manifest], 'the etcd data was restored, but the manifest of etcd could not be written');
+    const { nodeName, criSocket } = record;
+    try {
+      const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, timeoutMs, api } as const;
+      await waitForStaticPod(context, pod);
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      const why = error.problems[0]?.message ?? '';
+      throw refuse(`etcd does not run with the data of the backup of ${since} (UTC) either; the replaced data is in ${kept}: ${why}`);
+    }
+    return `The etcd data was rolled back to the backup of ${since} (UTC): later changes of the cluster are lost; the replaced data is in ${kept}`;
   };
 }
 
-async function waitForStop(context: PhaseContext, phase: string): Promise<void> {
-  await waitUntil<void, null>(
+/** Data of some gigabytes on a slow disk. */
+const COPY_MS = 1_800_000;
+
+/** Whether etcd answers on its own health endpoint within the time that kubeadm gives it. */
+async function becomesHealthy(context: PhaseContext, { phase, url }: { readonly phase: string; readonly url: string }): Promise<boolean> {
+  return waitUntil<boolean, string>(
     { ...context, phase },
     {
       probe: async () => {
-        const ports = await observe(context.host, listeningPorts, context.signal);
-        return ports?.has(CLIENT_PORT) === true ? { pending: null } : { done: undefined };
+        const [issue] = await componentHealth(context, url);
+        return issue === undefined ? { done: true } : { pending: issue };
+      },
+      timeoutMs: HEALTH_MS,
+      pauseMs: quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 2_000 }),
+      describe: (issue, waitedMs) => `waiting for the previous etcd, ${Math.round(waitedMs / 1000)} s: ${issue}`,
+      timedOut: () => false,
+    },
+  );
+}
+
+/** Whether the runtime shows that the Pod has no live container; false if it does not show it in time. */
+async function stops(
+  context: PhaseContext,
+  { phase, criSocket, pod }: { readonly phase: string; readonly criSocket: string; readonly pod: string },
+): Promise<boolean> {
+  const live = defineFact({ list: { kind: 'command', argv: listLiveContainers(criSocket, pod) } }, ({ list: { exitCode, stdout } }) =>
+    exitCode === 0 ? stdout.trim() !== '' : null,
+  );
+  return waitUntil<boolean, string>(
+    { ...context, phase },
+    {
+      probe: async () => {
+        const isLive = await observe(context.host, live, context.signal);
+        if (isLive === false) return { done: true };
+        return { pending: isLive === null ? 'the container runtime does not answer' : 'its container is running' };
       },
       timeoutMs: STOP_MS,
       pauseMs: quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 1_000 }),
-      describe: (_, waitedMs) => `waiting for etcd to stop, ${Math.round(waitedMs / 1000)} s`,
-      timedOut: (_, waitedMs) => {
-        const message = `${phase}: etcd still listens on port ${CLIENT_PORT} ${Math.round(waitedMs / 1000)}s after its manifest was removed: its data was not restored`;
-        const hint = `Stop its container, then restore the data by hand`;
-        throw new AppError({ host: context.host.name, code: 'ETCD_DATA_NOT_RESTORED', message, hint });
-      },
+      describe: (why, waitedMs) => `waiting for etcd to stop, ${Math.round(waitedMs / 1000)} s: ${why}`,
+      timedOut: () => false,
     },
   );
+}
+
+/** Whether a path is a directory on the host. */
+export async function isDirectory({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, path: string): Promise<boolean> {
+  const fact = defineFact({ found: { kind: 'file', path, content: false } }, ({ found }): FileFact | null => found);
+  return (await observe(host, fact, signal))?.type === 'directory';
 }

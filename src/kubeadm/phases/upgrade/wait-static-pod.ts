@@ -8,6 +8,7 @@ import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
+import type { ApiAccess } from '../../workflows/control-plane/api-access.ts';
 
 /** A static Pod that is expected to run. */
 export interface ExpectedPod {
@@ -16,12 +17,14 @@ export interface ExpectedPod {
   readonly nodeName: string;
   /** The manifest that the Pod must run. */
   readonly manifest: string;
-  /** Hash of the Pod that the kubelet must have replaced; null: the Pod may have run before. */
-  readonly replacedHash: string | null;
+  /** Hashes of Pods that the kubelet must have replaced; empty: the Pod may have run before. */
+  readonly replacedHashes: readonly string[];
   /** Hash that the Pod must have; null: not known. */
   readonly hash: string | null;
   readonly criSocket: string;
   readonly timeoutMs: number;
+  /** Access to an API server that does not run yet; absent: the cluster of the context. */
+  readonly api?: ApiAccess | undefined;
 }
 
 /** The reasons why a Pod does not run as expected, as clauses; empty: it does. */
@@ -62,7 +65,7 @@ const API_SERVER_NEEDS: readonly StaticPodName[] = ['etcd', 'kube-apiserver'];
 async function missingOf(context: PhaseContext, expected: ExpectedPod): Promise<Missing> {
   const { component, manifest } = expected;
   const { image, healthUrl } = readManifest(manifest, component);
-  const health = await readHealth(context, healthUrl);
+  const health = await componentHealth(context, healthUrl);
   // A request to an API server that is down takes seconds, in which it may have started.
   if (health.length > 0 && API_SERVER_NEEDS.includes(component)) return health;
   const pod = await readPod(context, expected);
@@ -70,11 +73,13 @@ async function missingOf(context: PhaseContext, expected: ExpectedPod): Promise<
 }
 
 async function readPod(
-  { cluster }: PhaseContext,
-  { component, nodeName }: ExpectedPod,
+  context: PhaseContext,
+  { component, nodeName, api }: ExpectedPod,
 ): Promise<{ readonly found: MirrorPod | null } | { readonly error: string }> {
   try {
-    return { found: readMirrorPod((await cluster?.get(mirrorPodRef(component, nodeName))) ?? null, component) };
+    const cluster = api === undefined ? context.cluster : await api.reach(context);
+    if (cluster === null) return { error: 'the API server does not answer' };
+    return { found: readMirrorPod((await cluster.get(mirrorPodRef(component, nodeName))) ?? null, component) };
   } catch (error) {
     // An API server that has just started may reject requests until it has read its roles.
     if (!isAppError(error)) throw error;
@@ -82,15 +87,20 @@ async function readPod(
   }
 }
 
-function missingOfPod(pod: MirrorPod | null, { component, replacedHash, hash }: ExpectedPod, image: string | null): Missing {
+function missingOfPod(pod: MirrorPod | null, { component, replacedHashes, hash }: ExpectedPod, image: string | null): Missing {
   if (pod === null) return [`Pod ${component} does not exist`];
-  if ((replacedHash !== null && pod.hash === replacedHash) || (hash !== null && pod.hash !== hash))
+  if ((pod.hash !== null && replacedHashes.includes(pod.hash)) || (hash !== null && pod.hash !== hash))
     return [`the kubelet has not replaced Pod ${component}`];
   if (pod.image !== image) return [`Pod ${component} has image ${pod.image ?? 'none'}, not ${image ?? 'none'}`];
   return pod.isReady ? [] : [`Pod ${component} is not Ready (${pod.state})`];
 }
 
-async function readHealth({ host, signal }: PhaseContext, url: string | null): Promise<Missing> {
+/**
+ * Asks a health endpoint of a component on the host itself.
+ * @param url null: the component has no such endpoint
+ * @returns the reasons why it is not healthy, as clauses; empty: it is
+ */
+export async function componentHealth({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, url: string | null): Promise<Missing> {
   if (url === null) return [];
   const fact = defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact => get);
   const answer = await observe(host, fact, signal);

@@ -9,6 +9,7 @@ import type { ControlPlaneNode } from '../../control-plane/model.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { caDirectoriesOf } from '../../facts/ca-directories.ts';
 import { apiEndpointOf } from '../../upgrade/static-pod-state.ts';
+import { decodeUpgradeRecord, UPGRADE_ORDER, UPGRADE_RECORD_PATH } from '../../upgrade/upgrade-record.ts';
 
 /** A host that runs a control plane. */
 export interface ControlPlaneHostFacts {
@@ -18,11 +19,12 @@ export interface ControlPlaneHostFacts {
   readonly fileAt: (path: string) => FileFact | null;
   /** The existing manifest of a component; empty: no manifest. */
   readonly textOf: (component: StaticPodName) => string;
+  /** An upgrade has started on the host and is not complete. */
+  readonly isInterrupted: boolean;
 }
 
-const STATIC_PODS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const satisfies readonly StaticPodName[];
 const HOST_FACTS = combineFacts({
-  files: fileFacts([...STATIC_PODS.map(manifestPath), KUBELET_CONF]),
+  files: fileFacts([...UPGRADE_ORDER.map(manifestPath), KUBELET_CONF, UPGRADE_RECORD_PATH]),
   caDirectories: caDirectoriesOf(),
 });
 
@@ -36,7 +38,8 @@ export async function observeControlPlaneHost({ host, signal }: PhaseContext): P
   const textOf = (component: StaticPodName): string => fileAt(manifestPath(component))?.content ?? '';
   const endpoint = apiEndpointOf(textOf('kube-apiserver'));
   if (endpoint === null) throw noControlPlane(host.name);
-  return { endpoint, caDirectories, fileAt, textOf };
+  const isInterrupted = decodeUpgradeRecord(fileAt(UPGRADE_RECORD_PATH)?.content ?? '') !== null;
+  return { endpoint, caDirectories, fileAt, textOf, isInterrupted };
 }
 
 /** The error for a host without a control plane that can be upgraded; exit code 3. */

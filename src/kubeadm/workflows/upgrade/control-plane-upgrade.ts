@@ -29,7 +29,7 @@ import { type PostUpgradeInput, postUpgrade } from '../../phases/upgrade/post-up
 import { type ReplaceStaticPodInput, replaceStaticPod } from '../../phases/upgrade/replace-static-pod.ts';
 import { restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
-import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest } from '../../upgrade/static-pod-state.ts';
+import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest, versionUrl } from '../../upgrade/static-pod-state.ts';
 import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
 import type { UpgradedDocuments } from '../cluster-baseline.ts';
 import { readConfigMapDocument } from '../cluster-documents.ts';
@@ -57,6 +57,8 @@ export interface ControlPlaneUpgradeOptions extends UpgradeNodeOptions {
   readonly connectEtcd: ConnectEtcd;
   /** Access to the API server as an administrator. */
   readonly api: ApiAccess;
+  /** Whether the user left a phase in the run, by its name (`--skip-phases`). */
+  readonly selects: (phase: string) => boolean;
 }
 
 export interface ControlPlaneUpgradeInput extends MakesApiServer {
@@ -80,17 +82,25 @@ const renewAdminKubeconfigs = writeFilesPhase(
 
 type UpgradePhase = Phase<ControlPlaneUpgradeInput>;
 
+/** The phase of each component. */
+const COMPONENT_PHASES: Readonly<Record<StaticPodName, string>> = {
+  etcd: 'control-plane/etcd',
+  'kube-apiserver': 'control-plane/apiserver',
+  'kube-controller-manager': 'control-plane/controller-manager',
+  'kube-scheduler': 'control-plane/scheduler',
+};
+
+const replacement = (component: StaticPodName): UpgradePhase =>
+  atApiServer(replaceStaticPod(COMPONENT_PHASES[component], component), (input: ControlPlaneUpgradeInput) => input.components[component]);
+
 /** The static Pods, with a backup before and the kubeconfigs of administrators after them. */
 export const controlPlanePhases: readonly UpgradePhase[] = [
   pullImages.select((input) => input.pull),
-  backupControlPlane.select((input) => input.backup),
-  atApiServer(replaceStaticPod('control-plane/etcd', 'etcd'), (input) => input.components.etcd),
-  atApiServer(replaceStaticPod('control-plane/apiserver', 'kube-apiserver'), (input) => input.components['kube-apiserver']),
-  atApiServer(
-    replaceStaticPod('control-plane/controller-manager', 'kube-controller-manager'),
-    (input) => input.components['kube-controller-manager'],
-  ),
-  atApiServer(replaceStaticPod('control-plane/scheduler', 'kube-scheduler'), (input) => input.components['kube-scheduler']),
+  atApiServer(backupControlPlane, (input) => input.backup),
+  replacement('etcd'),
+  replacement('kube-apiserver'),
+  replacement('kube-controller-manager'),
+  replacement('kube-scheduler'),
   // One phase at a time: the kubeconfigs are renewed after all static Pods run.
   { ...renewAdminKubeconfigs.select((input: ControlPlaneUpgradeInput) => input.kubeconfigs), writesFilesOnly: false },
   completeControlPlane.select((input: ControlPlaneUpgradeInput) => input.backup),
@@ -161,12 +171,16 @@ export async function prepareControlPlaneUpgrade(
   const timeoutMs = goDurationMs(timeouts.upgradeManifests);
   const manifests = manifestsOf(plane, host, options);
   const dataDir = cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
-  const etcd = etcdHealthCheck({ ...options, certificatesDir: cluster.certificatesDir, textAt: certificates.textAt });
+  const isReplaced = (file: DesiredFile | null): boolean => file !== null && diffFile(host.fileAt(file.path), file) !== null;
+  const etcd = etcdHealthCheck({
+    ...{ ...options, certificatesDir: cluster.certificatesDir, textAt: certificates.textAt },
+    isReplaced: isReplaced(fileOf(manifests.get('etcd'))),
+  });
   const componentOf = (component: StaticPodName): ReplaceStaticPodInput => {
     const planned = manifests.get(component);
     const isEtcd = component === 'etcd';
     return {
-      ...{ nodeName, version, criSocket, timeoutMs },
+      ...{ nodeName, criSocket, timeoutMs },
       manifest: planned !== undefined && 'file' in planned ? planned.file : null,
       skipped: planned !== undefined && 'skipped' in planned ? planned.skipped : 'etcd is external',
       renewals: certificates.of(COMPONENT_CERTIFICATES[component]),
@@ -174,15 +188,19 @@ export async function prepareControlPlaneUpgrade(
       checkBefore: isEtcd ? etcd.check : null,
       restore: isEtcd
         ? restoreEtcdData({
-            ...{ phase: 'control-plane/etcd', nodeName, version, dataDir, criSocket, timeoutMs },
+            ...{ phase: COMPONENT_PHASES.etcd, timeoutMs },
             memberCount: etcd.memberCount,
             timestamp: backupTimestamp(now),
           })
         : null,
     };
   };
-  const files = new Map([...manifests].flatMap(([name, planned]) => ('file' in planned ? [[name, planned.file] as const] : [])));
-  const imageOf = (name: StaticPodName): string => readManifest(textOf(files.get(name)), name).image ?? '';
+  const files = new Map(
+    [...manifests].flatMap(([name, planned]) =>
+      'file' in planned && options.selects(COMPONENT_PHASES[name]) ? [[name, planned.file] as const] : [],
+    ),
+  );
+  const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name)) ?? undefined), name).image ?? '';
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
   const addon = { forceUpload: false, assumeEmptyCluster: false };
   const ignored = options.ignorePreflightErrors.some((id) => /^(?:ImagePull|all)$/i.test(id));
@@ -191,14 +209,21 @@ export async function prepareControlPlaneUpgrade(
     input: {
       ...{ api: options.api, assumeEmptyCluster: false, staged: false },
       pull: { images: controlPlaneImages(cluster), criSocket, policy: options.imagePullPolicy, ignored },
-      backup: { version, manifests: files, backup, etcdDataDir: hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null },
+      backup: {
+        version,
+        nodeName,
+        criSocket,
+        manifests: files,
+        backup,
+        etcdDataDir: hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null,
+      },
       components: {
         etcd: componentOf('etcd'),
         'kube-apiserver': componentOf('kube-apiserver'),
         'kube-controller-manager': componentOf('kube-controller-manager'),
         'kube-scheduler': componentOf('kube-scheduler'),
       },
-      kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), [...files.values()], host),
+      kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), host.isInterrupted || [...files.values()].some(isReplaced)),
       kubeletServer: kubeletServerInput(plane, host),
       node,
       others: { nodeName, image: imageOf('kube-apiserver') },
@@ -207,7 +232,8 @@ export async function prepareControlPlaneUpgrade(
       result: {
         ...{ nodeName, version },
         images: new Map([...files.keys()].map((name) => [name, imageOf(name)])),
-        checksVersion: imageOf('kube-apiserver').endsWith(`:${versionTag(target.version)}`),
+        versionUrl: versionUrl(host.textOf('kube-apiserver')),
+        checksVersion: files.has('kube-apiserver') && imageOf('kube-apiserver').endsWith(`:${versionTag(target.version)}`),
       },
     },
     warnings: [...prepared.warnings, ...certificates.warnings],
@@ -243,15 +269,13 @@ function fileOf(planned: PlannedManifest | undefined): DesiredFile | null {
   return planned !== undefined && 'file' in planned ? planned.file : null;
 }
 
-/** The kubeconfigs of administrators are renewed if a component is. */
-function adminKubeconfigs(
-  renewed: readonly DesiredFile[],
-  manifests: readonly DesiredFile[],
-  { fileAt }: ControlPlaneHostFacts,
-): WriteFilesInput {
-  const isReplaced = manifests.some((file) => diffFile(fileAt(file.path), file) !== null);
+/**
+ * The kubeconfigs of administrators are renewed if a component is, also after an interruption. kubeadm 1.36 renews them
+ * with every run; here a second run plans no changes.
+ */
+function adminKubeconfigs(renewed: readonly DesiredFile[], isUpgraded: boolean): WriteFilesInput {
   const none = { directories: [], mayChown: true };
-  return isReplaced ? { ...none, files: renewed } : { ...none, files: [], skipped: 'the static Pod manifests are unchanged' };
+  return isUpgraded ? { ...none, files: renewed } : { ...none, files: [], skipped: 'the static Pod manifests are unchanged' };
 }
 
 /** The user's KubeProxyConfiguration in the cluster; null: kubeadm's defaults. */

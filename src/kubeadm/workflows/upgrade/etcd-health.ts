@@ -6,7 +6,10 @@ import { pkiPath } from '../../pki/certificate-list.ts';
 import { type ConnectEtcd, etcdEndpoints } from '../control-plane/etcd-access.ts';
 
 export interface EtcdHealthCheck {
-  /** @throws AppError ETCD_UNHEALTHY naming the members; the errors of `ConnectEtcd` */
+  /**
+   * @throws AppError ETCD_UNHEALTHY naming the members; ETCD_CREDENTIALS_MISSING if the member is to be replaced; the
+   * errors of `ConnectEtcd`
+   */
   readonly check: (context: PhaseContext) => Promise<void>;
   /** Members found by the last check; null: not checked. */
   readonly memberCount: () => number | null;
@@ -15,6 +18,7 @@ export interface EtcdHealthCheck {
 /**
  * Checks the etcd cluster before its local member is restarted: every member must be healthy, because the cluster may
  * lose its quorum otherwise.
+ * @param options.isReplaced whether the run replaces the local member
  * @param options.textAt the content of a file of the host; null: it does not exist
  * @see kubeadm 1.36 util/etcd CheckClusterHealth
  */
@@ -22,16 +26,21 @@ export function etcdHealthCheck(options: {
   readonly connectEtcd: ConnectEtcd;
   readonly certificatesDir: string;
   readonly textAt: (path: string) => string | null;
+  readonly isReplaced: boolean;
 }): EtcdHealthCheck {
   let memberCount: number | null = null;
   return {
     check: async (context) => {
       const { cluster, host } = context;
       const connect = connectWith(options, context);
-      if (cluster === null || connect === null) return;
-      const members = await (await connect(await etcdEndpoints(cluster))).members();
+      if (cluster === null) return;
+      if ('missing' in connect) {
+        if (options.isReplaced) throw credentialsMissing(host.name, connect.missing);
+        return;
+      }
+      const members = await (await connect.to(await etcdEndpoints(cluster))).members();
       memberCount = members.length;
-      const problems = await Promise.all(members.map((member) => problemOf(member, () => connect(member.clientURLs))));
+      const problems = await Promise.all(members.map((member) => problemOf(member, () => connect.to(member.clientURLs))));
       const unhealthy = problems.filter((problem) => problem !== null);
       if (unhealthy.length === 0) return;
       const hint = 'Fix or remove these members (etcdctl endpoint health --cluster, etcdctl member list), then rerun the command';
@@ -42,17 +51,24 @@ export function etcdHealthCheck(options: {
   };
 }
 
-/** Null: the host has no client certificate for etcd. */
+function credentialsMissing(host: string, paths: readonly string[]): AppError {
+  const message = `control-plane/etcd: the health of the etcd cluster is not known, because the host has no ${paths.join(', ')}`;
+  const hint = 'Restore these files (kubeletadm init phase certs etcd-healthcheck-client), or keep etcd with --etcd-upgrade=false';
+  return new AppError({ host, code: 'ETCD_CREDENTIALS_MISSING', message, hint });
+}
+
+/** A connection with the client certificate of health checks, or the files of it that do not exist. */
 function connectWith(
   { connectEtcd, certificatesDir, textAt }: Parameters<typeof etcdHealthCheck>[0],
   { host }: PhaseContext,
-): ((endpoints: readonly string[]) => Promise<EtcdCluster>) | null {
+): { readonly to: (endpoints: readonly string[]) => Promise<EtcdCluster> } | { readonly missing: readonly string[] } {
   const path = (name: string, kind: 'crt' | 'key'): string => pkiPath(certificatesDir, name, kind);
   const client = 'etcd/healthcheck-client';
   const files = { ca: path('etcd/ca', 'crt'), certificate: path(client, 'crt'), key: path(client, 'key') };
   const [caPem, certificatePem, key] = [textAt(files.ca), textAt(files.certificate), textAt(files.key)];
-  if (caPem === null || certificatePem === null || key === null) return null;
-  return (endpoints) => connectEtcd({ endpoints, caPem, certificatePem, keyPem: new Secret(key), files, host });
+  if (caPem === null || certificatePem === null || key === null)
+    return { missing: Object.values(files).filter((file) => textAt(file) === null) };
+  return { to: (endpoints) => connectEtcd({ endpoints, caPem, certificatePem, keyPem: new Secret(key), files, host }) };
 }
 
 /** Why the cluster depends on the other members, as a clause; null: the member is healthy. */

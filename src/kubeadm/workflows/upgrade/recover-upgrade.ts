@@ -1,126 +1,191 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
-import { revealText } from '../../../base/text/secret.ts';
 import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
-import { combineFacts, defineFact } from '../../../host/facts/fact.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
-import type { FileFact, HttpFact } from '../../../host/facts/query.ts';
+import type { FileFact } from '../../../host/facts/query.ts';
 import { observe } from '../../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
+import type { HostPlan } from '../../../host/plan/document.ts';
 import type { Workflow } from '../../../host/run-workflow.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
+import { isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
+import { closeRolledBack, recordRolledBack } from '../../phases/upgrade/upgrade-progress.ts';
+import { componentHealth, waitForStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
-import { decodeUpgradeRecord, manifestBackupPath, UPGRADE_RECORD_PATH, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
-import { KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
+import {
+  backupTimestamp,
+  etcdBackupPath,
+  etcdDataPaths,
+  manifestBackupPath,
+  manifestDigest,
+  recordedManifest,
+  UPGRADE_ORDER,
+  type UpgradeRecord,
+} from '../../upgrade/upgrade-record.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
 
 export interface RecoverUpgradeOptions {
   readonly record: UpgradeRecord;
+  /** The components to roll back, in the order of the upgrade. */
+  readonly components: readonly StaticPodName[];
+  /** Shows the restored Pods after the API server answers again. */
   readonly api: ApiAccess;
   readonly timeoutMs: number;
+  /** Receives what was restored in addition to manifests, as sentences without a full stop. */
+  readonly onRestored: (text: string) => void;
 }
 
-const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const satisfies readonly StaticPodName[];
 const NAME = 'control-plane/recover';
 
+interface RecoverFacts {
+  readonly restored: ReadonlyMap<StaticPodName, { readonly change: HostChange | null; readonly content: string }>;
+}
+
 /**
- * Restores all manifests of before an interrupted upgrade, for a host whose API server does not answer: the interrupted
- * run could not roll back its last change. An upgrade cannot continue without the API server.
+ * Rolls back the components that an interrupted upgrade replaced and that do not run: the interrupted run could not do
+ * it. An upgrade cannot continue without the API server.
  */
 export const recoverUpgradeWorkflow: Workflow<RecoverUpgradeOptions, RecoverUpgradeOptions> = {
   name: 'upgrade',
   phases: [
-    definePhase<RecoverUpgradeOptions, ReadonlyMap<string, FileFact | null>>({
+    definePhase<RecoverUpgradeOptions, RecoverFacts>({
       name: NAME,
-      short: 'Restore the static Pods of before the interrupted upgrade',
-      observe: ({ host, signal }, { record }) => observe(host, fileFacts(COMPONENTS.flatMap((name) => pathsOf(record, name))), signal),
-      plan: (files, { record }) => {
-        const changes = COMPONENTS.flatMap((name) => restored(files, record, name));
+      short: 'Restore the static Pods that the interrupted upgrade replaced and that do not run',
+      observe: observeRecovery,
+      plan: ({ restored }) => {
+        const changes = [...restored.values()].flatMap(({ change }) => (change === null ? [] : [change]));
         return changes.length === 0 ? { changes, noop: 'the manifests are those of before the upgrade' } : { changes };
       },
-      verify: async (context, { record, api, timeoutMs }, files) => {
-        const manifests = COMPONENTS.map((name) => [name, contentOf(files, pathsOf(record, name))] as const);
-        await waitForApi(context, { api, timeoutMs, urls: manifests.map(([name, text]) => readManifest(text, name).healthUrl) });
-      },
+      verify: verifyRecovery,
     }),
   ],
   prepare: async (_, options) => ({ input: options, warnings: [], refusals: [] }),
 };
 
-function pathsOf({ backup }: UpgradeRecord, name: StaticPodName): readonly [current: string, before: string] {
-  return [manifestPath(name), manifestBackupPath(backup, name)];
+/** Whether a plan rolls an interrupted upgrade back instead of upgrading. */
+export function isRecovery({ phases }: Pick<HostPlan, 'phases'>): boolean {
+  return phases.some(({ phase }) => phase === NAME);
 }
 
-/** The manifest after the recovery. */
-function contentOf(files: ReadonlyMap<string, FileFact | null>, [current, before]: readonly [string, string]): string {
-  return files.get(before)?.content ?? files.get(current)?.content ?? '';
+async function observeRecovery(context: PhaseContext, { record, components }: RecoverUpgradeOptions): Promise<RecoverFacts> {
+  const { host, signal } = context;
+  const files = await observe(
+    host,
+    fileFacts(components.flatMap((name) => [manifestPath(name), manifestBackupPath(record.backup, name)])),
+    signal,
+  );
+  const restored = components.map((name) => {
+    const [current, copy] = [files.get(manifestPath(name)) ?? null, files.get(manifestBackupPath(record.backup, name)) ?? null];
+    const content = copy?.content;
+    if (content === undefined || manifestDigest(content) !== record.components.get(name)?.before)
+      throw notRecovered(
+        host.name,
+        record,
+        `${manifestBackupPath(record.backup, name)}, the copy of its manifest, is missing or was changed`,
+        name,
+      );
+    const state = recordedManifest(record, name, current?.content ?? null);
+    return [name, { content, change: state === 'before' ? null : changeTo(content, { record, name, current }) }] as const;
+  });
+  await requireEtcdData(context, record, components);
+  return { restored: new Map(restored) };
 }
 
-function restored(files: ReadonlyMap<string, FileFact | null>, record: UpgradeRecord, name: StaticPodName): readonly HostChange[] {
-  const [path, from] = pathsOf(record, name);
-  const [current, before] = [files.get(path) ?? null, files.get(from) ?? null];
-  if (before?.content === undefined || current?.content === before.content) return [];
-  const reason = `the upgrade to ${record.version} was interrupted, and the API server does not answer`;
-  const kept = { content: before.content, mode: current?.mode ?? 0o600, owner: current?.owner ?? 'root:root' };
-  const found = current === null ? null : { content: current.content ?? '', mode: current.mode, owner: current.owner };
-  return [{ kind: 'write-file', path, ...kept, action: current === null ? 'create' : 'update', before: found, reason }];
-}
-
-/** The upgrade that an interrupted run left on a host; null: none. */
-export async function interruptedUpgrade({ host, signal }: PhaseContext): Promise<UpgradeRecord | null> {
-  const files = await observe(host, combineFacts({ files: fileFacts([UPGRADE_RECORD_PATH]) }), signal);
-  const text = files.files.get(UPGRADE_RECORD_PATH)?.content;
-  return text === undefined ? null : decodeUpgradeRecord(revealText(text));
-}
-
-/**
- * Waits until the API server serves the configuration of the cluster, which also needs etcd.
- * @throws AppError API_SERVER_NOT_UP after the time limit
- */
-export async function waitForApi(
-  context: PhaseContext,
-  { api, timeoutMs, urls = [] }: { readonly api: ApiAccess; readonly timeoutMs: number; readonly urls?: readonly (string | null)[] },
-): Promise<void> {
-  await waitUntil<void, string>(
-    { ...context, phase: NAME },
-    {
-      probe: async () => {
-        const pending = (await apiIssue(context, api)) ?? (await healthIssue(context, urls));
-        return pending === null ? { done: undefined } : { pending };
-      },
-      timeoutMs,
-      pauseMs: quickAtFirst({ quickMs: 500, forMs: 30_000, slowMs: 2_000 }),
-      describe: (issue, waitedMs) => `waiting for the API server, ${Math.round(waitedMs / 1000)} s: ${issue}`,
-      timedOut: (issue, waitedMs) => {
-        const message = `the API server does not answer after ${Math.round(waitedMs / 1000)}s: ${issue}`;
-        const hint = 'See crictl ps -a, crictl logs and journalctl -u kubelet on the host';
-        throw new AppError({ host: context.host.name, code: 'API_SERVER_NOT_UP', message, hint });
-      },
-    },
+/** An etcd that starts without its data would create an empty cluster. */
+async function requireEtcdData(context: PhaseContext, record: UpgradeRecord, components: readonly StaticPodName[]): Promise<void> {
+  if (!components.includes('etcd')) return;
+  if (record.etcd === null) throw notRecovered(context.host.name, record, 'its data directory is not known', 'etcd');
+  const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, record.restoring ?? 'TIME');
+  if (await isDirectory(context, member)) return;
+  const where = record.restoring === null ? '' : `; the interrupted run may have left it in ${kept} (newest) or ${fresh} (backup)`;
+  throw notRecovered(
+    context.host.name,
+    record,
+    `${member}, its data, does not exist, and it would start as a new, empty cluster${where}`,
+    'etcd',
   );
 }
 
-async function apiIssue(context: PhaseContext, api: ApiAccess): Promise<string | null> {
-  try {
-    const cluster = await api.reach(context);
-    if (cluster === null) return 'it is unreachable';
-    await cluster.get(KUBEADM_CONFIG_REF);
-    return null;
-  } catch (error) {
-    if (!isAppError(error)) throw error;
-    return error.problems[0]?.message ?? 'it does not answer';
+function notRecovered(host: string, record: UpgradeRecord, why: string, name: StaticPodName): AppError {
+  const message = `${NAME}: ${name} was not restored: ${why}`;
+  const data = name === 'etcd' && record.etcd !== null ? ` The backup of the etcd data is in ${etcdBackupPath(record.backup)}.` : '';
+  const hint = `Restore ${name} by hand, then rerun the command. Its previous manifest is in ${record.backup.manifests}.${data}`;
+  return new AppError({ host, code: 'UPGRADE_NOT_RECOVERED', message, hint });
+}
+
+function changeTo(
+  content: string,
+  { record, name, current }: { readonly record: UpgradeRecord; readonly name: StaticPodName; readonly current: FileFact | null },
+): HostChange {
+  const reason = `the upgrade to ${record.version} was interrupted, and ${name} does not run`;
+  const file = { content, mode: current?.mode ?? 0o600, owner: current?.owner ?? 'root:root' };
+  const before = current === null ? null : { content: current.content ?? '', mode: current.mode, owner: current.owner };
+  return { kind: 'write-file', path: manifestPath(name), ...file, action: current === null ? 'create' : 'update', before, reason };
+}
+
+async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOptions, { restored }: RecoverFacts): Promise<void> {
+  const { record, api, timeoutMs } = options;
+  const { nodeName, criSocket } = record;
+  const { host, reporter, clock } = context;
+  for (const name of restored.keys()) await recordRolledBack(context, name);
+  for (const [component, { content, change }] of restored) {
+    const hash = record.components.get(component)?.hashBefore ?? null;
+    const pod = { phase: NAME, component, nodeName, manifest: content, replacedHashes: [], hash, criSocket, timeoutMs, api };
+    let others: string | undefined;
+    try {
+      await waitForStaticPod(context, pod);
+    } catch (error) {
+      if (component !== 'etcd' || !isAppError(error)) throw error;
+      const timestamp = backupTimestamp(clock.now());
+      const restore = restoreEtcdData({ phase: NAME, memberCount: () => null, timestamp, timeoutMs, hash, api });
+      const manifest = change ?? changeTo(content, { record, name: component, current: null });
+      others = await restore(context, { manifest, content, cause: error });
+    }
+    if (others !== undefined) options.onRestored(others);
+    await closeRolledBack(context, component);
+    const message = `the previous Pod of ${component} runs again`;
+    reporter.report({ level: 'info', code: 'COMPONENT_RESTORED', host: host.name, phase: NAME, message });
   }
 }
 
-async function healthIssue({ host, signal }: PhaseContext, urls: readonly (string | null)[]): Promise<string | null> {
-  const asked = urls.filter((url) => url !== null);
-  const facts = Object.fromEntries(
-    asked.map((url) => [url, defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact => get)]),
-  );
-  const answers = await observe(host, combineFacts(facts), signal);
-  const unhealthy = asked.filter((url) => {
-    const answer = answers[url];
-    return answer === undefined || 'error' in answer || answer.status >= 500;
+/**
+ * The components that an interrupted upgrade replaced and that do not run, according to their own health endpoints on
+ * the host: credentials and load balancers have no influence. Components that start within the time limit are omitted.
+ * @throws AppError UPGRADE_NOT_RECOVERED if etcd does not run and the interrupted upgrade did not replace its manifest
+ */
+export async function componentsToRecover(
+  context: PhaseContext,
+  record: UpgradeRecord,
+  timeoutMs: number,
+): Promise<readonly StaticPodName[]> {
+  const files = await observe(context.host, fileFacts(UPGRADE_ORDER.map(manifestPath)), context.signal);
+  const textOf = (name: StaticPodName): string | null => files.get(manifestPath(name))?.content ?? null;
+  const removed = UPGRADE_ORDER.filter((name) => recordedManifest(record, name, textOf(name)) === 'removed');
+  const asked = UPGRADE_ORDER.filter((name) => {
+    const state = recordedManifest(record, name, textOf(name));
+    return state === 'written' || (name === 'etcd' && state === 'before');
   });
-  return unhealthy.length === 0 ? null : `${unhealthy.join(', ')} is not healthy`;
+  if (asked.length === 0) return removed;
+  const broken = await waitUntil<readonly StaticPodName[], ReadonlyMap<StaticPodName, string>>(
+    { ...context, phase: NAME },
+    {
+      probe: async () => {
+        const answers = await Promise.all(
+          asked.map(async (name) => [name, await componentHealth(context, readManifest(textOf(name) ?? '', name).healthUrl)] as const),
+        );
+        const issues = answers.flatMap(([name, [issue]]) => (issue === undefined ? [] : [[name, issue] as const]));
+        return issues.length === 0 || removed.length > 0 ? { done: issues.map(([name]) => name) } : { pending: new Map(issues) };
+      },
+      timeoutMs,
+      pauseMs: quickAtFirst({ quickMs: 500, forMs: 30_000, slowMs: 2_000 }),
+      describe: (issues, waitedMs) =>
+        `waiting for ${[...issues.keys()].join(', ')}, ${Math.round(waitedMs / 1000)} s: ${[...issues.values()].join('; ')}`,
+      timedOut: (issues) => [...issues.keys()],
+    },
+  );
+  const etcd = record.components.get('etcd');
+  // The data of an etcd whose manifest was never replaced is not changed by the upgrade.
+  if (broken.includes('etcd') && recordedManifest(record, 'etcd', textOf('etcd')) === 'before' && etcd?.isRolledBack !== true)
+    throw notRecovered(context.host.name, record, 'it is not healthy with its previous manifest', 'etcd');
+  return UPGRADE_ORDER.filter((name) => removed.includes(name) || broken.includes(name));
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { runWorkflow } from '../../../../../src/host/run-workflow.ts';
-import { interruptedUpgrade, recoverUpgradeWorkflow } from '../../../../../src/kubeadm/workflows/upgrade/recover-upgrade.ts';
-import { type Component, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
+import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
+import { type Component, ETCD_DB, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
 
 /** Timeouts that change the startup probe of etcd, and so its manifest. */
 const NEW_PROBE = { timeouts: { upgradeManifests: '1m0s', controlPlaneComponentHealthCheck: '2m0s' } };
 const isNew = (text: string): boolean => text.includes('failureThreshold: 12');
+const kept = ({ host }: UpgradeWorld) => [...host.files.keys()].filter((path) => path.includes('.replaced-'));
 const MEMBER = '/var/lib/etcd/member';
 
 /** The new etcd damages its data and crashes; the previous one cannot read that data. */
@@ -38,7 +38,8 @@ describe('the rollback of etcd', () => {
     world.crashes = damages(world);
     await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
     expect(world.host.text(manifestOf('etcd'))).toBe(before);
-    expect(world.host.text(MEMBER)).toBe('data');
+    expect(world.host.text(ETCD_DB)).toBe('data');
+    expect(world.isEmptied()).toBe(false);
     expect(world.reporter.events.map(({ code }) => code)).toContain('ETCD_DATA_RESTORED');
   });
 
@@ -58,34 +59,98 @@ describe('the rollback of etcd', () => {
     });
     expect([...world.host.files.keys()].filter((path) => path.includes('.replaced-'))).toEqual([]);
   });
+
+  it('keeps the data of an etcd that is healthy while the API server does not answer', async () => {
+    const world = await upgradeWorld();
+    let isAway = false;
+    world.crashes = (name, text) => {
+      isAway ||= name === 'etcd' && isNew(text);
+      return (name === 'etcd' && isNew(text)) || (name === 'kube-apiserver' && isAway);
+    };
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
+      problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ROLLBACK_FAILED' }],
+    });
+    expect(kept(world)).toEqual([]);
+    expect(world.reporter.events.map(({ code }) => code)).not.toContain('ETCD_DATA_RESTORED');
+  });
+
+  it.each([
+    ['still has a container of etcd', '0123\n'],
+    ['does not answer', null],
+  ])('keeps the data while the container runtime %s, and names the backup', async (_, live) => {
+    const world = await upgradeWorld();
+    const before = world.host.text(manifestOf('etcd'));
+    world.crashes = damages(world);
+    world.liveEtcd = () => live;
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING' },
+        { code: 'ROLLBACK_FAILED', message: expect.stringContaining('did not show that etcd had stopped') },
+      ],
+    });
+    expect(kept(world)).toEqual([]);
+    expect(world.host.text(manifestOf('etcd'))).toBe(before);
+  });
+
+  it('does not stop etcd if the backup cannot be copied', async () => {
+    const world = await upgradeWorld();
+    world.crashes = damages(world);
+    world.copyFails = true;
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING' },
+        { code: 'ROLLBACK_FAILED', message: expect.stringContaining('its backup could not be copied') },
+      ],
+    });
+    expect(world.host.files.has(manifestOf('etcd'))).toBe(true);
+    expect(world.host.text(ETCD_DB)).toBe('data');
+  });
+
+  it('names in the error the time to which the data was rolled back', async () => {
+    const world = await upgradeWorld();
+    world.crashes = damages(world);
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING' },
+        {
+          code: 'ROLLED_BACK',
+          message: expect.stringContaining('The etcd data was rolled back to the backup of 2030-01-01-00-00-00 (UTC)'),
+        },
+      ],
+    });
+  });
 });
 
-describe('the recovery from an upgrade whose API server does not answer', () => {
-  it('restores the manifests of before the upgrade, and proves that the API server answers', async () => {
+describe('the backup of the etcd data', () => {
+  const change = (world: UpgradeWorld): void =>
+    void world.host.files.set(ETCD_DB, { type: 'file', mode: 0o600, owner: 'root:root', content: 'later' });
+
+  it('is not that of an earlier attempt that was rolled back', async () => {
     const world = await upgradeWorld();
-    const before = world.host.text(manifestOf('kube-apiserver'));
-    await world.apply({}, { onlyPhase: 'control-plane/backup' });
-    await world.host.perform([
-      {
-        kind: 'write-file',
-        path: manifestOf('kube-apiserver'),
-        content: before.replaceAll(':v1.35.6', ':v1.36.2'),
-        mode: 0o600,
-        owner: 'root:root',
-      },
-    ]);
     world.crashes = (name, text) => name === 'kube-apiserver' && text.includes(':v1.36.2');
-    const record = await interruptedUpgrade(world.context);
-    expect(record?.version).toBe('v1.36.2');
-    if (record === null) return;
-    const run = () =>
-      runWorkflow(recoverUpgradeWorkflow, world.context, { record, api: world.api, timeoutMs: 10_000 }, { dryRun: false, skipPhases: [] });
-    const { host } = await run();
-    expect(host.phases.flatMap(({ plan }) => plan.changes.map((change) => ('path' in change ? change.path : '')))).toEqual([
-      manifestOf('kube-apiserver'),
-    ]);
-    expect(world.host.text(manifestOf('kube-apiserver'))).toBe(before);
-    world.crashes = (name) => name === 'kube-apiserver';
-    await expect(run()).rejects.toMatchObject({ code: 'API_SERVER_NOT_UP' });
+    await expect(world.apply()).rejects.toMatchObject({ exitCode: 5 });
+    expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
+    change(world);
+    world.crashes = damages(world);
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
+    expect(world.host.text(ETCD_DB)).toBe('later');
+  });
+
+  it('is made again while etcd runs its previous manifest', async () => {
+    const world = await killedAfter(UPGRADE_RECORD_PATH, NEW_PROBE);
+    change(world);
+    world.clock.advance(86_400_000);
+    world.crashes = damages(world);
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
+    expect(world.host.text(ETCD_DB)).toBe('later');
+  });
+
+  it('is kept once etcd was replaced', async () => {
+    const world = await killedAfter(manifestOf('etcd'), NEW_PROBE);
+    change(world);
+    world.clock.advance(86_400_000);
+    await world.apply(NEW_PROBE);
+    const copies = [...world.host.files].filter(([path]) => /kubeadm-backup-etcd-.*\/db$/.test(path));
+    expect(copies.map(([, { content }]) => content)).toEqual(['data']);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isClusterChange } from '../../../../../src/host/plan/change.ts';
 import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
-import { COMPONENTS, type Component, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
+import { COMPONENTS, type Component, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
 
 const TMP = '/etc/kubernetes/tmp';
 const K8S = COMPONENTS.filter((name) => name !== 'etcd');
@@ -27,7 +27,7 @@ describe('upgrade apply', () => {
     expect(directory).toMatch(/kubeadm-backup-manifests-\d{4}(-\d\d){5}$/);
     expect(copies.map((path) => path.replace(`${directory}/`, ''))).toEqual(K8S.map((name) => `${name}.yaml`));
     expect(copies.map((path) => world.host.text(path))).toEqual(before.slice(1));
-    expect(backups(world, 'etcd').at(-1)).toMatch(/\/etcd\/member$/);
+    expect(backups(world, 'etcd').at(-1)).toMatch(/\/etcd\/member\/db$/);
     expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
     expect(changesOf(await world.apply())).toEqual([]);
     expect(backups(world, 'manifests')).toHaveLength(4);
@@ -172,5 +172,83 @@ describe('an interrupted upgrade', () => {
     world.crashes = broken('kube-scheduler', 'v1.36.2');
     await expect(world.apply()).rejects.toMatchObject({ exitCode: 1, code: 'STATIC_POD_NOT_RUNNING' });
     expect(world.host.text(manifestOf('kube-scheduler'))).toBe(upgraded);
+  });
+});
+
+describe('a continued upgrade', () => {
+  it('with another version restores the manifests of before the first attempt', async () => {
+    const world = await killedAfter(manifestOf('kube-apiserver'));
+    world.crashes = broken('kube-apiserver', 'v1.36.1');
+    await expect(world.apply({ version: 'v1.36.1' })).rejects.toMatchObject({ exitCode: 5 });
+    expect(tagOf(world, 'kube-apiserver')).toBe('v1.35.6');
+    expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
+  });
+
+  it('does not take the previous Pod for the new one', async () => {
+    // Only the probe of etcd changes: both Pods have the same image.
+    const options = { timeouts: { upgradeManifests: '1m0s', controlPlaneComponentHealthCheck: '2m0s' } };
+    const before = (await upgradeWorld()).host.text(manifestOf('etcd'));
+    const world = await killedAfter(manifestOf('etcd'), options);
+    world.stale.set('etcd', before);
+    await expect(world.apply(options)).rejects.toMatchObject({
+      exitCode: 5,
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING', message: expect.stringContaining('has not replaced Pod etcd') },
+        { code: 'ROLLED_BACK' },
+      ],
+    });
+  });
+
+  it('renews the kubeconfigs of administrators', async () => {
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    const before = world.host.text('/etc/kubernetes/admin.conf');
+    await world.apply();
+    expect(world.host.text('/etc/kubernetes/admin.conf')).not.toBe(before);
+  });
+
+  it('does not roll back a component that was verified', async () => {
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    world.crashes = broken('kube-controller-manager', 'v1.36.2');
+    await expect(world.apply()).rejects.toMatchObject({ exitCode: 1, code: 'STATIC_POD_NOT_RUNNING' });
+    expect(tagOf(world, 'kube-controller-manager')).toBe('v1.36.2');
+  });
+});
+
+describe('selected phases', () => {
+  it('are verified alone', async () => {
+    const world = await upgradeWorld();
+    await world.apply({}, { skipPhases: ['control-plane'] });
+    expect(tagOf(world, 'kube-apiserver')).toBe('v1.35.6');
+    expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
+  });
+
+  it('end the record of the upgrade', async () => {
+    const world = await upgradeWorld();
+    await world.apply({}, { skipPhases: ['control-plane/scheduler'] });
+    expect(K8S.map((name) => tagOf(world, name))).toEqual(['v1.36.2', 'v1.36.2', 'v1.35.6']);
+    expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
+  });
+});
+
+describe('the checks of an upgrade', () => {
+  it('read the version from the API server of the host, not through a load balancer', async () => {
+    const world = await upgradeWorld();
+    const other = { reach: async () => ({ ...(await world.api.reach(world.context)), version: async () => 'v1.35.6' }) };
+    await world.apply({ api: { ...world.api, ...other } as typeof world.api });
+    expect(world.reporter.events.find(({ code }) => code === 'UPGRADE_VERIFIED')?.message).toContain('the API server reports v1.36.2');
+    world.hostVersion = 'v1.35.6';
+    await expect(world.apply()).rejects.toMatchObject({ code: 'UPGRADE_NOT_VERIFIED' });
+  });
+
+  it('require the files for the health of an etcd that is replaced', async () => {
+    const world = await upgradeWorld();
+    const before = world.host.text(manifestOf('etcd'));
+    world.host.files.delete('/etc/kubernetes/pki/etcd/healthcheck-client.key');
+    const timeouts = { upgradeManifests: '1m0s', controlPlaneComponentHealthCheck: '2m0s' };
+    await expect(world.apply({ timeouts, certificateRenewal: false })).rejects.toMatchObject({
+      code: 'ETCD_CREDENTIALS_MISSING',
+      message: expect.stringContaining('etcd/healthcheck-client.key'),
+    });
+    expect(world.host.text(manifestOf('etcd'))).toBe(before);
   });
 });

@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../../src/base/errors.ts';
+import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
+import { isRecovery } from '../../../../../src/kubeadm/workflows/upgrade/recover-upgrade.ts';
+import { COMPONENTS, ETCD_DB, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
+
+/** Timeouts that change the startup probe of etcd, and so its manifest. */
+const NEW_PROBE = { timeouts: { upgradeManifests: '1m0s', controlPlaneComponentHealthCheck: '2m0s' } };
+const isNewEtcd = (text: string): boolean => text.includes('failureThreshold: 12');
+const MEMBER = '/var/lib/etcd/member';
+const BACKUP = /kubeadm-backup-etcd-[0-9-]+\/etcd/;
+
+const manifests = ({ host }: UpgradeWorld) => COMPONENTS.map((name) => host.text(manifestOf(name)));
+const paths = (planned: Awaited<ReturnType<UpgradeWorld['recover']>>) =>
+  planned?.host.phases.flatMap(({ plan }) => plan.changes.map((change) => ('path' in change ? change.path : change.kind)));
+
+/** Plans and applies the rollback of an interrupted upgrade. */
+async function recover(world: UpgradeWorld) {
+  const planned = await world.recover();
+  return planned?.apply(world.context);
+}
+
+const replaced = ({ host }: UpgradeWorld) => [...host.files.keys()].some((path) => path.startsWith(`${MEMBER}.replaced-`));
+
+/** The new etcd damages its data and crashes; the previous one runs only with restored data. */
+function damagedData(world: UpgradeWorld): UpgradeWorld {
+  let isDamaged = isNewEtcd(world.host.text(manifestOf('etcd')));
+  world.crashes = (name, text) => {
+    isDamaged ||= name === 'etcd' && isNewEtcd(text);
+    return name === 'etcd' && isDamaged && (isNewEtcd(text) || !replaced(world));
+  };
+  return world;
+}
+
+describe('planRecovery', () => {
+  it('restores only the components that were written, not verified and do not run, and proves that they run', async () => {
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    const [, , controllerManager] = manifests(world);
+    world.crashes = (name, text) => name === 'kube-scheduler' && text.includes(':v1.36.2');
+    const planned = await world.recover();
+    expect(paths(planned)).toEqual([manifestOf('kube-scheduler')]);
+    expect(planned !== null && isRecovery(planned.host)).toBe(true);
+    await expect(planned?.apply(world.context)).rejects.toMatchObject({
+      exitCode: 5,
+      problems: [{ code: 'ROLLED_BACK', message: expect.stringContaining('(kube-scheduler) were restored and run') }],
+    });
+    expect(world.host.text(manifestOf('kube-scheduler'))).toContain(':v1.35.6');
+    expect(world.host.text(manifestOf('kube-controller-manager'))).toBe(controllerManager);
+    expect(controllerManager).toContain(':v1.36.2');
+    expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
+    expect(await world.recover()).toBeNull();
+  });
+
+  it('restores an API server that does not answer', async () => {
+    const world = await killedAfter(manifestOf('kube-apiserver'));
+    world.crashes = (name, text) => name === 'kube-apiserver' && text.includes(':v1.36.2');
+    await expect(recover(world)).rejects.toMatchObject({ exitCode: 5 });
+    expect(world.host.text(manifestOf('kube-apiserver'))).toContain(':v1.35.6');
+  });
+
+  it('does not claim a rollback that it did not observe', async () => {
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    world.crashes = (name) => name === 'kube-scheduler';
+    await expect(recover(world)).rejects.toMatchObject({ code: 'STATIC_POD_NOT_RUNNING' });
+    expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(true);
+  });
+
+  it.each(['kube-apiserver', 'kube-scheduler'] as const)('keeps a %s that runs, also if the credentials are refused', async (name) => {
+    const world = await killedAfter(manifestOf(name));
+    const before = manifests(world);
+    world.refusal = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'the client certificate has expired' });
+    expect(await world.recover()).toBeNull();
+    expect(manifests(world)).toEqual(before);
+  });
+
+  it('keeps a manifest that someone changed after the interruption', async () => {
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    const path = manifestOf('kube-scheduler');
+    const content = `${world.host.text(path)}# edited\n`;
+    await world.host.perform([{ kind: 'write-file', path, content, mode: 0o600, owner: 'root:root' }]);
+    world.crashes = (name) => name === 'kube-scheduler';
+    expect(await world.recover()).toBeNull();
+  });
+
+  it('refuses a manifest whose copy is missing', async () => {
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    for (const path of [...world.host.files.keys()])
+      if (path.endsWith('/kube-scheduler.yaml') && path.includes('backup')) world.host.files.delete(path);
+    world.crashes = (name) => name === 'kube-scheduler';
+    await expect(world.recover()).rejects.toMatchObject({ code: 'UPGRADE_NOT_RECOVERED' });
+  });
+
+  it('refuses a single phase until the rollback is done', async () => {
+    const world = await killedAfter(manifestOf('kube-scheduler'));
+    world.crashes = (name) => name === 'kube-scheduler';
+    await expect(world.recover({ onlyPhase: 'addon/coredns' })).rejects.toMatchObject({ code: 'UPGRADE_INTERRUPTED', exitCode: 3 });
+  });
+});
+
+describe('planRecovery: etcd', () => {
+  it('restores the manifest of etcd, and keeps its data', async () => {
+    const world = await killedAfter(manifestOf('etcd'), NEW_PROBE);
+    world.crashes = (name, text) => name === 'etcd' && isNewEtcd(text);
+    world.host.files.set(ETCD_DB, { type: 'file', mode: 0o600, owner: 'root:root', content: 'later' });
+    await expect(recover(world)).rejects.toMatchObject({ exitCode: 5 });
+    expect(isNewEtcd(world.host.text(manifestOf('etcd')))).toBe(false);
+    expect(world.host.text(ETCD_DB)).toBe('later');
+  });
+
+  it('restores the data of a single member if etcd does not run with it, and names the time of the backup', async () => {
+    const world = damagedData(await killedAfter(manifestOf('etcd'), NEW_PROBE));
+    world.host.files.set(ETCD_DB, { type: 'file', mode: 0o600, owner: 'root:root', content: 'damaged' });
+    await expect(recover(world)).rejects.toMatchObject({
+      exitCode: 5,
+      message: expect.stringContaining('The etcd data was rolled back to the backup of 2030-01-01'),
+    });
+    expect(world.host.text(ETCD_DB)).toBe('data');
+    expect([...world.host.files].filter(([path]) => /\.replaced-[0-9-]+\/db$/.test(path)).map(([, { content }]) => content)).toEqual([
+      'damaged',
+    ]);
+    expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
+  });
+
+  it('names the backup if the member belongs to a larger cluster', async () => {
+    const world = damagedData(await killedAfter(manifestOf('etcd'), NEW_PROBE));
+    const record = world.host.text(UPGRADE_RECORD_PATH).replace('"members": 1', '"members": 3');
+    await world.host.perform([{ kind: 'write-file', path: UPGRADE_RECORD_PATH, content: record, mode: 0o600, owner: 'root:root' }]);
+    for (const run of [1, 2])
+      await expect(recover(world), `run ${run}`).rejects.toMatchObject({
+        problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ETCD_DATA_NOT_RESTORED', hint: expect.stringMatching(BACKUP) }],
+      });
+    expect(replaced(world)).toBe(false);
+  });
+
+  it('never starts an etcd without its data, and names the backup', async () => {
+    const world = damagedData(await killedAfter(manifestOf('etcd'), NEW_PROBE));
+    for (const path of [...world.host.files.keys()]) if (path.startsWith(MEMBER)) world.host.files.delete(path);
+    await world.host.perform([{ kind: 'remove-file', path: manifestOf('etcd') }]);
+    const record = world.host.text(UPGRADE_RECORD_PATH).replace('"restoring": null', '"restoring": "2030-01-01-00-05-00"');
+    await world.host.perform([{ kind: 'write-file', path: UPGRADE_RECORD_PATH, content: record, mode: 0o600, owner: 'root:root' }]);
+    await expect(recover(world)).rejects.toMatchObject({
+      code: 'UPGRADE_NOT_RECOVERED',
+      problems: [{ hint: expect.stringMatching(BACKUP) }],
+    });
+    expect(world.host.files.has(manifestOf('etcd'))).toBe(false);
+    expect(world.isEmptied()).toBe(false);
+  });
+
+  it('names the backup if etcd is not healthy although its manifest was not replaced', async () => {
+    const world = await killedAfter(UPGRADE_RECORD_PATH, NEW_PROBE);
+    world.crashes = (name) => name === 'etcd';
+    await expect(world.recover()).rejects.toMatchObject({
+      code: 'UPGRADE_NOT_RECOVERED',
+      problems: [{ hint: expect.stringMatching(BACKUP) }],
+    });
+  });
+
+  it('loses no data, killed at any operation of the rollback', async () => {
+    const straight = damagedData(await upgradeWorld());
+    const started = straight.host.performed.length;
+    await expect(straight.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
+    const operations = straight.host.performed.slice(started);
+    const first = operations.findIndex((one) => one.kind === 'write-file' && one.path === manifestOf('etcd'));
+    expect(first).toBeGreaterThan(0);
+    for (let at = first; at < operations.length; at++) {
+      const world = damagedData(await upgradeWorld());
+      world.host.loseConnectionAfter(at);
+      await expect(world.apply(NEW_PROBE), `operation ${at}`).rejects.toThrow();
+      const error = await recover(world).then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
+      const isBack =
+        world.host.files.get(ETCD_DB)?.content === 'data' &&
+        !world.crashes('etcd', world.host.files.get(manifestOf('etcd'))?.content ?? '');
+      const names = error instanceof AppError && BACKUP.test(error.problems.map(({ hint }) => hint).join());
+      expect(isBack || names, `operation ${at}: ${String(error)}`).toBe(true);
+      expect(world.isEmptied(), `operation ${at}`).toBe(false);
+    }
+  }, 120_000);
+});
