@@ -47,11 +47,12 @@ export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): voi
   }
 }
 
-/** Where further versions of Kubernetes are; a version is in `VERSION/bin`, without the leading `v`. */
-const VERSIONS_DIR = process.env.KUBERNETES_VERSIONS_DIR ?? '/opt';
+/** The directory of further versions of Kubernetes, each in `kubernetes-1.35.6/bin`; undefined: none are installed. */
+const VERSIONS_DIR = process.env.KUBERNETES_VERSIONS_DIR;
 
 /** The directory with the programs of a version (`v1.35.6`); null: not installed. */
 export function programsOf(version: string): string | null {
+  if (VERSIONS_DIR === undefined) return null;
   const directory = join(VERSIONS_DIR, `kubernetes-${version.slice(1)}`, 'bin');
   return existsSync(join(directory, 'kube-apiserver')) ? directory : null;
 }
