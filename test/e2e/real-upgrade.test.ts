@@ -15,7 +15,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const [FROM, TO] = ['v1.35.6', 'v1.36.2'];
 const binaries = findRealBinaries();
 const programs = programsOf(FROM);
-const missing = whyNoKubelet() ?? whyNoLabHosts() ?? (programs === null ? `the programs of ${FROM} are not installed (KUBERNETES_VERSIONS_DIR)` : null);
+const missing =
+  whyNoKubelet() ?? whyNoLabHosts() ?? (programs === null ? `the programs of ${FROM} are not installed (KUBERNETES_VERSIONS_DIR)` : null);
 
 /** Two control planes of the previous minor version, with real static Pods. */
 describe.skipIf(requirement('an upgrade of control planes', missing))('an upgrade of two control planes', () => {
