@@ -20,7 +20,7 @@ export function swapDirectory(options: { readonly path: string; readonly by: str
   const script = `[ -d "$2" ] || { echo "$2 does not exist" >&2; exit 1; }
 [ ! -e "$3" ] && [ ! -L "$3" ] || { echo "$3 exists" >&2; exit 1; }
 if [ -e "$1" ]; then mv "$1" "$3" || exit 1; fi
-mv "$2" "$1" && sync && exit 0
+[ ! -e "$1" ] && mv "$2" "$1" && sync && exit 0
 [ -e "$1" ] || mv "$3" "$1"; exit 1`;
   return ['sh', '-c', script, 'sh', options.path, options.by, options.kept];
 }

@@ -26,6 +26,7 @@ case "$*" in
   *"pods -q") printf 'a\\nb\\nc\\n';;
   *"stopp "*) for pod; do :; done; [ "$pod" = "$NEVER" ] && exit 1; [ "$pod" != "$ONCE" ] || [ -e seen ] || { touch seen; exit 1; };;
   *"images --output json") echo '{"images":[]}';;
+  *"pods -q --state ready --label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name=etcd-cp-1") printf %s "$SANDBOX";;
   *"--state running --label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name=etcd-cp-1") printf %s "$LIVE"; [ -z "$NEVER" ];;
   *"ps -a --name ^etcd$ --last 1 -q") echo 0a;;
   *"logs --tail 20 0a") echo 'from crictl';;
@@ -36,7 +37,7 @@ const CTR = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "ctr $*" >> calls
 case "$*" in
-  *'containers ls -q labels."io.kubernetes.pod.name"==etcd-cp-1,labels."io.cri-containerd.kind"==container') printf 'x\nstopped\n'; [ -z "$NEVER" ];;
+  *'containers ls -q labels."io.kubernetes.pod.name"==etcd-cp-1,labels."io.kubernetes.pod.namespace"==kube-system') printf 'x\nstopped\n'; [ -z "$NEVER" ];;
   *"tasks ls") printf 'TASK PID STATUS\nstopped 9 STOPPED\nother 8 RUNNING\n%s' "$LIVE";;
   *"containers ls -q") printf 'a\\nb\\n';;
   *"containers rm "*) for c; do :; done; [ "$c" != "$NEVER" ];;
@@ -118,7 +119,7 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
     expect(await run(removePods(socket, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'cannot remove these Pods: a' });
   });
 
-  it('list the live containers of a Pod', async () => {
+  it('list the live containers and sandboxes of a Pod', async () => {
     install('ctr', CTR);
     const list = listLiveContainers(socket, 'etcd-cp-1');
     expect(await run(list)).toMatchObject({ exitCode: 0, stdout: '' });
@@ -127,6 +128,7 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
     install('crictl', CRICTL);
     expect(await run(list)).toMatchObject({ exitCode: 0, stdout: '' });
     expect(await run(list, { LIVE: '0a\n' })).toMatchObject({ exitCode: 0, stdout: '0a' });
+    expect(await run(list, { SANDBOX: '0b\n' })).toMatchObject({ exitCode: 0, stdout: '0b' });
     expect(await run(list, { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
     expect(await run(listLiveContainers(`${socket}.gone`, 'etcd-cp-1'))).toMatchObject({ exitCode: 1 });
   });

@@ -48,16 +48,17 @@ export function listPods(criSocket: string): Words {
 }
 
 /**
- * Prints the ids of the containers of a Pod in kube-system that have not stopped, one per line. Any other exit code
- * than 0: not known. The container runtime is asked because a process may run without listening on its port.
+ * Prints the ids of the containers and sandboxes of a Pod in kube-system that have not stopped, one per line. Any other
+ * exit code than 0: not known. The container runtime is asked because a process may run without listening on its port.
+ * A container that crashes is between two starts most of the time; its sandbox shows that the kubelet will start it again.
  */
 export function listLiveContainers(criSocket: string, pod: string): Words {
   const script = `${TOOLS}if has crictl; then
-  for state in created running unknown; do
-    cri --timeout 10s ps -a -q --state $state --label io.kubernetes.pod.namespace=kube-system --label "io.kubernetes.pod.name=$2" || exit 1
-  done
+  set -- "$1" --label io.kubernetes.pod.namespace=kube-system --label "io.kubernetes.pod.name=$2"; shift
+  cri --timeout 10s pods -q --state ready "$@" || exit 1
+  for state in created running unknown; do cri --timeout 10s ps -a -q --state $state "$@" || exit 1; done
 else
-  ids=$(ctrd --timeout 10s containers ls -q 'labels."io.kubernetes.pod.name"=='"$2"',labels."io.cri-containerd.kind"==container') || exit 1
+  ids=$(ctrd --timeout 10s containers ls -q 'labels."io.kubernetes.pod.name"=='"$2"',labels."io.kubernetes.pod.namespace"==kube-system') || exit 1
   tasks=$(ctrd --timeout 10s tasks ls) || exit 1
   for id in $ids; do echo "$tasks" | while read -r task _ state; do [ "$task" != "$id" ] || [ "$state" = STOPPED ] || echo "$id"; done; done
 fi`;

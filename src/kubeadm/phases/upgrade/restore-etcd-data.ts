@@ -139,7 +139,7 @@ async function becomesHealthy(context: PhaseContext, { phase, url }: { readonly 
   );
 }
 
-/** Whether the runtime shows that the Pod has no live container; false if it does not show it in time. */
+/** Whether the runtime shows that the Pod has no live container and sandbox; false if it does not show it in time. */
 async function stops(
   context: PhaseContext,
   { phase, criSocket, pod }: { readonly phase: string; readonly criSocket: string; readonly pod: string },
