@@ -5,7 +5,6 @@ import type { PhaseContext } from '../../src/host/phase.ts';
 import { phaseSelection, planWorkflow, runWorkflow, type WorkflowRun } from '../../src/host/run-workflow.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
-import { manifestVersion } from '../../src/kubeadm/control-plane/manifest-version.ts';
 import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
 import { readManifest } from '../../src/kubeadm/upgrade/static-pod-state.ts';
 import type { ApiAccess } from '../../src/kubeadm/workflows/control-plane/api-access.ts';
@@ -22,6 +21,7 @@ import { type FakeEtcd, fakeEtcd } from './fake-etcd.ts';
 import { type FakeHost, fakeHost } from './fake-host.ts';
 import { fakeUnit, runs } from './fake-units.ts';
 import { issuerOfOneKey } from './issuer-of-one-key.ts';
+import { manifestVersion } from './manifest-version.ts';
 import { recordingReporter } from './recording-reporter.ts';
 
 const ADMINS = { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins', 'system:authenticated'] };

@@ -17,9 +17,6 @@ import { isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts';
-import { versionTag } from '../control-plane/images.ts';
-import { manifestVersion } from '../control-plane/manifest-version.ts';
-import { manifestPath } from '../control-plane/paths.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-start.ts';
@@ -28,7 +25,7 @@ import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnno
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
 import type { NodeOverlay } from '../render/config-fragments.ts';
 import { backupTimestamp } from '../upgrade/upgrade-record.ts';
-import { type ClusterBaseline, readClusterBaseline, type UpgradedDocuments, unlessForbidden } from './cluster-baseline.ts';
+import { readClusterBaseline, type UpgradedDocuments, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -56,8 +53,6 @@ export interface UpgradeNodeInput {
   readonly criSocket: string;
 }
 
-const API_SERVER_MANIFEST = manifestPath('kube-apiserver');
-
 /**
  * Updates the kubelet's files to the cluster's current kubelet-config and the settings of this node, and restarts the
  * kubelet.
@@ -77,12 +72,11 @@ export const upgradeNodeWorkflow: Workflow<UpgradeNodeOptions, UpgradeNodeInput>
 /**
  * Prepares the upgrade of a node's kubelet configuration.
  * @param run.upgraded documents that the run uploads before; null: those of the cluster
- * @param run.replacesPods the run upgrades the static Pods of the host
  */
 export async function prepareUpgrade(
   context: ClusterContext,
   options: UpgradeNodeOptions,
-  run: { readonly upgraded: UpgradedDocuments | null; readonly replacesPods: boolean } = { upgraded: null, replacesPods: false },
+  run: { readonly upgraded: UpgradedDocuments | null } = { upgraded: null },
 ): Promise<Prepared<UpgradeNodeInput>> {
   const found = await inspectHost(context);
   const { memory, warnings: memoryWarnings } = readNodeSettings(found, options.forget);
@@ -127,13 +121,7 @@ export async function prepareUpgrade(
       annotation: { nodeName: node.registration.name, check: annotated.check },
       criSocket: node.registration.criSocket,
     },
-    warnings: [
-      ...memoryWarnings,
-      ...flagWarnings(flags),
-      ...(run.replacesPods ? [] : controlPlaneWarnings(found, baseline)),
-      ...baseline.warnings,
-      ...warnings,
-    ],
+    warnings: [...memoryWarnings, ...flagWarnings(flags), ...baseline.warnings, ...warnings],
     refusals: [...refusals, ...annotated.refusals],
     origins: design.origins,
   };
@@ -156,7 +144,7 @@ async function identifyAnnotated(
 type FoundFiles = (path: string) => string | null;
 
 async function inspectHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
-  const paths = [NODE_SETTINGS_PATH, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, API_SERVER_MANIFEST];
+  const paths = [NODE_SETTINGS_PATH, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV];
   const { files } = await observe(host, combineFacts({ files: fileFacts(paths) }), signal);
   const found = (path: string): string | null => files.get(path)?.content ?? null;
   if (found(CONFIG_YAML) !== null) return found;
@@ -272,13 +260,4 @@ function flagWarnings({ dropped }: UpgradedFlags): readonly Warning[] {
     code: 'KUBELET_FLAG_DROPPED',
     message: `--${name}=${value} is removed from kubeadm-flags.env: this kubelet does not know the flag and would not start`,
   }));
-}
-
-/** Warns about static Pods of another version than the cluster's; empty on a worker. */
-function controlPlaneWarnings(found: FoundFiles, { kubernetesVersion }: ClusterBaseline): readonly Warning[] {
-  const manifest = found(API_SERVER_MANIFEST);
-  const version = manifest === null ? null : manifestVersion(manifest, 'kube-apiserver');
-  if (version === null || kubernetesVersion === null || version === versionTag(kubernetesVersion)) return [];
-  const message = `kube-apiserver is ${version}, but kubernetesVersion of the cluster is ${kubernetesVersion}: the kubelet is upgraded, but the static Pods are not. Upgrade them with kubeletadm upgrade node on this control plane`;
-  return [{ code: 'CONTROL_PLANE_NOT_UPGRADED', message }];
 }

@@ -149,7 +149,7 @@ export async function prepareControlPlaneUpgrade(
   const now = context.clock.now();
   const host = await observeControlPlaneHost(context);
   const upgraded: UpgradedDocuments = target;
-  const { input: node, ...prepared } = await prepareUpgrade(context, options, { upgraded, replacesPods: true });
+  const { input: node, ...prepared } = await prepareUpgrade(context, options, { upgraded });
   const { nodeName } = node.annotation;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const endpoint = host.endpoint;

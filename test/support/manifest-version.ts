@@ -1,6 +1,6 @@
-import { isJsonObject } from '../../base/json.ts';
-import { upTo } from '../../base/text/up-to.ts';
-import { readYaml } from '../../kube/same-yaml.ts';
+import { isJsonObject } from '../../src/base/json.ts';
+import { upTo } from '../../src/base/text/up-to.ts';
+import { readYaml } from '../../src/kube/same-yaml.ts';
 
 /** The image tag of a component in its manifest (`v1.36.2`); null without a tag. */
 export function manifestVersion(text: string, component: string): string | null {
