@@ -1,6 +1,10 @@
 import type { Clock } from '../../src/base/clock.ts';
+import { Secret } from '../../src/base/text/secret.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { tokenCredentials } from '../../src/kubeadm/config/bootstrap-credentials.ts';
+import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
+import type { JoinOptions } from '../../src/kubeadm/workflows/join.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from './fake-host.ts';
 import { fakeUnit, runs } from './fake-units.ts';
@@ -14,11 +18,11 @@ users: [{name: u, user: {token: of-the-node}}]
 /** A regular file of root. */
 export const regular = (content: string): FileFact => ({ type: 'file', mode: 0o644, owner: 'root:root', content });
 
-/** Commands of the host. */
-export const HOST_COMMANDS = {
+/** Commands of a host with that hostname. */
+export const hostCommands = (hostname: string) => ({
   sh: (argv: readonly string[]) => ({ exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 }),
   id: { stdout: '0\n' },
-  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? 'w1\n' : 'x86_64\n' }),
+  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? `${hostname}\n` : 'x86_64\n' }),
   stat: { stdout: 'cgroup2fs\n' },
   nproc: { stdout: '4\n' },
   hostname: { stdout: '10.0.0.1\n' },
@@ -29,7 +33,46 @@ export const HOST_COMMANDS = {
   containerd: { exitCode: 127 },
   docker: { exitCode: 127 },
   getent: { exitCode: 2 },
-};
+});
+
+/** Commands of the host `w1`. */
+export const HOST_COMMANDS = hostCommands('w1');
+
+/** Options that `join` and `upgrade node` have in common: without patches and settings of the node. */
+export const NO_SETTINGS_OF_NODE = {
+  declared: [],
+  patches: [],
+  ignorePreflightErrors: [],
+  skipPreflight: false,
+  dryRun: false,
+  staged: false,
+} as const;
+
+/**
+ * Options of `join` for the host and cluster of `hostToJoin`.
+ * @param more replaces some of them
+ */
+export function optionsToJoin(shared: Pick<JoinOptions, 'templates' | 'catalogue' | 'admin'>, more: Partial<JoinOptions>): JoinOptions {
+  return {
+    ...NO_SETTINGS_OF_NODE,
+    ...shared,
+    groups: new NodeGroups(),
+    nodeRegistration: {},
+    overlays: [],
+    settings: [],
+    podLoss: 'refuse',
+    kubeletHealthCheckMs: 10_000,
+    apiServer: { server: 'https://cluster.test:6443', caPem: 'ca\n' },
+    credentials: async () => tokenCredentials(new Secret('abcdef.0123456789abcdef')),
+    caCertPath: '/etc/kubernetes/pki/ca.crt',
+    controlPlane: false,
+    tlsBootstrapMs: 10_000,
+    takeOver: false,
+    waitReadyMs: null,
+    trust: null,
+    ...more,
+  };
+}
 
 const configMap = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
   apiVersion: 'v1',

@@ -20,6 +20,7 @@ import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 import { type FakeEtcd, fakeEtcd } from './fake-etcd.ts';
 import { type FakeHost, fakeHost } from './fake-host.ts';
 import { fakeUnit, runs } from './fake-units.ts';
+import { hostCommands } from './host-to-join.ts';
 import { issuerOfOneKey } from './issuer-of-one-key.ts';
 import { manifestVersion } from './manifest-version.ts';
 import { recordingReporter } from './recording-reporter.ts';
@@ -99,7 +100,7 @@ export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
       '/proc/meminfo': 'MemTotal:        8000000 kB\n',
     },
     commands: {
-      ...COMMANDS,
+      ...hostCommands('cp-1'),
       kubelet: { stdout: `Kubernetes ${version}\n` },
       date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }),
       sh: (argv) => {
@@ -259,20 +260,6 @@ const NODE: KubeObject = {
   kind: 'Node',
   metadata: { name: 'cp-1', labels: { 'kubernetes.io/hostname': 'cp-1' } },
   status: { nodeInfo: { kubeletVersion: 'v1.35.6' } },
-};
-
-const COMMANDS = {
-  id: { stdout: '0\n' },
-  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? 'cp-1\n' : 'x86_64\n' }),
-  stat: { stdout: 'cgroup2fs\n' },
-  nproc: { stdout: '4\n' },
-  hostname: { stdout: '10.0.0.1\n' },
-  ip: { exitCode: 127 },
-  timeout: { exitCode: 127 },
-  crio: { exitCode: 127 },
-  containerd: { exitCode: 127 },
-  docker: { exitCode: 127 },
-  getent: { exitCode: 2 },
 };
 
 const DATA_DIR = '/var/lib/etcd';

@@ -1,13 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
 import { renderMetaFile } from '../../../../src/dynamic/native-store.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
-import { tokenCredentials } from '../../../../src/kubeadm/config/bootstrap-credentials.ts';
 import { formatManifest, formatPointer } from '../../../../src/kubeadm/node-agent/layout.ts';
-import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
 import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/assigned-by.ts';
@@ -17,10 +14,9 @@ import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import type { FakeCluster } from '../../../support/fake-cluster.ts';
 import type { FakeHost } from '../../../support/fake-host.ts';
-import { hostToJoin, regular } from '../../../support/host-to-join.ts';
+import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
-const TOKEN = new Secret('abcdef.0123456789abcdef');
 const CONFIG = '/var/lib/kubelet/config.yaml';
 let templates: Awaited<ReturnType<typeof loadTemplates>>;
 let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
@@ -51,29 +47,8 @@ beforeEach(async () => {
 const overlay = (fields: string): readonly SourceDocument[] =>
   parseSource(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`, 'w1.yaml').documents;
 
-const SHARED = { declared: [], patches: [], ignorePreflightErrors: [], skipPreflight: false, dryRun: false, staged: false } as const;
-
-const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions => ({
-  ...SHARED,
-  templates,
-  catalogue,
-  groups: new NodeGroups(),
-  nodeRegistration: {},
-  overlays: overlay(fields),
-  settings: [],
-  podLoss: 'refuse',
-  kubeletHealthCheckMs: 10_000,
-  apiServer: { server: 'https://cluster.test:6443', caPem: 'ca\n' },
-  credentials: async () => tokenCredentials(TOKEN),
-  caCertPath: '/etc/kubernetes/pki/ca.crt',
-  controlPlane: false,
-  tlsBootstrapMs: 10_000,
-  takeOver: false,
-  waitReadyMs: null,
-  admin: cluster,
-  trust: null,
-  ...more,
-});
+const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions =>
+  optionsToJoin({ templates, catalogue, admin: cluster }, { overlays: overlay(fields), ...more });
 
 const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
 const planJoin = (fields: string, more: Partial<JoinOptions> = {}) =>

@@ -4,7 +4,6 @@ import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
-import { tokenCredentials } from '../../../../src/kubeadm/config/bootstrap-credentials.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitOptions, initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
@@ -14,7 +13,7 @@ import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import type { FakeCluster } from '../../../support/fake-cluster.ts';
 import type { FakeHost } from '../../../support/fake-host.ts';
-import { hostToJoin, regular } from '../../../support/host-to-join.ts';
+import { hostToJoin, NO_SETTINGS_OF_NODE, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { fakePod } from '../../../support/pods-on-node.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
@@ -39,29 +38,8 @@ beforeEach(async () => {
 const overlay = (fields: string): readonly SourceDocument[] =>
   parseSource(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`, 'w1.yaml').documents;
 
-const SHARED = { declared: [], patches: [], ignorePreflightErrors: [], skipPreflight: false, dryRun: false, staged: false } as const;
-
-const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions => ({
-  ...SHARED,
-  templates,
-  catalogue,
-  groups: new NodeGroups(),
-  nodeRegistration: {},
-  overlays: overlay(fields),
-  settings: [],
-  podLoss: 'refuse',
-  kubeletHealthCheckMs: 10_000,
-  apiServer: { server: 'https://cluster.test:6443', caPem: 'ca\n' },
-  credentials: async () => tokenCredentials(TOKEN),
-  caCertPath: '/etc/kubernetes/pki/ca.crt',
-  controlPlane: false,
-  tlsBootstrapMs: 10_000,
-  takeOver: false,
-  waitReadyMs: null,
-  admin: cluster,
-  trust: null,
-  ...more,
-});
+const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions =>
+  optionsToJoin({ templates, catalogue, admin: cluster }, { overlays: overlay(fields), ...more });
 
 const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
 const planJoin = (fields: string, more: Partial<JoinOptions> = {}) =>
@@ -183,7 +161,7 @@ describe('a change of a node that would terminate pods', () => {
   it('is refused by upgrade node', async () => {
     await joined();
     const options: UpgradeNodeOptions = {
-      ...SHARED,
+      ...NO_SETTINGS_OF_NODE,
       templates,
       catalogue,
       groups: new NodeGroups(),

@@ -1,10 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource } from '../../../../src/codec/source.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import type { Operation } from '../../../../src/host/plan/operation.ts';
 import { planWorkflow, runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
-import { tokenCredentials } from '../../../../src/kubeadm/config/bootstrap-credentials.ts';
 import { type CleanupNodeInput, cleanupNode } from '../../../../src/kubeadm/phases/cleanup-node.ts';
 import type { NodeOverlay } from '../../../../src/kubeadm/render/config-fragments.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
@@ -17,10 +15,9 @@ import { fakeClock } from '../../../support/fake-clock.ts';
 import type { FakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
-import { HOST_COMMANDS, hostToJoin, regular } from '../../../support/host-to-join.ts';
+import { HOST_COMMANDS, hostToJoin, NO_SETTINGS_OF_NODE, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
-const TOKEN = new Secret('abcdef.0123456789abcdef');
 const CONFIG = '/var/lib/kubelet/config.yaml';
 const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
 const DIR = '/etc/kubernetes/kubelet.conf.d';
@@ -48,30 +45,8 @@ const overlay = (fields: string, layer?: string): NodeOverlay => {
   return layer === undefined ? document : { ...document, layer };
 };
 
-const SHARED = { declared: [], patches: [], ignorePreflightErrors: [], skipPreflight: false, dryRun: false, staged: false } as const;
-
-const joinOptions = (overlays: readonly NodeOverlay[], more: Partial<JoinOptions> = {}): JoinOptions => ({
-  ...SHARED,
-  templates,
-  catalogue,
-  groups: new NodeGroups(),
-  nodeRegistration: {},
-  overlays,
-  settings: [],
-  configDir: true,
-  podLoss: 'refuse',
-  kubeletHealthCheckMs: 10_000,
-  apiServer: { server: 'https://cluster.test:6443', caPem: 'ca\n' },
-  credentials: async () => tokenCredentials(TOKEN),
-  caCertPath: '/etc/kubernetes/pki/ca.crt',
-  controlPlane: false,
-  tlsBootstrapMs: 10_000,
-  takeOver: false,
-  waitReadyMs: null,
-  admin: cluster,
-  trust: null,
-  ...more,
-});
+const joinOptions = (overlays: readonly NodeOverlay[], more: Partial<JoinOptions> = {}): JoinOptions =>
+  optionsToJoin({ templates, catalogue, admin: cluster }, { overlays, configDir: true, ...more });
 
 const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
 const RUN = { dryRun: false, skipPhases: [] };
@@ -82,7 +57,7 @@ const planJoin = (overlays: readonly NodeOverlay[], more: Partial<JoinOptions> =
 const changesOf = async (planned: ReturnType<typeof planJoin>) => (await planned).host.phases.flatMap(({ plan }) => plan.changes);
 const fragments = (): readonly string[] => [...host.files.keys()].filter((path) => path.startsWith(`${DIR}/`)).toSorted();
 const upgradeOptions = (more: Partial<UpgradeNodeOptions> = {}): UpgradeNodeOptions => ({
-  ...SHARED,
+  ...NO_SETTINGS_OF_NODE,
   templates,
   catalogue,
   groups: new NodeGroups(),

@@ -12,6 +12,7 @@ import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit, runs } from '../../../support/fake-units.ts';
+import { hostCommands } from '../../../support/host-to-join.ts';
 import { issuerOfOneKey } from '../../../support/issuer-of-one-key.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { THOROUGH } from '../../../support/thorough.ts';
@@ -65,7 +66,7 @@ function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
       '/proc/net/tcp': '',
       '/proc/meminfo': 'MemTotal:        8000000 kB\n',
     },
-    commands: { ...COMMANDS, date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }) },
+    commands: { ...hostCommands('cp-1'), date: () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000)}\n` }) },
     http: () => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' }),
   });
   let programs: number | null = null;
@@ -136,22 +137,6 @@ function world({ programMs = 0 }: { readonly programMs?: number } = {}): World {
   };
   return { host, cluster, admin, shown, plan, programsBefore: () => programs, reporter, run };
 }
-
-const COMMANDS = {
-  sh: (argv: readonly string[]) => ({ exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 }),
-  id: { stdout: '0\n' },
-  uname: (argv: readonly string[]) => ({ stdout: argv.includes('-r') ? '6.12.0\n' : argv.includes('-n') ? 'cp-1\n' : 'x86_64\n' }),
-  stat: { stdout: 'cgroup2fs\n' },
-  nproc: { stdout: '4\n' },
-  hostname: { stdout: '10.0.0.1\n' },
-  ip: { exitCode: 127 },
-  kubelet: { stdout: 'Kubernetes v1.36.2\n' },
-  timeout: { exitCode: 127 },
-  crio: { exitCode: 127 },
-  containerd: { exitCode: 127 },
-  docker: { exitCode: 127 },
-  getent: { exitCode: 2 },
-};
 
 /** All files of the host and objects of the cluster after a run, without contents and token ids. */
 function leftBy({ host, cluster }: World): readonly string[] {
