@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { controlPlanePhases } from '../kubeadm/kubeadm-phases.ts';
 import { INIT_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
@@ -38,7 +39,7 @@ export function defineInit(init: Command, on: On): void {
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
   on(options(phase), initRequest, load);
   definePhaseCommands(phase, INIT_PHASES, {
-    workflow: 'init',
+    parts: controlPlanePhases('init'),
     options: {
       kubeconfig: () => new Option('--kubeconfig-dir <dir>', 'directory to write the kubeconfigs to (default: /etc/kubernetes)'),
       addon: () => new Option('--print-manifest', 'print the objects of the addon as YAML; change nothing'),

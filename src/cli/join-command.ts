@@ -44,7 +44,6 @@ export function defineJoin(join: Command, on: On): void {
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
   on(options(phase), phaseRequest, load);
   definePhaseCommands(phase, JOIN_PHASES, {
-    workflow: 'join',
     run: (command, words) =>
       on(
         command.argument('[address:port]', 'address of the API server'),

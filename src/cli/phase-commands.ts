@@ -1,5 +1,4 @@
 import type { Command, Option } from 'commander';
-import { controlPlanePhases, type KubeadmWorkflow } from '../kubeadm/kubeadm-phases.ts';
 import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
 
 /** A phase, or a group of phases, as a command. */
@@ -12,7 +11,8 @@ interface PhaseNode {
 }
 
 export interface PhaseCommands {
-  readonly workflow: KubeadmWorkflow;
+  /** Phases that kubeadm has below those of the list, e.g. `certs/ca`. */
+  readonly parts?: readonly string[];
   /** Defines how the command of a phase is run, from the words of its name. */
   readonly run: (command: Command, words: readonly string[]) => void;
   /** Additional options of a group of phases and of all phases in the group, by the name of the group. */
@@ -25,7 +25,7 @@ export interface PhaseCommands {
  * Started as kubeadm, the name of a group alone is an error, as in kubeadm: `init phase certs` writes nothing.
  * @param phase accepts the name of any phase as arguments
  */
-export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[], { workflow, run, options = {} }: PhaseCommands): void {
+export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[], { parts = [], run, options = {} }: PhaseCommands): void {
   const refusesGroups = rootOf(phase).name() === 'kubeadm';
   const define = (parent: Command, { below }: PhaseNode, words: readonly string[]): void => {
     if (words.length > 0 && below.size > 0) add(parent, 'all', [...words, 'all'], { short: `Run all phases of ${words.join('/')}` });
@@ -44,7 +44,7 @@ export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[]
     if (!(isGroup === true && refusesGroups)) run(command, words);
     return command;
   };
-  define(phase, treeOf(phases, controlPlanePhases(workflow)), []);
+  define(phase, treeOf(phases, parts), []);
 }
 
 /** The tree of the phases, in their order; a group entry has the phases that kubeadm has below it. */

@@ -3,7 +3,7 @@ import type { Text } from '../base/text/styled.ts';
 import type { Output, ProgramName } from './services.ts';
 
 /** The environment variable that sets the name, for starting the program through an interpreter or a wrapper. */
-export const PROGRAM_NAME_VARIABLE = 'KUBELETADM_PROGRAM_NAME';
+const PROGRAM_NAME_VARIABLE = 'KUBELETADM_PROGRAM_NAME';
 
 /**
  * Whether the program was started as `kubeadm`: through a link or a copy of that name, or with KUBELETADM_PROGRAM_NAME=kubeadm.

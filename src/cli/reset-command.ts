@@ -26,7 +26,6 @@ export function defineReset(reset: Command, on: On): void {
   const phase = reset.command('phase').description('Run one phase of reset').argument('<name...>', 'name of a phase');
   on(options(phase), resetRequest, load);
   definePhaseCommands(phase, RESET_PHASES, {
-    workflow: 'reset',
     run: (command, words) => on(command, (_, given) => resetRequest(words, given), load),
   });
 }

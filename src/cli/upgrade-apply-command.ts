@@ -52,7 +52,6 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {
-    workflow: 'upgrade apply',
     run: (command, words) => on(command.argument('[version]', VERSION), (args, given) => applyRequest(words, args[0], given), load),
   });
 }

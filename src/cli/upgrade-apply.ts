@@ -1,4 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
+import { releaseOfVersion } from '../base/kubernetes-version.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type UpgradeApplyRequest as CommandRequest, openUpgradeApply } from '../fleet/use-cases/open-upgrade-apply.ts';
@@ -29,7 +30,7 @@ export async function runUpgradeApply(services: Services, request: UpgradeApplyR
       services.output.stdout(
         joinLines([
           '',
-          `This control plane was upgraded to ${version.replace('ci/', '')}.`,
+          `This control plane was upgraded to ${releaseOfVersion(version)}.`,
           'Upgrade the other control planes next, one after the other, then the workers: kubeletadm upgrade node --host HOST',
         ]),
       );
@@ -43,5 +44,5 @@ function question(version: string, { host }: PlannedWorkflow): string {
   const objects = changes.filter(isClusterChange).length;
   const counts = `${changes.length - objects} changes on ${host.name}, ${objects} in the cluster; --dry-run shows them`;
   if (isRecovery(host)) return `Roll back the interrupted upgrade of the control plane? (${counts})`;
-  return `Upgrade the control plane to ${version.replace('ci/', '')}? (${counts})`;
+  return `Upgrade the control plane to ${releaseOfVersion(version)}? (${counts})`;
 }

@@ -63,7 +63,6 @@ function defineUpgradeNode(upgrade: Command, on: On): void {
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, UPGRADE_NODE_PHASES, {
-    workflow: 'upgrade node',
     run: (command, words) => on(command, (_, given) => upgradeRequest(words, given), load),
   });
 }

@@ -130,6 +130,18 @@ export interface ObservedPhase {
   readonly commit: { readonly paths: readonly string[]; prepare(changes: readonly HostChange[]): Promise<ProveCommit> } | null;
 }
 
+/** A phase that makes no changes in this run, and has nothing to verify. */
+export function planOnly(plan: PhasePlan): ObservedPhase {
+  return {
+    plan,
+    verify: async () => undefined,
+    undo: () => null,
+    provenState: null,
+    verifyUndone: async () => undefined,
+    commit: null,
+  };
+}
+
 /** A phase without its facts type, so that the phases of a workflow fit in one list. */
 export interface Phase<Input> {
   readonly name: string;

@@ -52,7 +52,6 @@ const CONTROL_PLANE_PHASES = {
     'wait-control-plane',
   ],
   reset: ['remove-etcd-member'],
-  'upgrade apply': ['upload-config', 'upload-config/kubeadm', 'upload-config/kubelet', 'addon', 'addon/coredns', 'addon/kube-proxy'],
   'upgrade node': ['control-plane', 'kubeconfig', 'addon', 'addon/coredns', 'addon/kube-proxy', 'post-upgrade'],
 };
 

@@ -1,24 +1,17 @@
-import { AppError, usageError } from '../../base/errors.ts';
+import { usageError } from '../../base/errors.ts';
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/host.ts';
-import type { Warning } from '../../host/plan/change.ts';
-import type { Cluster } from '../../kube/cluster.ts';
-import type { ClusterConfiguration } from '../../kubeadm/config/model.ts';
 import { adminCluster } from '../../kubeadm/use-cases/admin-cluster.ts';
 import { releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { readClusterConfiguration } from '../../kubeadm/workflows/cluster-baseline.ts';
+import { type AdminCluster, requireClusterConfiguration } from '../../kubeadm/workflows/upgrade/admin-cluster.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 /** A control plane host, and the cluster with the access of an administrator. */
-export interface OpenedControlPlane {
+export interface OpenedControlPlane extends AdminCluster {
   readonly host: Host;
-  readonly cluster: Cluster;
-  /** Of kubeadm-config. */
-  readonly model: ClusterConfiguration;
-  readonly warnings: readonly Warning[];
 }
 
 /**
@@ -37,9 +30,7 @@ export async function withControlPlane<T>(
       : await adminCluster(services, host);
     if (cluster === null) throw new Error('--kubeconfig selects a cluster');
     try {
-      const { model, warnings } = await readClusterConfiguration(cluster);
-      if (model === null) throw noClusterConfiguration(host);
-      return await work({ host, cluster, model, warnings });
+      return await work({ host, ...(await requireClusterConfiguration(cluster, host.name)) });
     } finally {
       await cluster.close();
     }
@@ -59,10 +50,4 @@ export async function resolveTarget(services: NodeCommandPorts, version: string)
   if (release?.kind === 'release') return release.version;
   const why = label === null ? 'is not a version' : 'cannot be resolved at dl.k8s.io';
   throw usageError(`${JSON.stringify(version)} ${why}`, 'Write the version like v1.36.2');
-}
-
-function noClusterConfiguration(host: Host): AppError {
-  const message = 'cannot read ConfigMap kube-system/kubeadm-config, which configures the control planes of the cluster';
-  const hint = 'Upload the ConfigMap with: kubeletadm init phase upload-config kubeadm --config FILE';
-  return new AppError({ host: host.name, code: 'CLUSTER_NO_KUBEADM_CONFIG', message, hint }, { exitCode: 3 });
 }

@@ -1,5 +1,4 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
-import { upTo } from '../../base/text/up-to.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
@@ -7,6 +6,7 @@ import type { EnvVar } from '../config/model.ts';
 import { splitHostPort } from '../config/rules.ts';
 import { commandOf, flagValue } from '../control-plane/component-endpoints.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
+import { imageTag } from './image-tag.ts';
 
 /** Annotation of mirror Pods: the kubelet's hash of the static Pod. */
 const HASH_ANNOTATION = 'kubernetes.io/config.hash';
@@ -102,14 +102,7 @@ export function proxyVariablesOf(text: string): readonly EnvVar[] {
 
 /** The image tag of etcd in its manifest: `3.6.8-0`; empty without a tag. */
 export function etcdTagOf(text: string): string {
-  return tagOf(readManifest(text, 'etcd').image ?? '');
-}
-
-/** `v1.36.2` of `registry:5000/name:v1.36.2@sha256:…`; empty without a tag. */
-function tagOf(image: string): string {
-  const name = upTo(image, '@');
-  const colon = name.lastIndexOf(':');
-  return colon > name.lastIndexOf('/') ? name.slice(colon + 1) : '';
+  return imageTag(readManifest(text, 'etcd').image ?? '');
 }
 
 /** Whether an etcd tag is older than another, by its numbers; false for tags without a version. */

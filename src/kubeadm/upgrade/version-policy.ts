@@ -1,4 +1,5 @@
 import type { Problem } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
 import { compareSemanticVersions, parseSemanticVersion, type SemanticVersion } from '../../base/semantic-version.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -65,12 +66,9 @@ export function settleVersions(
 
 /** Node names by the version of their kubelet. */
 export function kubeletVersionsOf(nodes: readonly KubeObject[]): ReadonlyMap<string, readonly string[]> {
-  const versions = new Map<string, string[]>();
-  for (const { metadata, status } of nodes as readonly (KubeObject & { readonly status?: NodeStatus })[]) {
-    const version = status?.nodeInfo?.kubeletVersion ?? '';
-    versions.set(version, [...(versions.get(version) ?? []), metadata.name]);
-  }
-  return versions;
+  const known = nodes as readonly (KubeObject & { readonly status?: NodeStatus })[];
+  const byVersion = groupBy(known, ({ status }) => status?.nodeInfo?.kubeletVersion ?? '');
+  return new Map([...byVersion].map(([version, items]) => [version, items.map(({ metadata }) => metadata.name)]));
 }
 
 interface NodeStatus {

@@ -34,7 +34,7 @@ export interface ClusterBaseline {
 
 /** The documents of a cluster as an upgrade leaves them. */
 export interface UpgradedDocuments {
-  /** `v1.36.2` */
+  /** `v1.36.2`, or `ci/v1.36.2-10+abcdef` */
   readonly version: string;
   readonly cluster: ClusterConfiguration;
   /** Text of the KubeletConfiguration; null: that of the cluster. */

@@ -1,4 +1,4 @@
-import type { Phase, PhaseContext } from '../../../host/phase.ts';
+import { type Phase, type PhaseContext, planOnly } from '../../../host/phase.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import { readMirrorPod } from '../../upgrade/static-pod-state.ts';
 
@@ -20,14 +20,7 @@ export function afterAllControlPlanes<Whole>(phase: Phase<Whole>, select: (input
       const left = await notUpgraded(context, select(input));
       if (left.length === 0) return phase.inspect(context, input);
       const noop = `skipped until all control planes are upgraded: ${left.join(', ')}`;
-      return {
-        plan: { changes: [], noop },
-        verify: async () => undefined,
-        undo: () => null,
-        provenState: null,
-        verifyUndone: async () => undefined,
-        commit: null,
-      };
+      return planOnly({ changes: [], noop });
     },
   };
 }

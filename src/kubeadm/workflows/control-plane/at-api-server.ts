@@ -1,5 +1,5 @@
 import { AppError } from '../../../base/errors.ts';
-import type { DefinedPhase, ObservedPhase, Phase } from '../../../host/phase.ts';
+import { type DefinedPhase, type ObservedPhase, type Phase, planOnly } from '../../../host/phase.ts';
 import type { ApiAccess } from './api-access.ts';
 
 /** Input of a workflow that starts its own API server, for the phases that use it. */
@@ -12,14 +12,10 @@ export interface MakesApiServer {
 }
 
 /** The plan of a phase whose API server does not run yet. */
-export const WAITING: ObservedPhase = {
-  plan: { changes: [], deferred: 'requires the API server, which starts in wait-control-plane' },
-  verify: async () => undefined,
-  undo: () => null,
-  provenState: null,
-  verifyUndone: async () => undefined,
-  commit: null,
-};
+export const WAITING: ObservedPhase = planOnly({
+  changes: [],
+  deferred: 'requires the API server, which starts in wait-control-plane',
+});
 
 /**
  * Adapts a phase to a workflow that starts its own API server. The phase is deferred until the API server is up, and

@@ -22,9 +22,18 @@ export interface AdminCluster {
 export async function readAdminCluster(context: PhaseContext, api: ApiAccess): Promise<AdminCluster> {
   const cluster = await api.reach(context);
   if (cluster === null) throw notUp(context.host.name);
+  return requireClusterConfiguration(cluster, context.host.name);
+}
+
+/**
+ * The configuration of a cluster of kubeadm.
+ * @param host named in the error
+ * @throws AppError CLUSTER_NO_KUBEADM_CONFIG, exit code 3
+ */
+export async function requireClusterConfiguration(cluster: Cluster, host: string): Promise<AdminCluster> {
   const { model, warnings } = await readClusterConfiguration(cluster);
   if (model !== null) return { cluster, model, warnings };
   const message = 'cannot read ConfigMap kube-system/kubeadm-config, which configures the control planes of the cluster';
   const hint = 'Upload the ConfigMap with: kubeletadm init phase upload-config kubeadm --config FILE';
-  throw new AppError({ host: context.host.name, code: 'CLUSTER_NO_KUBEADM_CONFIG', message, hint }, { exitCode: 3 });
+  throw new AppError({ host, code: 'CLUSTER_NO_KUBEADM_CONFIG', message, hint }, { exitCode: 3 });
 }

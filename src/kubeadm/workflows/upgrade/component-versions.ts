@@ -1,3 +1,4 @@
+import { groupBy } from '../../../base/group-by.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
@@ -12,13 +13,9 @@ import { imageTag } from '../../upgrade/image-tag.ts';
 export async function componentVersions(cluster: Cluster, name: StaticPodName): Promise<VersionsByNode> {
   const pods = { apiVersion: 'v1', kind: 'Pod', namespace: KUBE_SYSTEM };
   const { items } = await cluster.list(pods, { labelSelector: `component=${name},tier=control-plane` });
-  const versions = new Map<string, string[]>();
-  for (const pod of items) {
-    const spec = pod.spec as PodSpec | undefined;
-    const version = imageTag(spec?.containers?.[0]?.image ?? '').replaceAll('_', '+');
-    versions.set(version, [...(versions.get(version) ?? []), spec?.nodeName ?? '']);
-  }
-  return versions;
+  const specs = items.map(({ spec }) => spec as PodSpec | undefined);
+  const byVersion = groupBy(specs, (spec) => imageTag(spec?.containers?.[0]?.image ?? '').replaceAll('_', '+'));
+  return new Map([...byVersion].map(([version, found]) => [version, found.map((spec) => spec?.nodeName ?? '')]));
 }
 
 /** The image tag of the CoreDNS Deployment; null: no Deployment; `several`: the version is ambiguous. */

@@ -11,7 +11,7 @@ import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import { corednsObjects } from '../../addons/coredns.ts';
 import { KUBE_PROXY_CONFIG_KEY, kubeProxyObjects } from '../../addons/kube-proxy.ts';
 import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
-import type { ClusterConfiguration, EnvVar, PullPolicy, Timeouts } from '../../config/model.ts';
+import type { EnvVar, PullPolicy, Timeouts } from '../../config/model.ts';
 import { controlPlaneImages, versionTag } from '../../control-plane/images.ts';
 import { manifestFile, staticPodNames } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, controlPlaneServer, hasLocalEtcd, localServer } from '../../control-plane/model.ts';
@@ -127,15 +127,6 @@ export const addonPhases: readonly UpgradePhase[] = [
 
 export const postUpgradePhase: UpgradePhase = atApiServer(postUpgrade, (input) => input.result);
 
-/** The documents that a run installs. */
-export interface UpgradeTarget {
-  /** `v1.36.2`, or `ci/v1.36.2-10+abcdef` */
-  readonly version: string;
-  readonly cluster: ClusterConfiguration;
-  /** Text of the KubeletConfiguration; null: that of the cluster. */
-  readonly kubelet: string | null;
-}
-
 /**
  * Prepares the upgrade of a control plane host: the manifests of the target version, renewed certificates, the kubelet's
  * configuration and the add-ons. Changes nothing.
@@ -144,12 +135,11 @@ export interface UpgradeTarget {
 export async function prepareControlPlaneUpgrade(
   context: ClusterContext,
   options: ControlPlaneUpgradeOptions,
-  target: UpgradeTarget,
+  target: UpgradedDocuments,
 ): Promise<Prepared<ControlPlaneUpgradeInput>> {
   const now = context.clock.now();
   const host = await observeControlPlaneHost(context);
-  const upgraded: UpgradedDocuments = target;
-  const { input: node, ...prepared } = await prepareUpgrade(context, options, { upgraded });
+  const { input: node, ...prepared } = await prepareUpgrade(context, options, { upgraded: target });
   const { nodeName } = node.annotation;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const endpoint = host.endpoint;
@@ -181,7 +171,7 @@ export async function prepareControlPlaneUpgrade(
     const isEtcd = component === 'etcd';
     return {
       ...{ nodeName, criSocket, timeoutMs },
-      manifest: planned !== undefined && 'file' in planned ? planned.file : null,
+      manifest: fileOf(planned),
       skipped: planned !== undefined && 'skipped' in planned ? planned.skipped : 'etcd is external',
       renewals: certificates.of(COMPONENT_CERTIFICATES[component]),
       renewedWith: isEtcd ? fileOf(manifests.get('kube-apiserver')) : null,

@@ -53,7 +53,7 @@ function world(shown: Readonly<Record<string, Shown>>, fleet = `hosts: [${Object
   const services: Partial<World['services']> = {
     env: {},
     input: input as unknown as FleetFilePorts['input'],
-    absolutePath: (path) => `/work/${path}`,
+    absolutePath: (path) => `/here/${path}`,
     openHostKeys,
     signal: new AbortController().signal,
   };
