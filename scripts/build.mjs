@@ -46,6 +46,18 @@ export const loadTemplates = async () => templates;`;
   },
 };
 
+/** The texts of the pages replace the module that reads them from docs. */
+const problemPages = {
+  name: 'problem-pages',
+  setup(context) {
+    context.onLoad({ filter: /[/\\]src[/\\]problem-pages\.ts$/ }, async () => {
+      const names = (await readdir(join(root, 'docs'))).filter((name) => /^(?:troubleshooting|problems-.*)\.md$/.test(name)).sort();
+      const pages = await Promise.all(names.map(async (name) => ({ name, text: await readFile(join(root, 'docs', name), 'utf8') })));
+      return { contents: `export const loadProblemPages = async () => ${JSON.stringify(pages)};`, loader: 'js' };
+    });
+  },
+};
+
 /**
  * Optional modules of dependencies, which work without them. As external modules they would be looked up in
  * every node_modules above the program, and a user with write access to one could execute code. The bundle
@@ -74,7 +86,7 @@ const common = {
   write: false,
   metafile: true,
   absWorkingDir: root,
-  plugins: [templates, optionalModules],
+  plugins: [templates, problemPages, optionalModules],
   logLevel: 'warning',
 };
 /** Module variables that CommonJS packages expect. */

@@ -15,6 +15,7 @@ export function createAgentServices(environment: Environment): Services {
     canAsk: false,
     confirm: absent,
     templates: absent,
+    problemPages: absent,
     runJournals: absent,
     planSignatures: absent,
     openHostKeys: absent,

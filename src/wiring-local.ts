@@ -34,6 +34,7 @@ export type WholeProgram =
   | 'canAsk'
   | 'confirm'
   | 'templates'
+  | 'problemPages'
   | 'connectHost'
   | 'runJournals'
   | 'planSignatures'

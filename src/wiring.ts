@@ -27,6 +27,7 @@ export function createServices(environment: Environment): Services {
     canAsk: stdin.isTTY === true && stderr.isTTY === true,
     confirm: async (question) => (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
     templates: async () => (await import('./template-files.ts')).loadTemplates(),
+    problemPages: async () => (await import('./problem-pages.ts')).loadProblemPages(),
     connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),
     runJournals: async () => (await import('./fleet/adapters/run-journals.ts')).localRunJournals(env),
     planSignatures: async () => (await import('./fleet/adapters/plan-signatures.ts')).sshKeygenSignatures(),

@@ -67,6 +67,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./fleet-command.ts')).defineFleet,
   },
   {
+    name: 'explain',
+    description: 'Explain the code of an error or a warning: its cause, and how to fix it',
+    load: async () => (await import('./explain-command.ts')).defineExplain,
+  },
+  {
     name: 'lab',
     description: 'Start a local lab with an API server and three hosts; does not require root',
     load: async () => (await import('./lab-command.ts')).defineLab,

@@ -102,6 +102,7 @@ const ARGUMENTS: Readonly<Record<string, Read>> = {
     const names = line.args.length === 0 ? ['all', ...RENEWABLE_NAMES] : RENEWABLE_NAMES;
     return { items: names.filter((name) => !line.args.includes(name)).map((value) => ({ value })) };
   },
+  explain: async (services, { args }) => ({ items: args.length > 0 ? [] : await codesOf(services) }),
   completion: (_, { args }) => ({ items: args.length > 0 ? [] : ['bash', 'zsh', 'fish'].map((value) => ({ value })) }),
 };
 
@@ -133,6 +134,13 @@ async function fieldsOf(): Promise<readonly Candidate[]> {
 async function gatesOf(): Promise<readonly Candidate[]> {
   const { loadCatalogue } = await import('../kubelet/catalogue.ts');
   return [...(await loadCatalogue()).gates.keys()].map((value) => ({ value, description: 'feature gate' }));
+}
+
+/** Codes of problems, with their cause. */
+async function codesOf(services: CommandServices): Promise<readonly Candidate[]> {
+  const { readProblemEntries } = await import('../base/problem-entries.ts');
+  const entries = readProblemEntries(await services.problemPages());
+  return entries.flatMap(({ codes, cause }) => codes.map((value) => ({ value, description: cause })));
 }
 
 interface FleetNames {

@@ -23,14 +23,19 @@ function explainCommand(config: Command, on: On): void {
   const explain = config
     .command('explain')
     .description('Explain a field of KubeletConfiguration, a flag of the kubelet or a feature gate')
-    .argument('[name]', 'name, or prefix of field names, e.g. evictionHard, authentication.x509, --node-ip, NodeSwap (default: all fields)')
+    .argument(
+      '[name]',
+      'name, e.g. evictionHard, authentication.x509, --node-ip, NodeSwap; part of a name, e.g. swap, to search (default: all fields)',
+    )
     .option('--kubernetes-version <version>', 'kubelet version, 1.10 to 1.36 (default: 1.36)')
     .option('--recursive', 'include nested fields')
     // The argument can be a kubelet flag.
     .allowUnknownOption();
   on(explain.addOption(readOutputOption()), explainRequest, async () => (await import('./config-explain.ts')).runExplain);
   addSections(explain, {
-    examples: `  kubeletadm config explain maxPods --kubernetes-version 1.30
+    notes: 'For the code of an error or a warning, see kubeletadm explain.',
+    examples: `  kubeletadm config explain swap
+  kubeletadm config explain maxPods --kubernetes-version 1.30
   kubeletadm config explain authentication --recursive
   kubeletadm config explain --node-labels
   kubeletadm config explain NodeSwap -o json`,

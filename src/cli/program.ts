@@ -70,7 +70,7 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
 
 /** Commands that change nothing: an interrupted one has nothing to resume. */
 const READING =
-  /^(?:plan|plan show|agent|lab|version|completion|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|plan show|history|status|drift|inventory|validate|schema|exec))$/;
+  /^(?:plan|plan show|agent|lab|version|completion|explain|config .*|node .*|certs (?:check|check-expiration)|csr list|token (?:list|generate)|dynamic (?:status|inspect|history)|fleet (?:plan|plan show|history|status|drift|inventory|validate|schema|exec))$/;
 
 function isReading(command: Command, options: CommandOptions): boolean {
   return READING.test(pathOf(command)) && options.repair === undefined;

@@ -40,7 +40,7 @@ const MAX_NAMED = 3;
 /** @see kubectl 1.36 --help, without the names that kubeletadm has as well */
 const KUBECTL: ReadonlySet<string> = new Set(
   (
-    'annotate attach autoscale cordon cp create debug delete describe drain edit events exec explain expose get label logs ' +
+    'annotate attach autoscale cordon cp create debug delete describe drain edit events exec expose get label logs ' +
     'patch port-forward proxy replace rollout run scale set taint top uncordon wait'
   ).split(' '),
 );

@@ -1,5 +1,6 @@
 import type { RunTime } from '../base/clock.ts';
 import type { LocalFiles } from '../base/local-files.ts';
+import type { ProblemPage } from '../base/problem-entries.ts';
 import type { Reporters } from '../base/reporter.ts';
 import type { Text } from '../base/text/styled.ts';
 import type { AgentMachine } from '../dynamic/ports.ts';
@@ -99,6 +100,8 @@ export interface Services
     TemplateSource {
   /** The name under which the program was started; command lines are printed with it. */
   readonly programName: ProgramName;
+  /** The pages of the documentation that explain codes of problems. */
+  problemPages(): Promise<readonly ProblemPage[]>;
   /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
   /** Signatures of saved plans, made with the keys of the user. */

@@ -13,12 +13,21 @@ const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
   'bin.ts': ['cli', 'run-process.ts', 'wiring.ts', 'version.ts'],
   'agent-bin.ts': ['cli', 'run-process.ts', 'wiring-agent.ts', 'version.ts'],
   'run-process.ts': ['base'],
-  'wiring.ts': [...DOMAINS, 'run-process.ts', 'template-files.ts', 'wiring-local.ts', 'wiring-root.ts', 'wiring-ssh.ts'],
+  'wiring.ts': [
+    ...DOMAINS,
+    'run-process.ts',
+    'template-files.ts',
+    'problem-pages.ts',
+    'wiring-local.ts',
+    'wiring-root.ts',
+    'wiring-ssh.ts',
+  ],
   'wiring-agent.ts': [...DOMAINS, 'run-process.ts', 'wiring-local.ts'],
   'wiring-local.ts': [...DOMAINS, 'run-process.ts'],
   'wiring-root.ts': [...DOMAINS, 'wiring-local.ts'],
   'wiring-ssh.ts': [...DOMAINS],
   'template-files.ts': ['template-options.json'],
+  'problem-pages.ts': ['base'],
   'version.ts': [],
 };
 

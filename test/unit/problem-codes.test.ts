@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { REPOSITORY, repositoryTexts } from '../support/source-files.ts';
+import { readProblemEntries } from '../../src/base/problem-entries.ts';
+import { loadProblemPages } from '../../src/problem-pages.ts';
+import { repositoryTexts } from '../support/source-files.ts';
 
 /** Names in capitals that are no codes: variables of environments and files, cipher suites, flags of system calls. */
 const OTHER_NAMES =
@@ -71,14 +71,11 @@ function checksOf(): readonly string[] {
   return [...names.filter((name) => others.includes(`'${name}'`)), ...prefixes];
 }
 
+const ENTRIES = readProblemEntries(await loadProblemPages());
+
 /** The codes with an entry: a heading, or the first cell of a row. */
 function documented(): readonly string[] {
-  const pages = readdirSync(join(REPOSITORY, 'docs')).filter((name) => /^(?:troubleshooting|problems-.*)\.md$/.test(name));
-  return pages.flatMap((name) =>
-    readFileSync(join(REPOSITORY, 'docs', name), 'utf8')
-      .split('\n')
-      .flatMap((line) => (/^## [A-Z]+_/.test(line) ? line.slice(3).split(', ') : (/^\| `(\w+)` \|/.exec(line)?.slice(1) ?? []))),
-  );
+  return ENTRIES.flatMap(({ codes }) => codes);
 }
 
 describe('the codes of problems', () => {
@@ -101,5 +98,10 @@ describe('the codes of problems', () => {
     const entries = documented();
     expect(entries.filter((code, i) => entries.indexOf(code) !== i)).toEqual([]);
     expect(entries.filter((code) => !codes.has(code))).toEqual([]);
+  });
+
+  it('have a cause and a fix, which `explain` prints', () => {
+    const incomplete = ENTRIES.filter(({ cause, fix, commands }) => cause === '' || (fix === '' && commands.length === 0));
+    expect(incomplete.map(({ codes }) => codes)).toEqual([]);
   });
 });

@@ -54,10 +54,9 @@ export function explainField(entry: FieldEntry, options: ExplainOptions): FieldE
   };
 }
 
-/** The top-level fields whose names begin with a prefix; all when it is empty. Null when no field matches. */
-export function listFields(prefix: string, options: ExplainOptions): FieldList | null {
-  const members = membersOf('', options).filter(({ path }) => path.startsWith(prefix));
-  return members.length === 0 ? null : { kind: 'FieldList', prefix, kubernetesVersion: formatMinor(options.minor), members };
+/** All top-level fields. */
+export function listFields(options: ExplainOptions): FieldList {
+  return { kind: 'FieldList', kubernetesVersion: formatMinor(options.minor), members: membersOf('', options) };
 }
 
 /** Members of an object or of the objects in a list; with `recursive` also nested members. */

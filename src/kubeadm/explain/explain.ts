@@ -5,17 +5,19 @@ import { findFlag, flagKey } from '../../kubelet/flags/command-line.ts';
 import { explainField, findField, listFields } from './explain-field.ts';
 import { explainFlag } from './explain-flag.ts';
 import { explainGate } from './explain-gate.ts';
-import type { ExplainOptions, Explanation } from './explanation.ts';
+import type { ExplainOptions, Explanation, Matches } from './explanation.ts';
+import { searchNames } from './search-names.ts';
 
 /**
  * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.
  * @param name a path such as `logging.vmodule.verbosity` or `evictionHard[memory.available]` (explains the
- *   map), a flag (`--node-ip`) or a gate (`NodeSwap`); a prefix of field names (`eviction`) gives a list, an
- *   empty string all top-level fields
+ *   map), a flag (`--node-ip`) or a gate (`NodeSwap`); a part of names (`swap`) gives the list of names that contain
+ *   it, or explains the only one; an empty string gives all top-level fields
  * @throws AppError EXPLAIN_UNKNOWN_NAME, with a suggestion, exit code 2
  */
 export function explain(name: string, options: ExplainOptions): Explanation {
   const { catalogue } = options;
+  if (name === '') return listFields(options);
   if (name.startsWith('-')) {
     const flag = findFlag(name, options);
     if (flag === undefined) throw unknownFlag(name, catalogue);
@@ -27,9 +29,14 @@ export function explain(name: string, options: ExplainOptions): Explanation {
   if (gate !== undefined) return explainGate(gate, options);
   const flag = findFlag(name, options);
   if (flag !== undefined) return explainFlag(flag, options);
-  const list = listFields(name, options);
-  if (list === null) throw unknownName(name, catalogue);
-  return list;
+  const matches = searchNames(name, options);
+  if (matches === null) throw unknownName(name, catalogue);
+  const [only, ...more] = namesOf(matches);
+  return only === undefined || more.length > 0 ? matches : explain(only, options);
+}
+
+function namesOf({ fields, flags, featureGates }: Matches): readonly string[] {
+  return [...fields.map(({ path }) => path), ...flags.map(({ name }) => `--${name}`), ...featureGates.map(({ name }) => name)];
 }
 
 function unknownFlag(name: string, { flags }: Catalogue): AppError {

@@ -78,12 +78,25 @@ export interface Member {
   readonly members?: readonly Member[];
 }
 
-/** Fields with the same prefix, or all top-level fields. */
+/** All top-level fields. */
 export interface FieldList {
   readonly kind: 'FieldList';
-  readonly prefix: string;
   readonly kubernetesVersion: string;
   readonly members: readonly Member[];
+}
+
+/** Names that contain a text. */
+export interface Matches {
+  readonly kind: 'Matches';
+  readonly text: string;
+  readonly kubernetesVersion: string;
+  readonly fields: readonly Member[];
+  readonly flags: readonly {
+    readonly name: string;
+    /** The field with the same meaning; null when no such field exists. */
+    readonly field: string | null;
+  }[];
+  readonly featureGates: readonly { readonly name: string; readonly stage: GateStage | null }[];
 }
 
 export interface FlagExplanation {
@@ -118,7 +131,7 @@ export interface GateExplanation {
   readonly fields: readonly string[];
 }
 
-export type Explanation = FieldExplanation | FieldList | FlagExplanation | GateExplanation;
+export type Explanation = FieldExplanation | FieldList | Matches | FlagExplanation | GateExplanation;
 
 export interface ExplainOptions {
   readonly catalogue: Catalogue;

@@ -9,6 +9,7 @@ import type {
   FieldList,
   FlagExplanation,
   GateExplanation,
+  Matches,
   Member,
   Period,
 } from './explanation.ts';
@@ -23,6 +24,8 @@ export function renderExplanation(explanation: Explanation): string {
       return renderField(explanation);
     case 'FieldList':
       return renderList(explanation);
+    case 'Matches':
+      return renderMatches(explanation);
     case 'Flag':
       return renderFlag(explanation);
     case 'FeatureGate':
@@ -79,8 +82,25 @@ function defaultText(value: FieldExplanation['default']): string {
   return value === null ? 'unset' : inlineValue(value);
 }
 
-function renderList({ prefix, kubernetesVersion, members }: FieldList): string {
-  return text([...header(kubernetesVersion), ...(prefix === '' ? [] : ['', `Fields that begin with ${prefix}:`]), ...memberLines(members)]);
+function renderList({ kubernetesVersion, members }: FieldList): string {
+  return text([...header(kubernetesVersion), ...memberLines(members)]);
+}
+
+function renderMatches({ text: part, kubernetesVersion, fields, flags, featureGates }: Matches): string {
+  const section = (title: string, rows: readonly (readonly string[])[]): readonly string[] =>
+    rows.length === 0 ? [] : ['', title, ...indented(renderTable(rows))];
+  return text([
+    `Names of kubelet ${kubernetesVersion} that contain ${part}:`,
+    ...memberLines(fields),
+    ...section(
+      'FLAGS:',
+      flags.map(({ name, field }) => [`--${name}`, field ?? 'no field']),
+    ),
+    ...section(
+      'FEATURE GATES:',
+      featureGates.map(({ name, stage }) => [name, stage ?? '']),
+    ),
+  ]);
 }
 
 function renderFlag(flag: FlagExplanation): string {

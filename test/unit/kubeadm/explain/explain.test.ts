@@ -22,7 +22,7 @@ describe('explain, printed', () => {
     ['memory-swap-not-yet', 'memorySwap', '1.21'],
     ['register-with-taints', 'registerWithTaints[0]', '1.36'],
     ['authentication-recursive', 'authentication', '1.36', true],
-    ['eviction-list', 'eviction', '1.36'],
+    ['eviction-matches', 'eviction', '1.36'],
     ['flag-node-ip', '--node-ip', '1.36'],
     ['flag-removed', '--pod-infra-container-image=x', '1.35'],
     ['flag-before-its-field', '--register_with_taints', '1.22'],
@@ -64,16 +64,30 @@ describe('explain', () => {
 
   it.each([
     ['maxPodz', 'maxPods'],
-    ['MaxPods', 'maxPods'],
-    ['anonymous', 'authentication.anonymous'],
     ['authentication.anonymus.enabled', 'authentication.anonymous.enabled'],
-    ['x509.clientCAFile', 'authentication.x509.clientCAFile'],
     ['NodeSwp', 'NodeSwap'],
-    ['nodeswap', 'NodeSwap'],
     ['--max-pds', '--max-pods'],
     ['--max_pds=5', '--max-pods'],
   ])('suggests for %s the name %s', (name, guess) => {
     expect(() => explain(name, options())).toThrow(`Did you mean ${guess}? [EXPLAIN_UNKNOWN_NAME]`);
+  });
+
+  it.each<[string, object]>([
+    ['MaxPods', { kind: 'Matches', fields: [{ path: 'maxPods' }], flags: [{ name: 'max-pods', field: 'maxPods' }] }],
+    ['x509.clientCAFile', { kind: 'Field', path: 'authentication.x509.clientCAFile' }],
+    ['nodeswap', { kind: 'FeatureGate', name: 'NodeSwap' }],
+    ['anonymous.e', { kind: 'Field', path: 'authentication.anonymous.enabled' }],
+  ])('searches the names for %s', (name, found) => {
+    expect(explain(name, options())).toMatchObject(found);
+  });
+
+  it('searches only the names of the version', () => {
+    const flags = (version: string): readonly string[] => {
+      const found = explain('dynamic', options(version));
+      return found.kind === 'Matches' ? found.flags.map(({ name }) => name) : [];
+    };
+    expect(flags('1.23')).toEqual(['dynamic-config-dir']);
+    expect(flags('1.36')).toEqual([]);
   });
 
   it('has no suggestion without a similar name', () => {

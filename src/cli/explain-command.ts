@@ -1,0 +1,27 @@
+import type { Command } from 'commander';
+import type { On } from './command.ts';
+import type { ExplainRequest } from './explain.ts';
+import { addSections } from './help-layout.ts';
+import { readOutputOption } from './options.ts';
+import { readFormat } from './request-parts.ts';
+
+/** `explain [CODE]`. */
+export function defineExplain(explain: Command, on: On): void {
+  explain
+    .argument(
+      '[code]',
+      'code of a problem or name of a preflight check, e.g. HOST_LOCKED, Port-10250; a part of codes lists them (default: all)',
+    )
+    .addOption(readOutputOption());
+  on(
+    explain,
+    ([code = ''], options): ExplainRequest => ({ code, format: readFormat(options) }),
+    async () => (await import('./explain.ts')).runExplainCode,
+  );
+  addSections(explain, {
+    notes: `Errors and warnings end with their code in brackets. The texts are those of docs/troubleshooting.md and docs/problems-*.md.
+For fields of KubeletConfiguration, flags and feature gates, see kubeletadm config explain.`,
+    examples: `  kubeletadm explain HOST_LOCKED
+  kubeletadm explain TOKEN`,
+  });
+}

@@ -1,0 +1,77 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { anchorOf } from '../../src/base/problem-entries.ts';
+import { REPOSITORY } from '../support/source-files.ts';
+
+const DOCS = readdirSync(join(REPOSITORY, 'docs'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`);
+const OTHERS = ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'vagrant/README.md', 'examples/README.md'].filter((path) =>
+  existsSync(join(REPOSITORY, path)),
+);
+
+interface Link {
+  /** From the root of the repository; empty: outside. */
+  readonly path: string;
+  readonly anchor: string;
+  readonly written: string;
+}
+
+function textOf(path: string): string {
+  return readFileSync(join(REPOSITORY, path), 'utf8');
+}
+
+/** The text without blocks of code. */
+function proseOf(path: string): string {
+  return textOf(path).replace(/^```[\s\S]*?^```/gm, '');
+}
+
+function linksOf(path: string): readonly Link[] {
+  const text = proseOf(path).replace(/`[^`\n]*`/g, '`');
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
+    if (/^[a-z]+:/.test(target)) return [];
+    const [file = '', anchor = ''] = target.split('#');
+    return [{ path: file === '' ? path : normalize(join(dirname(path), file)), anchor, written: `${path}: ${target}` }];
+  });
+}
+
+/** The anchors of a page's headings; those of equal headings are numbered. */
+function anchorsOf(path: string): ReadonlySet<string> {
+  const anchors = [...proseOf(path).matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
+  return new Set(
+    anchors.map((anchor, i) => {
+      const before = anchors.slice(0, i).filter((each) => each === anchor).length;
+      return before === 0 ? anchor : `${anchor}-${before}`;
+    }),
+  );
+}
+
+const LINKS = [...DOCS, ...OTHERS].flatMap(linksOf);
+
+describe('the documentation', () => {
+  it('has links', () => {
+    expect(LINKS.length).toBeGreaterThan(100);
+    expect(LINKS.filter(({ anchor }) => anchor !== '').length).toBeGreaterThan(30);
+  });
+
+  it('links to existing files', () => {
+    expect(LINKS.filter(({ path }) => !existsSync(join(REPOSITORY, path))).map(({ written }) => written)).toEqual([]);
+  });
+
+  it('links to existing headings', () => {
+    const dead = LINKS.filter(({ path, anchor }) => anchor !== '' && path.endsWith('.md') && existsSync(join(REPOSITORY, path))).filter(
+      ({ path, anchor }) => !anchorsOf(path).has(anchor),
+    );
+    expect(dead.map(({ written }) => written)).toEqual([]);
+  });
+
+  it('has an index that links to each page', () => {
+    const linked = new Set(linksOf('docs/README.md').map(({ path }) => path));
+    expect(DOCS.filter((path) => path !== 'docs/README.md' && !linked.has(path))).toEqual([]);
+  });
+
+  it('is reached from README.md', () => {
+    expect(linksOf('README.md').map(({ path }) => path)).toContain('docs/README.md');
+  });
+});
