@@ -131,6 +131,7 @@ describe('npm run build:package', () => {
     npm('install', '--offline', '--global', '--prefix', elsewhere, tarball);
     const program = join(elsewhere, 'bin/kubeletadm');
     expect(execFileSync(program, ['--version'], { cwd: elsewhere, encoding: 'utf8' })).toBe(`${version}\n`);
+    expect(execFileSync(program, ['explain', 'HOST_LOCKED'], { cwd: elsewhere, encoding: 'utf8' })).toContain('--break-lock');
     // Templates and the kubelet catalogue are part of the package.
     const staged = ['init', 'phase', 'kubelet-start', '--node-name', 'node1', '--rootfs', join(elsewhere, 'image')];
     expect(spawnSync(program, staged, { cwd: elsewhere, encoding: 'utf8' })).toMatchObject({ status: 0 });

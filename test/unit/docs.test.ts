@@ -66,12 +66,15 @@ describe('the documentation', () => {
     expect(dead.map(({ written }) => written)).toEqual([]);
   });
 
-  it('has an index that links to each page', () => {
-    const linked = new Set(linksOf('docs/README.md').map(({ path }) => path));
-    expect(DOCS.filter((path) => path !== 'docs/README.md' && !linked.has(path))).toEqual([]);
+  it.each(['docs', 'docs/reference'])('has an index in %s that links to each page', (folder) => {
+    const linked = new Set(linksOf(`${folder}/README.md`).map(({ path }) => path));
+    const pages = DOCS.filter((path) => dirname(path) === folder && path !== `${folder}/README.md`);
+    expect(pages.filter((path) => !linked.has(path))).toEqual([]);
   });
 
   it('is reached from README.md', () => {
     expect(linksOf('README.md').map(({ path }) => path)).toContain('docs/README.md');
+    expect(linksOf('docs/README.md').map(({ path }) => path)).toContain('docs/reference/README.md');
+    expect([...new Set(DOCS.map(dirname))].toSorted()).toEqual(['docs', 'docs/reference']);
   });
 });
