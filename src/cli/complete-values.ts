@@ -27,6 +27,7 @@ export function argumentValues(services: CommandServices, line: PartialLine): Va
   const { registeredArguments: own } = line.command;
   const argument = own[Math.min(line.args.length, own.length - 1)];
   if (argument === undefined || (line.args.length >= own.length && !argument.variadic)) return NONE;
+  if (argument.argChoices !== undefined) return { items: argument.argChoices.map((value) => ({ value })) };
   return /file|path|plan|^[ab]$/.test(argument.name()) ? FILES : NONE;
 }
 

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
@@ -7,6 +7,7 @@ import type { ConfigDiffRequest } from './config-diff.ts';
 import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
+import type { ConfigSchemaRequest } from './config-schema.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, collect, EXPERIMENTAL_API, outputOption, readOutputOption } from './options.ts';
 import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest, readFormat } from './request-parts.ts';
@@ -17,6 +18,39 @@ export function addKnowledgeCommands(config: Command, on: On): void {
   defaultsCommand(config, on);
   diffCommand(config, on);
   fromNodeCommand(config, on);
+  schemaCommand(config, on);
+}
+
+/** Kinds with a JSON Schema. */
+const SCHEMA_KINDS = [
+  'KubeletConfiguration',
+  'InitConfiguration',
+  'ClusterConfiguration',
+  'JoinConfiguration',
+  'ResetConfiguration',
+  'UpgradeConfiguration',
+] as const;
+
+function schemaCommand(config: Command, on: On): void {
+  const schema = config
+    .command('schema')
+    .description('Print the JSON Schema of configuration files, for editors')
+    .addArgument(new Argument('[kind]', 'kind of the documents (default: any)').choices(SCHEMA_KINDS))
+    .option('--kubernetes-version <version>', 'kubelet version of the fields of KubeletConfiguration, 1.11 to 1.36 (default: 1.36)');
+  on(schema, schemaRequest, async () => (await import('./config-schema.ts')).runConfigSchema);
+  addSections(schema, {
+    notes: `An overlay is a KubeletConfiguration. For fleet files, see kubeletadm fleet schema. Editors find the schema by the first line of a file:
+  # yaml-language-server: $schema=config.schema.json`,
+    examples: `  kubeletadm config schema > config.schema.json
+  kubeletadm config schema KubeletConfiguration --kubernetes-version 1.30 > kubelet.schema.json`,
+  });
+}
+
+function schemaRequest([kind]: readonly string[], options: CommandOptions): ConfigSchemaRequest {
+  return {
+    kind: SCHEMA_KINDS.find((each) => each === kind),
+    kubernetesVersion: flagText(options, 'kubernetesVersion'),
+  };
 }
 
 function explainCommand(config: Command, on: On): void {

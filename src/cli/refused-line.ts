@@ -115,6 +115,8 @@ function reworded(message: string): string {
   if (missing) return `option ${missing[1]} needs a value`;
   const value = invalidValue(message);
   if (value !== null) return value;
+  const argument = /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/s.exec(message);
+  if (argument) return `invalid ${argument[2]} "${argument[1]}", ${choicesText(argument[3] ?? '')}`;
   const surplus = /^too many arguments(?: for '.*')?\. Expected ([0-9]+) arguments? but got ([0-9]+)\.?$/.exec(message);
   if (surplus) return `too many arguments: expected ${surplus[1]}, got ${surplus[2]}`;
   return message.replace(/^missing required argument '(.*)'$/, 'the argument <$1> is missing').replace(/\.$/, '');

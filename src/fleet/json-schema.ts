@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import type { JsonObject } from '../base/json.ts';
-import type { ObjectNode, TypeNode } from '../codec/type-node.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../kubelet/decode.ts';
-import { kubeletConfigurationType } from '../kubelet/type.ts';
+import { kubeletJsonSchema } from '../kubelet/json-schema.ts';
 import { FLEET_API_VERSION, FLEET_KIND, fleetSchema } from './schema.ts';
 
 /** A string with a variable can replace any scalar. */
@@ -42,7 +40,7 @@ export function fleetJsonSchema(catalogue: Catalogue, minor: Minor): JsonObject 
     ...rest,
     required: ['apiVersion', 'kind', ...required],
     properties: { apiVersion: { const: FLEET_API_VERSION }, kind: { const: FLEET_KIND }, ...(properties as JsonObject) },
-    definitions: { KubeletConfiguration: kubeletDefinition(catalogue, minor) },
+    definitions: { KubeletConfiguration: kubeletJsonSchema(catalogue, minor, { alternative: TEMPLATE }) },
   };
 }
 
@@ -61,48 +59,4 @@ function describe({ zodSchema, jsonSchema }: Described): void {
     Object.assign(open, PARTS[part], description === undefined ? {} : { description });
   }
   for (const own of ['part', 'hint', 'emptyIsAbsent']) delete open[own];
-}
-
-function kubeletDefinition(catalogue: Catalogue, minor: Minor): JsonObject {
-  const definition = objectSchema(kubeletConfigurationType(catalogue, minor), catalogue);
-  const header = { apiVersion: { const: KUBELET_API_VERSION }, kind: { const: KUBELET_KIND } };
-  return { ...definition, properties: { ...(definition.properties as JsonObject), ...header } };
-}
-
-function objectSchema({ fields }: ObjectNode, catalogue: Catalogue): JsonObject {
-  const properties = [...fields.values()].map(({ name, path, type }): [string, JsonObject] => {
-    const description = catalogue.fields.get(path)?.description;
-    const schema = typeSchema(type, catalogue);
-    return [name, description === undefined || description === '' ? schema : { description, ...schema }];
-  });
-  return { type: ['object', 'null'], additionalProperties: false, properties: Object.fromEntries(properties) };
-}
-
-function typeSchema(type: TypeNode, catalogue: Catalogue): JsonObject {
-  switch (type.kind) {
-    case 'object':
-      return objectSchema(type, catalogue);
-    case 'list':
-      return { type: ['array', 'null'], items: typeSchema(type.items, catalogue) };
-    case 'map':
-      return { type: ['object', 'null'], additionalProperties: typeSchema(type.values, catalogue) };
-    case 'string':
-      return type.values === null ? { type: ['string', 'null'] } : { anyOf: [{ enum: [...type.values, '', null] }, TEMPLATE] };
-    case 'bool':
-      return { anyOf: [{ type: ['boolean', 'null'] }, TEMPLATE] };
-    case 'int32':
-    case 'int64':
-      return { anyOf: [{ type: ['integer', 'null'] }, TEMPLATE] };
-    case 'uint32':
-      return { anyOf: [{ type: ['integer', 'null'], minimum: 0 }, TEMPLATE] };
-    case 'float':
-      return { anyOf: [{ type: ['number', 'null'] }, TEMPLATE] };
-    case 'quantity':
-    case 'durationOrNanoseconds':
-    case 'intOrString':
-      return { type: ['string', 'number', 'null'] };
-    case 'duration':
-    case 'timestamp':
-      return { type: ['string', 'null'] };
-  }
 }

@@ -5,6 +5,7 @@ import { fleetJsonSchema } from '../../../src/fleet/json-schema.ts';
 import { loadFleet } from '../../../src/fleet/load.ts';
 import { starterFile } from '../../../src/fleet/starter.ts';
 import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { NO_VALIDATOR, schemaErrors } from '../../support/json-schema-validator.ts';
 import { HEADER } from './support.ts';
 
 const EVERYTHING = `name: edge
@@ -49,6 +50,14 @@ describe('fleetJsonSchema', async () => {
 
   it('accepts the start file', () => {
     expect(validator.safeParse(parse(starterFile('1.36'))).error?.issues ?? []).toEqual([]);
+  });
+
+  it.skipIf(NO_VALIDATOR)('is a valid schema, with the same results in another validator', () => {
+    const other = schemaErrors(schema);
+    expect(other(parse(HEADER + EVERYTHING))).toEqual([]);
+    expect(other(parse(starterFile('1.36')))).toEqual([]);
+    expect(other(parse(`${HEADER}hosts: [{name: n1, role: wroker}]\n`))).not.toEqual([]);
+    expect(other(parse(`${HEADER}baseline: {kubeletConfiguration: {maxPods: many}}\n`))).not.toEqual([]);
   });
 
   it.each([

@@ -1,0 +1,21 @@
+import type { ExitCode } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
+import { configJsonSchema } from '../kubeadm/config/json-schema.ts';
+import type { ConfigKind } from '../kubeadm/config/model.ts';
+import { loadCatalogue, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../kubelet/catalogue.ts';
+import { readMinor } from '../kubelet/minor-option.ts';
+import type { Services } from './services.ts';
+
+export interface ConfigSchemaRequest {
+  /** Undefined: all kinds. */
+  readonly kind: ConfigKind | undefined;
+  /** Undefined: the newest. */
+  readonly kubernetesVersion: string | undefined;
+}
+
+/** `config schema [KIND]`. */
+export async function runConfigSchema({ output }: Services, { kind, kubernetesVersion: version }: ConfigSchemaRequest): Promise<ExitCode> {
+  const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_KNOWN_MINOR);
+  output.stdout(`${printableJson(configJsonSchema(await loadCatalogue(), minor, kind ?? null), 2)}\n`);
+  return 0;
+}
