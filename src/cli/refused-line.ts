@@ -115,8 +115,8 @@ function reworded(message: string): string {
   if (missing) return `option ${missing[1]} needs a value`;
   const value = invalidValue(message);
   if (value !== null) return value;
-  const argument = /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/s.exec(message);
-  if (argument) return `invalid ${argument[2]} "${argument[1]}", ${choicesText(argument[3] ?? '')}`;
+  const argument = invalidArgument(message);
+  if (argument !== null) return argument;
   const surplus = /^too many arguments(?: for '.*')?\. Expected ([0-9]+) arguments? but got ([0-9]+)\.?$/.exec(message);
   if (surplus) return `too many arguments: expected ${surplus[1]}, got ${surplus[2]}`;
   return message.replace(/^missing required argument '(.*)'$/, 'the argument <$1> is missing').replace(/\.$/, '');
@@ -134,6 +134,15 @@ function invalidValue(message: string): string | null {
   return reason.startsWith(choices)
     ? `option ${option}: invalid value "${value}", ${choicesText(reason.slice(choices.length))}`
     : `option ${option}: invalid value "${value}": ${reason}`;
+}
+
+/** `command-argument value 'x' is invalid for argument 'kind'. Allowed choices are a, b.` in the same order. */
+function invalidArgument(message: string): string | null {
+  const [start, middle, choices] = ["command-argument value '", "' is invalid for argument '", "'. Allowed choices are "] as const;
+  const [to, end] = [message.lastIndexOf(middle), message.lastIndexOf(choices)];
+  if (!message.startsWith(start) || to < start.length || end < to) return null;
+  const value = message.slice(start.length, to);
+  return `invalid ${message.slice(to + middle.length, end)} "${value}", ${choicesText(message.slice(end + choices.length).replace(/\.$/, ''))}`;
 }
 
 function choicesText(list: string): string {
