@@ -2,12 +2,12 @@ type Words = readonly [program: string, ...args: string[]];
 
 /**
  * A shell command that copies a directory. The copy is renamed to its name when it is complete and on disk, so that an
- * interrupted copy is never used. It fails if the name exists: a directory with other content is never taken for the
+ * interrupted copy is never used; the new name is on disk when the command ends. It fails if the name exists: a directory with other content is never taken for the
  * copy.
  */
 export function copyDirectory(path: string, to: string): Words {
   const script = `[ ! -e "$2" ] && [ ! -L "$2" ] || { echo "$2 exists" >&2; exit 1; }
-mkdir -p "\${2%/*}" && rm -rf "$2.partial" && cp -a "$1" "$2.partial" && sync && mv "$2.partial" "$2" && exit 0
+mkdir -p "\${2%/*}" && rm -rf "$2.partial" && cp -a "$1" "$2.partial" && sync && mv "$2.partial" "$2" && sync && exit 0
 rm -rf "$2.partial"; exit 1`;
   return ['sh', '-c', script, 'sh', path, to];
 }

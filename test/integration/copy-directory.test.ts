@@ -22,9 +22,9 @@ describe.each(SHELLS)('directories in %s', (shell) => {
   };
   const text = (name: string): string => readFileSync(join(at(name), 'db'), 'utf8');
 
-  async function run([, ...args]: readonly [string, ...string[]]) {
+  async function run([, ...args]: readonly [string, ...string[]], env: Readonly<Record<string, string>> = {}) {
     const rest = shell === 'busybox' ? ['sh', ...args] : args;
-    const { exitCode, stderr } = await execa(findProgram(shell) as string, rest, { reject: false, stdin: 'ignore' });
+    const { exitCode, stderr } = await execa(findProgram(shell) as string, rest, { reject: false, stdin: 'ignore', env });
     return { exitCode, stderr };
   }
 
@@ -33,6 +33,14 @@ describe.each(SHELLS)('directories in %s', (shell) => {
     expect(await run(copyDirectory(at('member'), at('backup/etcd')))).toMatchObject({ exitCode: 0 });
     expect(text('backup/etcd')).toBe('data');
     expect(readdirSync(at('backup'))).toEqual(['etcd']);
+  });
+
+  it.runIf(shell !== 'busybox')('are copied with a name that is on disk', async () => {
+    put('member', 'data');
+    mkdirSync(at('bin'));
+    writeFileSync(at('bin/sync'), `#!/bin/sh\nls ${at('backup')} >> ${at('synced')}\n`, { mode: 0o755 });
+    await run(copyDirectory(at('member'), at('backup/etcd')), { PATH: `${at('bin')}:${process.env.PATH}` });
+    expect(readFileSync(at('synced'), 'utf8')).toBe('etcd.partial\netcd\n');
   });
 
   it('are not copied to an existing directory, nor without a source', async () => {

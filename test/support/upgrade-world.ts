@@ -67,14 +67,23 @@ export interface UpgradeWorld {
   node(options?: Partial<ControlPlaneUpgradeOptions>): ReturnType<typeof runWorkflow>;
 }
 
-/** A control plane whose upgrade was killed right after it wrote a file. */
-export async function killedAfter(path: string, options: Partial<UpgradeApplyOptions> = {}): Promise<UpgradeWorld> {
+/**
+ * A control plane whose upgrade was killed right after it wrote a file.
+ * @param prepare changes the control plane before the upgrade
+ */
+export async function killedAfter(
+  path: string,
+  options: Partial<UpgradeApplyOptions> = {},
+  prepare: (world: UpgradeWorld) => void = () => undefined,
+): Promise<UpgradeWorld> {
   const straight = await upgradeWorld();
+  prepare(straight);
   const started = straight.host.performed.length;
   await straight.apply(options);
   const at = straight.host.performed.slice(started).findIndex((one) => one.kind === 'write-file' && one.path === path);
   if (at < 0) throw new Error(`the upgrade does not write ${path}`);
   const world = await upgradeWorld();
+  prepare(world);
   world.host.loseConnectionAfter(at);
   await world.apply(options).then(
     () => Promise.reject(new Error('the upgrade was not killed')),

@@ -32,7 +32,10 @@ export interface UpgradeRecord {
   readonly backup: UpgradeBackup;
   readonly nodeName: string;
   readonly criSocket: string;
-  /** The etcd data directory that was copied, and the etcd Pods of the cluster then; null: no copy. */
+  /**
+   * The etcd data directory that was copied, and the number of members that the etcd cluster reported before its local
+   * member was replaced (0: not known); null: no copy.
+   */
   readonly etcd: { readonly dataDir: string; readonly members: number } | null;
   /** Part of the names of directories while etcd data is replaced by the copy; null: it is not being replaced. */
   readonly restoring: string | null;

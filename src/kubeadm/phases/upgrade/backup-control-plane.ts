@@ -19,7 +19,6 @@ import {
   type UpgradeBackup,
   type UpgradeRecord,
 } from '../../upgrade/upgrade-record.ts';
-import { etcdEndpoints } from '../../workflows/control-plane/etcd-access.ts';
 import { observeUpgrade } from './upgrade-progress.ts';
 
 export interface BackupControlPlaneInput {
@@ -40,7 +39,6 @@ interface BackupFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
   /** The kubelet's hashes of the Pods. */
   readonly hashes: ReadonlyMap<StaticPodName, string>;
-  readonly etcdPods: number;
 }
 
 /**
@@ -64,9 +62,9 @@ export const backupControlPlane = definePhase<BackupControlPlaneInput, BackupFac
     const directories = [KUBEADM_TMP_DIR, (record?.backup ?? fresh).manifests, ...(etcdDataDir === null ? [] : [etcdDataDir])];
     const paths = [UPGRADE_RECORD_PATH, ...directories, ...copies, ...current, ...etcd];
     const files = await observe(context.host, fileFacts([...new Set(paths)]), context.signal);
-    return { record, files, ...(await observePods(context, nodeName, [...manifests.keys()])) };
+    return { record, files, hashes: await observeHashes(context, nodeName, [...manifests.keys()]) };
   },
-  plan: ({ record, files, hashes, etcdPods }, { version, nodeName, criSocket, manifests, backup: fresh, etcdDataDir }) => {
+  plan: ({ record, files, hashes }, { version, nodeName, criSocket, manifests, backup: fresh, etcdDataDir }) => {
     const found = (path: string): FileFact | null => files.get(path) ?? null;
     const replaced = [...manifests].filter(
       ([, file]) => found(file.path)?.content !== undefined && diffFile(found(file.path), file) !== null,
@@ -90,7 +88,8 @@ export const backupControlPlane = definePhase<BackupControlPlaneInput, BackupFac
       const copy = isOpen ? null : diffFile(found(to), { path: to, content, mode: 0o600, owner: found(file.path)?.owner ?? 'root:root' });
       copies.push(copy === null ? null : { ...copy, reason: `backup of ${file.path}` });
     }
-    const etcd = kept !== null ? (record?.etcd ?? null) : copied ? { dataDir: etcdDataDir, members: etcdPods } : null;
+    // The check of etcd's health, before etcd is replaced, records the number of members.
+    const etcd = kept !== null ? (record?.etcd ?? null) : copied ? { dataDir: etcdDataDir, members: 0 } : null;
     const content = encodeUpgradeRecord({ version, backup, nodeName, criSocket, etcd, restoring: record?.restoring ?? null, components });
     const started = diffFile(found(UPGRADE_RECORD_PATH), { path: UPGRADE_RECORD_PATH, content, mode: 0o600, owner: 'root:root' });
     const [to, partial] = [etcdBackupPath(backup), record === null ? null : unfinished(record.backup)];
@@ -143,18 +142,12 @@ function unfinished(backup: UpgradeBackup): string {
   return `${etcdBackupPath(backup)}.partial`;
 }
 
-async function observePods(
-  { cluster }: PhaseContext,
-  nodeName: string,
-  names: readonly StaticPodName[],
-): Promise<Pick<BackupFacts, 'hashes' | 'etcdPods'>> {
-  if (cluster === null) return { hashes: new Map(), etcdPods: 0 };
-  const [etcdPods, ...pods] = await Promise.all([
-    etcdEndpoints(cluster),
-    ...names.map(async (name) => [name, readMirrorPod(await cluster.get(mirrorPodRef(name, nodeName)), name)?.hash] as const),
-  ]);
-  const hashes = pods.flatMap(([name, hash]) => (typeof hash === 'string' ? [[name, hash] as const] : []));
-  return { hashes: new Map(hashes), etcdPods: etcdPods.length };
+async function observeHashes({ cluster }: PhaseContext, nodeName: string, names: readonly StaticPodName[]): Promise<BackupFacts['hashes']> {
+  if (cluster === null) return new Map();
+  const pods = await Promise.all(
+    names.map(async (name) => [name, readMirrorPod(await cluster.get(mirrorPodRef(name, nodeName)), name)?.hash] as const),
+  );
+  return new Map(pods.flatMap(([name, hash]) => (typeof hash === 'string' ? [[name, hash] as const] : [])));
 }
 
 /**

@@ -9,9 +9,10 @@ import { timeoutMsOf } from '../../../host/operation-kinds.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
 import type { Operation } from '../../../host/plan/operation.ts';
+import { isConnectionLost } from '../../../host/run-host.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
-import { etcdBackupPath, etcdDataPaths } from '../../upgrade/upgrade-record.ts';
+import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH } from '../../upgrade/upgrade-record.ts';
 import { observeUpgrade, writeUpgradeRecord } from './upgrade-progress.ts';
 import { componentHealth, waitForStaticPod } from './wait-static-pod.ts';
 
@@ -28,8 +29,6 @@ export type RestoreComponent = (
 
 export interface RestoreEtcdData {
   readonly phase: string;
-  /** Number of members of the etcd cluster before the upgrade; null: that of the record. */
-  readonly memberCount: () => number | null;
   /** Part of the names of the directories with replaced and restored data. */
   readonly timestamp: string;
   readonly timeoutMs: number;
@@ -52,7 +51,7 @@ const STOP_MS = 120_000;
  * @see kubeadm 1.36 phases/upgrade/staticpods.go rollbackEtcdData (which restores the data of each cluster)
  */
 export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
-  const { phase, memberCount, timestamp, timeoutMs, hash = null, api } = options;
+  const { phase, timestamp, timeoutMs, hash = null, api } = options;
   return async (context, { manifest, content, cause }) => {
     const { host, reporter } = context;
     const record = await observeUpgrade(context);
@@ -68,44 +67,88 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     if (await becomesHealthy(context, { phase, url })) throw cause;
     if (record === null || record.etcd === null || copy === null)
       throw refuse('the etcd data was not restored, because it was not copied before the upgrade');
-    const members = memberCount() ?? record.etcd.members;
+    const { members } = record.etcd;
+    if (members === 0) throw refuse('the etcd data was not restored, because the number of members of its cluster is not known');
     if (members !== 1)
       throw refuse('the etcd data was not restored: a member of a cluster with several members must not return to older data');
     const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, timestamp);
     if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is not complete');
 
     const since = copy.replace(/^.*kubeadm-backup-etcd-|\/etcd$/g, '');
-    const message = `etcd does not start with its previous manifest: restoring its data from ${copy}`;
-    reporter.report({ level: 'warning', code: 'ETCD_DATA_RESTORED', host: host.name, phase, message });
-    const perform = async (operations: readonly Operation[], failed: string): Promise<void> => {
+    const report = (code: string, message: string): void => reporter.report({ level: 'warning', code, host: host.name, phase, message });
+    report('ETCD_DATA_RESTORING', `etcd does not start with its previous manifest: restoring its data from ${copy}`);
+    const performWith = (operations: readonly Operation[]): Promise<void> =>
+      host.perform(operations, { timeoutMs: timeoutMsOf(operations) + COPY_MS });
+    /** @returns a clause for the message if the copy that is not used any more could not be removed; otherwise empty */
+    const removeCopy = async (): Promise<string> => {
       try {
-        await host.perform(operations, { timeoutMs: timeoutMsOf(operations) + COPY_MS });
+        await performWith([{ kind: 'remove-directory', path: fresh }]);
+        return '';
       } catch (error) {
         if (!isAppError(error)) throw error;
-        throw refuse(`${failed}: ${error.problems[0]?.message ?? 'an operation failed'}`);
+        return `; remove the unused copy ${fresh}`;
       }
     };
-    await perform(
-      [{ kind: 'copy-directory', path: `${copy}/member`, to: fresh }],
-      'the etcd data was not restored, because its backup could not be copied',
-    );
-    await writeUpgradeRecord(context, { ...record, restoring: timestamp });
-    await perform(
-      [{ kind: 'remove-file', path: manifestPath('etcd') }],
-      'the etcd data was not restored, because etcd could not be stopped',
-    );
+    /**
+     * @param unknown what is not known after the connection was lost, as a clause that follows "whether"
+     * @param leavesCopy the copy is not used after a failure
+     */
+    const step = async <T>(
+      work: () => Promise<T>,
+      { failed, unknown, leavesCopy = false }: { readonly failed: string; readonly unknown: string; readonly leavesCopy?: boolean },
+    ): Promise<T> => {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+        const message = error.problems[0]?.message ?? 'an operation failed';
+        if (isConnectionLost(error)) throw refuse(`it is not known whether ${unknown}: ${message}`);
+        throw refuse(`${failed}: ${message}${leavesCopy ? await removeCopy() : ''}`);
+      }
+    };
+    const etcdManifest = manifestPath('etcd');
+    const unchanged = `the etcd data in ${member} is unchanged`;
+    await step(() => performWith([{ kind: 'copy-directory', path: `${copy}/member`, to: fresh }]), {
+      failed: 'the etcd data was not restored, because its backup could not be copied',
+      unknown: `the backup was copied to ${fresh}; ${unchanged}`,
+    });
+    await step(() => writeUpgradeRecord(context, { ...record, restoring: timestamp }), {
+      failed: `the etcd data was not restored, because ${UPGRADE_RECORD_PATH} could not be written`,
+      unknown: `${UPGRADE_RECORD_PATH} was written; ${unchanged}, and ${fresh} is a copy of the backup`,
+      leavesCopy: true,
+    });
+    await step(() => performWith([{ kind: 'remove-file', path: etcdManifest }]), {
+      failed: 'the etcd data was not restored, because etcd could not be stopped',
+      unknown: `${etcdManifest} was removed, which stops etcd; ${unchanged}`,
+      leavesCopy: true,
+    });
     if (!(await stops(context, { phase, criSocket: record.criSocket, pod: `etcd-${record.nodeName}` }))) {
-      await perform([manifest], 'the etcd data was not restored, and the manifest of etcd could not be written back');
+      await step(() => performWith([manifest]), {
+        failed: 'the etcd data was not restored, and the manifest of etcd could not be written back',
+        unknown: `the manifest of etcd was written back to ${etcdManifest}; ${unchanged}`,
+      });
+      const left = await removeCopy();
       await writeUpgradeRecord(context, { ...record, restoring: null });
-      throw refuse('the etcd data was not restored: the container runtime did not show that etcd had stopped');
+      throw refuse(`the etcd data was not restored: the container runtime did not show that etcd had stopped${left}`);
     }
-    const left = `etcd is stopped; its data is ${member}, ${kept} or ${fresh}`;
-    await perform(
-      [{ kind: 'run', argv: swapDirectory({ path: member, by: fresh, kept }), what: 'replacing the etcd data' }],
-      `the etcd data was not restored, because it could not be renamed. ${left}`,
+    const places = `${member}, ${kept} or ${fresh}`;
+    const left = `etcd is stopped; its data is ${places}`;
+    const swap = { kind: 'run', argv: swapDirectory({ path: member, by: fresh, kept }), what: 'replacing the etcd data' } as const;
+    const isSwapped = await step(
+      async () => {
+        await performWith([swap]);
+        return isDirectory(context, member);
+      },
+      {
+        failed: `the etcd data was not restored, because it could not be renamed. ${left}`,
+        unknown: `the etcd data was replaced. etcd is stopped; look for its data in ${places}`,
+      },
     );
-    if (!(await isDirectory(context, member))) throw refuse(`the etcd data was not restored. ${left}`);
-    await perform([manifest], 'the etcd data was restored, but the manifest of etcd could not be written');
+    if (!isSwapped) throw refuse(`the etcd data was not restored. ${left}`);
+    await step(() => performWith([manifest]), {
+      failed: 'the etcd data was restored, but the manifest of etcd could not be written',
+      unknown: `the manifest of etcd was written to ${etcdManifest}; the etcd data in ${member} was restored, and the replaced data is in ${kept}`,
+    });
     const { nodeName, criSocket } = record;
     try {
       const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, timeoutMs, api } as const;
@@ -113,9 +156,15 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     } catch (error) {
       if (!isAppError(error)) throw error;
       const why = error.problems[0]?.message ?? '';
+      if (isConnectionLost(error))
+        throw refuse(
+          `it is not known whether etcd runs with the data of the backup of ${since} (UTC); the replaced data is in ${kept}: ${why}`,
+        );
       throw refuse(`etcd does not run with the data of the backup of ${since} (UTC) either; the replaced data is in ${kept}: ${why}`);
     }
-    return `The etcd data was rolled back to the backup of ${since} (UTC): later changes of the cluster are lost; the replaced data is in ${kept}`;
+    const result = `The etcd data was rolled back to the backup of ${since} (UTC): later changes of the cluster are lost; the replaced data is in ${kept}`;
+    report('ETCD_DATA_RESTORED', result);
+    return result;
   };
 }
 

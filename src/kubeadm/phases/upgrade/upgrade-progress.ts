@@ -26,6 +26,16 @@ export async function writeUpgradeRecord({ host }: RecordContext, record: Upgrad
   await host.perform([{ kind: 'write-file', ...file }]);
 }
 
+/**
+ * Records the number of members that the etcd cluster reported. A smaller number does not replace a larger one, because
+ * the copy of the data may be that of the larger cluster.
+ */
+export async function recordEtcdMembers(context: RecordContext, members: number): Promise<void> {
+  const record = await observeUpgrade(context);
+  if (record === null || record.etcd === null || record.etcd.members >= members) return;
+  await writeUpgradeRecord(context, { ...record, etcd: { ...record.etcd, members } });
+}
+
 /** Records that the new Pod of a component ran: it is not rolled back any more. */
 export async function recordVerified(context: RecordContext, name: StaticPodName): Promise<void> {
   const record = await observeUpgrade(context);

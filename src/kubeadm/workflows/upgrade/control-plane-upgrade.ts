@@ -162,7 +162,7 @@ export async function prepareControlPlaneUpgrade(
   const manifests = manifestsOf(plane, host, options);
   const dataDir = cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
   const isReplaced = (file: DesiredFile | null): boolean => file !== null && diffFile(host.fileAt(file.path), file) !== null;
-  const etcd = etcdHealthCheck({
+  const checkEtcd = etcdHealthCheck({
     ...{ ...options, certificatesDir: cluster.certificatesDir, textAt: certificates.textAt },
     isReplaced: isReplaced(fileOf(manifests.get('etcd'))),
   });
@@ -175,14 +175,8 @@ export async function prepareControlPlaneUpgrade(
       skipped: planned !== undefined && 'skipped' in planned ? planned.skipped : 'etcd is external',
       renewals: certificates.of(COMPONENT_CERTIFICATES[component]),
       renewedWith: isEtcd ? fileOf(manifests.get('kube-apiserver')) : null,
-      checkBefore: isEtcd ? etcd.check : null,
-      restore: isEtcd
-        ? restoreEtcdData({
-            ...{ phase: COMPONENT_PHASES.etcd, timeoutMs },
-            memberCount: etcd.memberCount,
-            timestamp: backupTimestamp(now),
-          })
-        : null,
+      checkBefore: isEtcd ? checkEtcd : null,
+      restore: isEtcd ? restoreEtcdData({ phase: COMPONENT_PHASES.etcd, timeoutMs, timestamp: backupTimestamp(now) }) : null,
     };
   };
   const files = new Map(

@@ -2,24 +2,17 @@ import { AppError, isAppError } from '../../../base/errors.ts';
 import { Secret } from '../../../base/text/secret.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { EtcdCluster, EtcdMemberState } from '../../../kube/etcd-cluster.ts';
+import { recordEtcdMembers } from '../../phases/upgrade/upgrade-progress.ts';
 import { pkiPath } from '../../pki/certificate-list.ts';
 import { type ConnectEtcd, etcdEndpoints } from '../control-plane/etcd-access.ts';
 
-export interface EtcdHealthCheck {
-  /**
-   * @throws AppError ETCD_UNHEALTHY naming the members; ETCD_CREDENTIALS_MISSING if the member is to be replaced; the
-   * errors of `ConnectEtcd`
-   */
-  readonly check: (context: PhaseContext) => Promise<void>;
-  /** Members found by the last check; null: not checked. */
-  readonly memberCount: () => number | null;
-}
-
 /**
  * Checks the etcd cluster before its local member is restarted: every member must be healthy, because the cluster may
- * lose its quorum otherwise.
+ * lose its quorum otherwise. Records the number of members, on which the restoration of etcd data depends.
  * @param options.isReplaced whether the run replaces the local member
  * @param options.textAt the content of a file of the host; null: it does not exist
+ * @throws (returned function) AppError ETCD_UNHEALTHY naming the members; ETCD_CREDENTIALS_MISSING if the member is to be
+ * replaced; the errors of `ConnectEtcd`
  * @see kubeadm 1.36 util/etcd CheckClusterHealth
  */
 export function etcdHealthCheck(options: {
@@ -27,27 +20,22 @@ export function etcdHealthCheck(options: {
   readonly certificatesDir: string;
   readonly textAt: (path: string) => string | null;
   readonly isReplaced: boolean;
-}): EtcdHealthCheck {
-  let memberCount: number | null = null;
-  return {
-    check: async (context) => {
-      const { cluster, host } = context;
-      const connect = connectWith(options, context);
-      if (cluster === null) return;
-      if ('missing' in connect) {
-        if (options.isReplaced) throw credentialsMissing(host.name, connect.missing);
-        return;
-      }
-      const members = await (await connect.to(await etcdEndpoints(cluster))).members();
-      memberCount = members.length;
-      const problems = await Promise.all(members.map((member) => problemOf(member, () => connect.to(member.clientURLs))));
-      const unhealthy = problems.filter((problem) => problem !== null);
-      if (unhealthy.length === 0) return;
-      const hint = 'Fix or remove these members (etcdctl endpoint health --cluster, etcdctl member list), then rerun the command';
-      const message = `control-plane/etcd: the etcd cluster is not healthy: ${unhealthy.join('; ')}`;
-      throw new AppError({ host: host.name, code: 'ETCD_UNHEALTHY', message, hint });
-    },
-    memberCount: () => memberCount,
+}): (context: PhaseContext) => Promise<void> {
+  return async (context) => {
+    const { cluster, host } = context;
+    const connect = connectWith(options, context);
+    if (cluster === null) return;
+    if ('missing' in connect) {
+      if (options.isReplaced) throw credentialsMissing(host.name, connect.missing);
+      return;
+    }
+    const members = await (await connect.to(await etcdEndpoints(cluster))).members();
+    const problems = await Promise.all(members.map((member) => problemOf(member, () => connect.to(member.clientURLs))));
+    const unhealthy = problems.filter((problem) => problem !== null);
+    if (unhealthy.length === 0) return recordEtcdMembers(context, members.length);
+    const hint = 'Fix or remove these members (etcdctl endpoint health --cluster, etcdctl member list), then rerun the command';
+    const message = `control-plane/etcd: the etcd cluster is not healthy: ${unhealthy.join('; ')}`;
+    throw new AppError({ host: host.name, code: 'ETCD_UNHEALTHY', message, hint });
   };
 }
 

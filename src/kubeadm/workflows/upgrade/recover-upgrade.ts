@@ -137,7 +137,7 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
     } catch (error) {
       if (component !== 'etcd' || !isAppError(error)) throw error;
       const timestamp = backupTimestamp(clock.now());
-      const restore = restoreEtcdData({ phase: NAME, memberCount: () => null, timestamp, timeoutMs, hash, api });
+      const restore = restoreEtcdData({ phase: NAME, timestamp, timeoutMs, hash, api });
       const manifest = change ?? changeTo(content, { record, name: component, current: null });
       others = await restore(context, { manifest, content, cause: error });
     }

@@ -7,6 +7,9 @@ const NEW_PROBE = { timeouts: { upgradeManifests: '1m0s', controlPlaneComponentH
 const isNew = (text: string): boolean => text.includes('failureThreshold: 12');
 const kept = ({ host }: UpgradeWorld) => [...host.files.keys()].filter((path) => path.includes('.replaced-'));
 const MEMBER = '/var/lib/etcd/member';
+const codes = ({ reporter }: UpgradeWorld) => reporter.events.map(({ code }) => code);
+/** Copies of the backup that were not put in place. */
+const copies = ({ host }: UpgradeWorld) => [...host.files.keys()].filter((path) => path.startsWith(`${MEMBER}.restored-`));
 
 /** The new etcd damages its data and crashes; the previous one cannot read that data. */
 function damages(world: UpgradeWorld): (component: Component, text: string) => boolean {
@@ -29,7 +32,7 @@ describe('the rollback of etcd', () => {
       problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ROLLED_BACK' }],
     });
     expect(world.host.text(manifestOf('etcd'))).toBe(before);
-    expect(world.reporter.events.map(({ code }) => code)).not.toContain('ETCD_DATA_RESTORED');
+    expect(codes(world)).not.toContain('ETCD_DATA_RESTORING');
   });
 
   it('restores the data if the previous etcd does not start with it, and keeps the replaced data', async () => {
@@ -40,7 +43,7 @@ describe('the rollback of etcd', () => {
     expect(world.host.text(manifestOf('etcd'))).toBe(before);
     expect(world.host.text(ETCD_DB)).toBe('data');
     expect(world.isEmptied()).toBe(false);
-    expect(world.reporter.events.map(({ code }) => code)).toContain('ETCD_DATA_RESTORED');
+    expect(codes(world).filter((code) => code.startsWith('ETCD_DATA_'))).toEqual(['ETCD_DATA_RESTORING', 'ETCD_DATA_RESTORED']);
   });
 
   it('does not restore the data of a member of a larger cluster', async () => {
@@ -71,7 +74,7 @@ describe('the rollback of etcd', () => {
       problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ROLLBACK_FAILED' }],
     });
     expect(kept(world)).toEqual([]);
-    expect(world.reporter.events.map(({ code }) => code)).not.toContain('ETCD_DATA_RESTORED');
+    expect(codes(world)).not.toContain('ETCD_DATA_RESTORING');
   });
 
   it.each([
@@ -89,7 +92,9 @@ describe('the rollback of etcd', () => {
       ],
     });
     expect(kept(world)).toEqual([]);
+    expect(copies(world)).toEqual([]);
     expect(world.host.text(manifestOf('etcd'))).toBe(before);
+    expect(codes(world)).not.toContain('ETCD_DATA_RESTORED');
   });
 
   it('does not stop etcd if the backup cannot be copied', async () => {
@@ -104,6 +109,32 @@ describe('the rollback of etcd', () => {
     });
     expect(world.host.files.has(manifestOf('etcd'))).toBe(true);
     expect(world.host.text(ETCD_DB)).toBe('data');
+  });
+
+  it('says after a lost connection what is not known, and names the directories', async () => {
+    const straight = await upgradeWorld();
+    straight.crashes = damages(straight);
+    const started = straight.host.performed.length;
+    await expect(straight.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
+    const operations = straight.host.performed.slice(started);
+    const at = (kind: string, from = 0) =>
+      operations.findIndex(
+        (one, i) =>
+          i > from && one.kind === kind && (kind !== 'remove-file' || one.kind !== 'remove-file' || one.path === manifestOf('etcd')),
+      );
+    const stopped = at('remove-file');
+    const steps = [
+      [stopped, `it is not known whether ${manifestOf('etcd')} was removed`],
+      [at('run', stopped), 'it is not known whether the etcd data was replaced. etcd is stopped; look for its data in'],
+      [at('write-file', stopped), `it is not known whether the manifest of etcd was written to ${manifestOf('etcd')}`],
+    ] as const;
+    for (const [operation, message] of steps) {
+      const world = await upgradeWorld();
+      world.crashes = damages(world);
+      world.host.loseConnectionAfter(operation);
+      await expect(world.apply(NEW_PROBE), message).rejects.toMatchObject({ message: expect.stringContaining(message) });
+      expect(codes(world)).not.toContain('ETCD_DATA_RESTORED');
+    }
   });
 
   it('names in the error the time to which the data was rolled back', async () => {
@@ -150,7 +181,7 @@ describe('the backup of the etcd data', () => {
     change(world);
     world.clock.advance(86_400_000);
     await world.apply(NEW_PROBE);
-    const copies = [...world.host.files].filter(([path]) => /kubeadm-backup-etcd-.*\/db$/.test(path));
-    expect(copies.map(([, { content }]) => content)).toEqual(['data']);
+    const found = [...world.host.files].filter(([path]) => /kubeadm-backup-etcd-.*\/db$/.test(path));
+    expect(found.map(([, { content }]) => content)).toEqual(['data']);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../../src/base/errors.ts';
-import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
+import { decodeUpgradeRecord, UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
 import { isRecovery } from '../../../../../src/kubeadm/workflows/upgrade/recover-upgrade.ts';
 import { COMPONENTS, ETCD_DB, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
 
@@ -13,6 +13,17 @@ const BACKUP = /kubeadm-backup-etcd-[0-9-]+\/etcd/;
 const manifests = ({ host }: UpgradeWorld) => COMPONENTS.map((name) => host.text(manifestOf(name)));
 const paths = (planned: Awaited<ReturnType<UpgradeWorld['recover']>>) =>
   planned?.host.phases.flatMap(({ plan }) => plan.changes.map((change) => ('path' in change ? change.path : change.kind)));
+
+/** Adds a member that has no Pod in the cluster. */
+function addMember({ etcd }: UpgradeWorld): void {
+  etcd.all.push({
+    ...{ name: 'cp-2', id: '2', isLearner: false },
+    ...{ peerURLs: ['https://10.0.0.2:2380'], clientURLs: ['https://10.0.0.2:2379'] },
+  });
+}
+
+/** The number of members of etcd that the record of the upgrade has. */
+const membersOf = ({ host }: UpgradeWorld) => decodeUpgradeRecord(host.text(UPGRADE_RECORD_PATH))?.etcd?.members;
 
 /** Plans and applies the rollback of an interrupted upgrade. */
 async function recover(world: UpgradeWorld) {
@@ -121,10 +132,26 @@ describe('planRecovery: etcd', () => {
     expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
   });
 
-  it('names the backup if the member belongs to a larger cluster', async () => {
+  it('knows the number of members only from etcd itself, right before etcd is replaced', async () => {
+    const backedUp = await killedAfter(UPGRADE_RECORD_PATH, NEW_PROBE, addMember);
+    expect(membersOf(backedUp)).toBe(0);
+    await backedUp.apply(NEW_PROBE);
+    expect(membersOf(await killedAfter(manifestOf('etcd'), NEW_PROBE, addMember))).toBe(2);
+    expect(membersOf(await killedAfter(manifestOf('etcd'), NEW_PROBE))).toBe(1);
+  });
+
+  it('does not restore the data of a cluster whose number of members is not known', async () => {
     const world = damagedData(await killedAfter(manifestOf('etcd'), NEW_PROBE));
-    const record = world.host.text(UPGRADE_RECORD_PATH).replace('"members": 1', '"members": 3');
+    const record = world.host.text(UPGRADE_RECORD_PATH).replace('"members": 1', '"members": 0');
     await world.host.perform([{ kind: 'write-file', path: UPGRADE_RECORD_PATH, content: record, mode: 0o600, owner: 'root:root' }]);
+    await expect(recover(world)).rejects.toMatchObject({
+      problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ETCD_DATA_NOT_RESTORED', message: expect.stringContaining('is not known') }],
+    });
+    expect(replaced(world)).toBe(false);
+  });
+
+  it('names the backup if the member belongs to a larger cluster, also of members without Pods', async () => {
+    const world = damagedData(await killedAfter(manifestOf('etcd'), NEW_PROBE, addMember));
     for (const run of [1, 2])
       await expect(recover(world), `run ${run}`).rejects.toMatchObject({
         problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ETCD_DATA_NOT_RESTORED', hint: expect.stringMatching(BACKUP) }],
