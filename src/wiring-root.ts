@@ -1,5 +1,7 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { AppError } from './base/errors.ts';
+import type { TreeFile } from './base/local-files.ts';
+import { pathInRoot } from './cli/adapters/path-in-root.ts';
 import type { Services } from './cli/services.ts';
 import { localTransport } from './host/adapters/transport-local.ts';
 import { hostThrough } from './wiring-local.ts';
@@ -21,13 +23,7 @@ export async function servicesInRoot(services: Services, directory: string): Pro
   };
   const tried = await run(['/bin/sh', '-c', ':']);
   if (tried.exitCode !== 0) throw unusable(root, tried.stderr.trim());
-  /** The path of a file below the root, with links followed below the root. */
-  const below = async (path: string): Promise<string> => {
-    if (path === '-') return path;
-    const absolute = resolve('/', path);
-    const { exitCode, stdout } = await run(['readlink', '-f', '--', absolute]);
-    return join(root, exitCode === 0 && stdout.startsWith('/') ? stdout.replace(/\n$/, '') : absolute);
-  };
+  const below = async (path: string): Promise<string> => (path === '-' ? path : pathInRoot(root, path));
   const { input } = services;
   return {
     ...services,
@@ -35,8 +31,14 @@ export async function servicesInRoot(services: Services, directory: string): Pro
     input: {
       ...input,
       readText: async (path) => input.readText(await below(path)),
-      // The last part of the path is not followed: a link instead of the directory is rejected.
-      readTree: async (path, isDesired) => input.readTree(join(root, resolve('/', path)), isDesired),
+      readTree: async (path, isDesired) => {
+        // The last part of the path is not followed: a link instead of the directory is rejected.
+        const names = await input.readTree(await pathInRoot(root, path, { followLast: false }), () => false);
+        const files: TreeFile[] = [];
+        for (const { path: name, text } of names)
+          files.push({ path: name, text: isDesired(name) ? await input.readText(await below(`${path}/${name}`)) : text });
+        return files;
+      },
       exists: async (path) => input.exists(await below(path)),
       isDirectory: async (path) => input.isDirectory(await below(path)),
     },

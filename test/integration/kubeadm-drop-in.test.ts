@@ -94,7 +94,7 @@ describe('as kubeadm', () => {
     async () => {
       const root = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));
       try {
-        installPrograms(root, ['/bin/sh', '/usr/bin/readlink']);
+        installPrograms(root, ['/bin/sh']);
         mkdirSync(join(root, 'etc/real'), { recursive: true });
         symlinkSync('/etc/real', join(root, 'etc/link'));
         writeFileSync(
@@ -108,6 +108,41 @@ describe('as kubeadm', () => {
         }
       } finally {
         rmSync(root, { recursive: true, force: true });
+      }
+    },
+  );
+
+  it.skipIf(requirement('links below --rootfs', process.getuid?.() === 0 ? null : 'chroot needs root'))(
+    'reads no file outside --rootfs through a link',
+    async () => {
+      const root = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));
+      const outside = mkdtempSync(join(tmpdir(), 'kubeletadm-outside-'));
+      try {
+        installPrograms(root, ['/bin/sh']);
+        mkdirSync(join(root, 'etc/patches'), { recursive: true });
+        writeFileSync(
+          join(outside, 'cluster.yaml'),
+          'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.1\nimageRepository: outside.root\n',
+        );
+        // The target of the links exists on the local host, but not below the root.
+        symlinkSync(outside, join(root, 'etc/link'));
+        symlinkSync(join(outside, 'cluster.yaml'), join(root, 'etc/cluster.yaml'));
+        symlinkSync(join(outside, 'kubeadm.yaml'), join(root, 'etc/patches/kube-apiserver.yaml'));
+        symlinkSync(`..${outside}`, join(root, 'up'));
+        writeFileSync(join(outside, 'kubeadm.yaml'), 'outside\n');
+        for (const config of ['/etc/link/cluster.yaml', '/etc/cluster.yaml', '/up/cluster.yaml', `/../..${outside}/cluster.yaml`]) {
+          const { code, stdout, stderr } = await asKubeadm(['config', 'images', 'list', `--rootfs=${root}`, '--config', config]);
+          expect([code, stdout], config).toEqual([1, '']);
+          expect(stderr).toContain('[INPUT_UNREADABLE]');
+        }
+        for (const patches of ['/etc/patches', '/etc/link'])
+          expect(await asKubeadm(['upgrade', 'node', `--rootfs=${root}`, '--patches', patches]), patches).toMatchObject({
+            code: 1,
+            stderr: expect.stringMatching(/\[INPUT_(?:UNREADABLE|NOT_A_DIRECTORY)\]/),
+          });
+      } finally {
+        rmSync(root, { recursive: true, force: true });
+        rmSync(outside, { recursive: true, force: true });
       }
     },
   );
