@@ -142,6 +142,12 @@ function eventMessage({ operator, command, reason, result, fields, changes }: Hi
   const value = (json: unknown): string => (json === null ? 'unset' : JSON.stringify(json));
   const what =
     fields.length === 0 ? changes.join(', ') : fields.map((one) => `${one.field} ${value(one.before)} → ${value(one.after)}`).join(', ');
-  const shown = result === 'refused' ? 'nothing was changed, because the hook beforeChange failed' : what;
+  const shown = {
+    started: `started; planned: ${what}`,
+    changed: what,
+    failed: `failed; planned: ${what}`,
+    refused: 'nothing was changed, because the hook beforeChange failed',
+    'rolled-back': `rolled back; planned: ${what}`,
+  }[result];
   return `${operator}: ${command}${reason === undefined ? '' : ` (${reason})`}: ${shown}`;
 }

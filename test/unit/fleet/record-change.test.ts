@@ -87,9 +87,9 @@ describe('the record of a change', () => {
   });
 
   it.each([
-    [5, 'rolled-back', 'KubeletadmRolledBack'],
-    [1, 'failed', 'KubeletadmFailed'],
-  ] as const)('has the result of a run with exit code %s', async (exitCode, result, reason) => {
+    [5, 'rolled-back', 'KubeletadmRolledBack', 'rolled back'],
+    [1, 'failed', 'KubeletadmFailed', 'failed'],
+  ] as const)('has the result of a run with exit code %s, and its changes as planned', async (exitCode, result, reason, shown) => {
     const error = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'kubelet not healthy' }, { exitCode });
     const { performed, events } = await record({ plan: PLAN, error });
     const written = performed.find((operation) => operation.kind === 'append-journal');
@@ -97,7 +97,8 @@ describe('the record of a change', () => {
       result,
       problems: ['KUBELET_UNHEALTHY'],
     });
-    expect(events).toMatchObject([{ type: 'Warning', reason }]);
+    const message = `alice@laptop: apply (ticket 7): ${shown}; planned: kubelet-start restart-unit kubelet`;
+    expect(events).toMatchObject([{ type: 'Warning', reason, message }]);
   });
 
   it('has no change if the hook before the change failed: only the hook was run', async () => {
