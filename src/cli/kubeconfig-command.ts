@@ -14,7 +14,10 @@ export function defineKubeconfig(kubeconfig: Command, on: On): void {
     .description('Print a kubeconfig for an additional user, with a new client certificate or a token')
     .option('--client-name <name>', 'name of the user, and CN of the client certificate (required)')
     .option('--org <groups>', 'groups of the user, O of the client certificate (repeatable)', collectList)
-    .option('--token <token>', 'token of the user, in place of a client certificate')
+    .option(
+      '--token <token>',
+      "token of the user, in place of a client certificate; '-' reads it from standard input, which keeps it out of the process list",
+    )
     .option('--validity-period <duration>', 'validity of the client certificate (default: 8760h)')
     .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' for standard input");
   addSshOptions(addTargetOption(user, 'control plane with the key of the CA, reached over SSH (default: the local host)'));
@@ -37,7 +40,7 @@ function userRequest(_: readonly string[], options: CommandOptions): UserKubecon
     config: flagText(options, 'config'),
     clientName,
     organizations: flagList(options, 'org'),
-    token: token === undefined || token === '' ? null : new Secret(token),
+    token: token === undefined || token === '' ? null : token === '-' ? 'stdin' : new Secret(token),
     validMs: flagDuration(options, 'validityPeriod', { flag: '--validity-period', example: 'Write it like 24h', least: 1 }) ?? YEAR_MS,
     hosts,
     verbosity: verbosityOf(options),

@@ -37,7 +37,9 @@ clusterName: blue
 
 describe('kubeconfig user', () => {
   it('prints a kubeconfig with a client certificate of the CA', async () => {
+    const started = Date.now();
     const { code, stdout, stderr } = await user('--client-name', 'alice', '--org', 'dev,ops', '--org', 'night', '--validity-period', '24h');
+    const ended = Date.now();
     expect([code, stderr]).toEqual([0, '']);
     const { clusters, users, contexts, 'current-context': current } = parse(stdout) as Record<string, unknown>;
     expect({ clusters, contexts, current }).toMatchObject({
@@ -49,7 +51,9 @@ describe('kubeconfig user', () => {
     const pem = Buffer.from(credentials['client-certificate-data'] ?? '', 'base64').toString();
     const described = describeCertificate(pem);
     expect(described).toMatchObject({ subject: 'CN=alice,O=night,O=ops,O=dev', issuer: 'CN=kubernetes' });
-    expect(Date.parse(described.notAfter) - Date.now()).toBeLessThanOrEqual(86_400_000);
+    // Certificates have whole seconds.
+    expect(Date.parse(described.notAfter)).toBeGreaterThan(started + 86_400_000 - 1000);
+    expect(Date.parse(described.notAfter)).toBeLessThanOrEqual(ended + 86_400_000);
     writeFileSync(join(root, 'alice.crt'), pem);
     expect(execFileSync('openssl', ['verify', '-CAfile', join(pki, 'ca.crt'), join(root, 'alice.crt')], { encoding: 'utf8' })).toContain(
       'OK',
@@ -64,12 +68,29 @@ describe('kubeconfig user', () => {
   it('takes a token in place of a certificate, also without the key of the CA', async () => {
     const key = readFileSync(join(pki, 'ca.key'), 'utf8');
     rmSync(join(pki, 'ca.key'));
-    const { code, stdout } = await user('--client-name=ci', '--token=secret');
-    const withoutKey = await user('--client-name=ci');
-    writeFileSync(join(pki, 'ca.key'), key, { mode: 0o600 });
+    try {
+      const { code, stdout } = await user('--client-name=ci', '--token=secret');
+      expect(code).toBe(0);
+      expect(parse(stdout)).toMatchObject({ users: [{ name: 'ci', user: { token: 'secret' } }] });
+      expect(await user('--client-name=ci')).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('[PKI_KEY_MISSING]') });
+    } finally {
+      writeFileSync(join(pki, 'ca.key'), key, { mode: 0o600 });
+    }
+  });
+
+  it('reads a token from standard input, and not the key of the CA', async () => {
+    const argv = ['kubeconfig', 'user', '--config', config, '--client-name=ci', '--token', '-', '-v', '6'];
+    const { code, stdout, stderr } = await runCommand(argv, { stdin: 'secret\n' });
     expect(code).toBe(0);
     expect(parse(stdout)).toMatchObject({ users: [{ name: 'ci', user: { token: 'secret' } }] });
-    expect(withoutKey).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('[PKI_KEY_MISSING]') });
+    expect(stderr).toContain(join(pki, 'ca.crt'));
+    expect(stderr).not.toMatch(/ca\.key|secret/);
+    for (const stdin of ['', ' \n', 'one two\n'])
+      expect(await runCommand(argv, { stdin }), stdin).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('standard input does not contain one token'),
+      });
   });
 
   it.each([

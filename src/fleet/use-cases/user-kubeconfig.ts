@@ -1,4 +1,4 @@
-import { AppError, type Problem } from '../../base/errors.ts';
+import { AppError, type Problem, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { Secret, type SensitiveText } from '../../base/text/secret.ts';
 import { defaultRoute } from '../../host/facts/default-route.ts';
@@ -27,15 +27,15 @@ export interface UserKubeconfigRequest {
   readonly clientName: string;
   /** Groups of the user, O of the client certificate. */
   readonly organizations: readonly string[];
-  /** Used in place of a client certificate; null: a certificate is issued. */
-  readonly token: Secret | null;
+  /** Used in place of a client certificate; `stdin`: read from standard input; null: a certificate is issued. */
+  readonly token: Secret | 'stdin' | null;
   readonly validMs: number;
 }
 
 /**
  * A kubeconfig for an additional user: with a client certificate that the CA of a control plane host signs, or
  * with a token. Writes nothing to the host.
- * @throws AppError: problems of the configuration (exit code 2); PKI_* for a missing or unusable CA
+ * @throws AppError: problems of the configuration, no token on standard input (exit code 2); PKI_* for a missing or unusable CA
  * @see kubeadm 1.36 kubeconfig user
  */
 export async function userKubeconfig(
@@ -48,10 +48,15 @@ export async function userKubeconfig(
   for (const { code, message } of requireValid(config)) reporter.report({ level: 'warning', code, message });
   const declared = config.init?.localAPIEndpoint ?? {};
   const cluster = applyClusterDefaults(config.cluster ?? {}, declared.bindPort);
+  const token = request.token === 'stdin' ? await readToken(services) : request.token;
   const [crt, key] = [pkiPath(cluster.certificatesDir, 'ca', 'crt'), pkiPath(cluster.certificatesDir, 'ca', 'key')];
   const host = await services.connectHost(target, reporter);
   try {
-    const facts = await observe(host, combineFacts({ files: fileFacts([crt, key]), route: defaultRoute }), services.signal);
+    const facts = await observe(
+      host,
+      combineFacts({ files: fileFacts(token === null ? [crt, key] : [crt]), route: defaultRoute }),
+      services.signal,
+    );
     const refuse = (problem: Problem): never => {
       throw new AppError({ host: host.name, ...problem }, { exitCode: 3 });
     };
@@ -67,7 +72,7 @@ export async function userKubeconfig(
         : { advertiseAddress: '', bindPort: declared.bindPort ?? 6443 };
     const server = controlPlaneServer({ cluster, localAPIEndpoint });
     const common = { clusterName: cluster.clusterName, server, caPem: ca.pem, user: request.clientName };
-    if (request.token !== null) return tokenKubeconfig({ ...common, token: request.token });
+    if (token !== null) return tokenKubeconfig({ ...common, token });
     const caKey = found(key);
     if (caKey === null) return refuse(pkiKeyMissing(crt, key));
     const parsed = readPrivateKey(caKey);
@@ -83,6 +88,12 @@ export async function userKubeconfig(
   } finally {
     await host.close();
   }
+}
+
+async function readToken({ input }: NodeCommandPorts): Promise<Secret> {
+  const token = (await input.readText('-')).trim();
+  if (/^\S+$/.test(token)) return new Secret(token);
+  throw usageError('--token -: standard input does not contain one token', 'Example: kubeletadm kubeconfig user --token - < token.txt');
 }
 
 function missing(crt: string): Problem {
