@@ -26,7 +26,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'upgrade',
-    description: 'Upgrade the kubelet configuration of nodes',
+    description: 'Upgrade control planes, and the kubelet configuration of nodes',
     load: async () => (await import('./upgrade-command.ts')).defineUpgrade,
   },
   {

@@ -26,6 +26,7 @@ import {
   podLossOf,
 } from './request-parts.ts';
 import type { UpgradeApplyRequest } from './upgrade-apply.ts';
+import { ONE_CONTROL_PLANE } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 const VERSION = 'version to upgrade to, e.g. v1.36.2 (default: kubernetesVersion of --config)';
@@ -69,7 +70,7 @@ function applyOptions(command: Command): Command {
       .option('--print-config', 'print the ClusterConfiguration of the upgrade'),
   );
   addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)');
-  return addReasonOption(addConfirmOptions(addSshOptions(addTargetOption(addAllowOptions(command)))));
+  return addReasonOption(addConfirmOptions(addSshOptions(addTargetOption(addAllowOptions(command), ONE_CONTROL_PLANE))));
 }
 
 /** Options for the static Pods of a control plane, of `upgrade apply` and `upgrade node`. */

@@ -25,17 +25,22 @@ export async function runUpgradeApply(services: Services, request: UpgradeApplyR
         confirm: (version, planned) => services.confirm(`${question(version, planned)} [y/N] `),
         showConfig: (cluster) => services.output.stdout(encodeYaml(cluster)),
       }),
-    afterwards: ({ version, workflow }) => {
+    afterwards: ({ version, workflow, left }) => {
       if (workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
-      services.output.stdout(
-        joinLines([
-          '',
-          `This control plane was upgraded to ${releaseOfVersion(version)}.`,
-          'Upgrade the other control planes next, one after the other, then the workers: kubeletadm upgrade node --host HOST',
-        ]),
-      );
+      services.output.stdout(upgradeResult(version, left));
     },
   });
+}
+
+/** @param left skipped phases without which the control plane is not upgraded or not verified */
+export function upgradeResult(version: string, left: readonly string[]): string {
+  const release = releaseOfVersion(version);
+  if (left.length > 0) return joinLines(['', `This control plane was not completely upgraded to ${release}: skipped ${left.join(', ')}.`]);
+  return joinLines([
+    '',
+    `This control plane was upgraded to ${release}.`,
+    'Upgrade the other control planes next, one after the other, then the workers: kubeletadm upgrade node --host HOST',
+  ]);
 }
 
 /** Names what the plan does, the version and the size of the plan, which --dry-run shows in full. */

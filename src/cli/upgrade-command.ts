@@ -75,7 +75,10 @@ function addUpgradeOptions(command: Command): Command {
         '--node-name <name>',
         'with --kubeconfig: name of the Node (default: from the client certificate of the kubelet; required if that certificate is missing)',
       )
-      .option('--patches <dir>', 'directory of patches; replaces all stored patches')
+      .option(
+        '--patches <dir>',
+        'directory of patches; those of the KubeletConfiguration replace the stored ones, the others are not stored',
+      )
       .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all stored overlays')
       .option(
         '--set <field=value>',
@@ -116,11 +119,11 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
   };
 }
 
-const NOTES = `The overlays, patches and settings of init and join are stored on the host and apply to upgrades by default.\n\n${IMPACT_NOTES}`;
+const NOTES = `The overlays, the patches of the KubeletConfiguration and the settings of init and join are stored on the host and apply to upgrades by default. Patches of static Pods and CoreDNS are not stored: add --patches to every upgrade.\n\n${IMPACT_NOTES}`;
 
 const EXAMPLES = `  # preview the effect of an edited kubelet-config on two nodes
   kubeletadm upgrade node --host node2 --host node3 --dry-run
-  # with different patches, which are stored for later upgrades
+  # with different patches; those of the KubeletConfiguration are stored for later upgrades
   kubeletadm upgrade node --host node2 --patches ./patches
   # like kubeadm: on the node itself, after the package upgrade
   kubeletadm upgrade node phase kubelet-config`;

@@ -6,6 +6,9 @@ import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, ve
 import type { UpgradeDiffRequest } from './upgrade-diff.ts';
 import type { UpgradePlanRequest } from './upgrade-plan.ts';
 
+/** The text of `--host` for commands that use one control plane. */
+export const ONE_CONTROL_PLANE = 'control plane, reached over SSH (default: the local host)';
+
 /** `upgrade plan`. */
 export function definePlan(upgrade: Command, on: On): void {
   const plan = upgrade
@@ -25,7 +28,11 @@ export function definePlan(upgrade: Command, on: On): void {
     .option('--print-config', 'print the ClusterConfiguration of the cluster, too')
     .addOption(readOutputOption());
   addSections(
-    on(addUpgradeTarget(addPrinterFlags(plan)), planRequest, async () => (await import('./upgrade-plan.ts')).runUpgradePlan),
+    on(
+      addUpgradeTarget(addPrinterFlags(plan), ONE_CONTROL_PLANE),
+      planRequest,
+      async () => (await import('./upgrade-plan.ts')).runUpgradePlan,
+    ),
     { notes: PLAN_NOTES, examples: PLAN_EXAMPLES },
   );
 }
@@ -39,15 +46,22 @@ export function defineDiff(upgrade: Command, on: On): void {
     .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
     .option('-c, --context-lines <number>', 'unchanged lines around each difference (default: 3)');
   addSections(
-    on(addUpgradeTarget(diff), diffRequest, async () => (await import('./upgrade-diff.ts')).runUpgradeDiff),
+    on(
+      addUpgradeTarget(diff, 'control plane, reached over SSH (repeatable; default: the local host)'),
+      diffRequest,
+      async () => (await import('./upgrade-diff.ts')).runUpgradeDiff,
+    ),
     { notes: DIFF_NOTES, examples: DIFF_EXAMPLES },
   );
 }
 
 /** `--kubeconfig` and the options of a control plane host. */
-function addUpgradeTarget(command: Command): Command {
+function addUpgradeTarget(command: Command, target: string): Command {
   return addSshOptions(
-    addTargetOption(addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)')),
+    addTargetOption(
+      addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)'),
+      target,
+    ),
   );
 }
 

@@ -8,7 +8,7 @@ import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
+import { skippedUpgradePhases, type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { resolveTarget } from './control-plane-of.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
@@ -41,6 +41,8 @@ export interface UpgradeApplyDialog {
 export interface OpenedUpgradeApply extends OpenedCommand {
   /** `v1.36.2` */
   readonly version: string;
+  /** Phases without which the control plane is not upgraded, or not verified, and which the run skips. */
+  readonly left: readonly string[];
 }
 
 /**
@@ -75,17 +77,19 @@ export async function openUpgradeApply(
     : null;
   const opened = { node: { ...node, trust: null, nodeName: null }, settings, timeouts, patches, targets, given };
   const upgrades = await openControlPlaneUpgrades(services, opened);
+  const selects = phaseSelection(skipPhases, onlyPhase);
   const planned = upgrades.plan(upgradeApplyWorkflow, (common) => ({
     ...common,
     version,
     allowExperimental: settings.allowExperimentalUpgrades === true,
     allowReleaseCandidates: settings.allowRCUpgrades === true,
     force,
-    checks: phaseSelection(skipPhases, onlyPhase)('preflight'),
+    checks: selects('preflight'),
     showConfig: settings.printConfig === true ? showConfig : null,
   }));
   return {
     version,
+    left: skippedUpgradePhases(selects),
     workflow: {
       targets,
       cluster: null,

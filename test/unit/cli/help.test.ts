@@ -129,7 +129,7 @@ describe('the layout of help', () => {
   it('wraps notes and phase lists too', async () => {
     const { text } = await helpOf('upgrade node', '60');
     expect(text).toContain(
-      '\nThe overlays, patches and settings of init and join are\nstored on the host and apply to upgrades by default.\n',
+      '\nThe overlays, the patches of the KubeletConfiguration and\nthe settings of init and join are stored on the host and\n',
     );
     expect(section(text, 'Phases:').length).toBeGreaterThan(5);
   });

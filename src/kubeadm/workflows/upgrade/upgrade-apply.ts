@@ -58,6 +58,14 @@ export const upgradeApplyWorkflow: Workflow<UpgradeApplyOptions, UpgradeApplyInp
   prepare: prepareUpgradeApply,
 };
 
+/** The phases of the static Pods, and their verification. */
+const ESSENTIAL = /^(?:control-plane\/(?:etcd|apiserver|controller-manager|scheduler)|post-upgrade)$/;
+
+/** The phases without which the control plane is not upgraded, or not verified, and which a run skips. */
+export function skippedUpgradePhases(selects: (phase: string) => boolean): readonly string[] {
+  return upgradeApplyWorkflow.phases.flatMap(({ name }) => (ESSENTIAL.test(name) && !selects(name) ? [name] : []));
+}
+
 async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyOptions): Promise<Prepared<UpgradeApplyInput>> {
   const admin = await readAdminCluster(context, options.api);
   const { catalogue, force, version } = options;

@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+import { upgradeResult } from '../../../src/cli/upgrade-apply.ts';
+import { phaseSelection } from '../../../src/host/run-workflow.ts';
+import { skippedUpgradePhases } from '../../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
+
+const resultOf = (...skipped: readonly string[]): string =>
+  upgradeResult('v1.36.2', skippedUpgradePhases(phaseSelection(skipped, undefined)));
+
+describe('the result of upgrade apply', () => {
+  it.each([[[]], [['addon', 'upload-config', 'control-plane/kubeconfig']]])('is an upgraded control plane without %j', (skipped) => {
+    expect(resultOf(...skipped)).toContain('This control plane was upgraded to v1.36.2.');
+  });
+
+  it.each([
+    [['control-plane'], 'control-plane/etcd, control-plane/apiserver, control-plane/controller-manager, control-plane/scheduler'],
+    [['control-plane/scheduler'], 'control-plane/scheduler'],
+    [['post-upgrade'], 'post-upgrade'],
+  ])('is not an upgraded control plane without %j', (skipped, named) => {
+    expect(resultOf(...skipped)).toContain(`This control plane was not completely upgraded to v1.36.2: skipped ${named}.`);
+  });
+});
