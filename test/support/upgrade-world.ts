@@ -6,7 +6,7 @@ import { phaseSelection, planWorkflow, runWorkflow, type WorkflowRun } from '../
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
-import { readManifest } from '../../src/kubeadm/upgrade/static-pod-state.ts';
+import { type ManifestFacts, readManifest } from '../../src/kubeadm/upgrade/static-pod-state.ts';
 import type { ApiAccess } from '../../src/kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../../src/kubeadm/workflows/init-control-plane.ts';
 import type { ControlPlaneUpgradeOptions } from '../../src/kubeadm/workflows/upgrade/control-plane-upgrade.ts';
@@ -299,9 +299,19 @@ function swapFiles(host: FakeHost, { path, by, kept }: { readonly path: string; 
 /** Hosts whose etcd has started without data. */
 const emptied = new WeakSet<FakeHost>();
 
+/** Facts of manifests by their text: the fakes read the same few manifests for each probe of a wait. */
+const manifestFacts = new Map<string, ManifestFacts>();
+
+function factsOf(content: string, component: Component): ManifestFacts {
+  const key = `${component}\n${content}`;
+  const found = manifestFacts.get(key) ?? readManifest(content, component);
+  manifestFacts.set(key, found);
+  return found;
+}
+
 function healthOf(host: FakeHost, component: Component): string | null {
   const content = host.files.get(manifestOf(component))?.content;
-  return content === undefined ? null : readManifest(content, component).healthUrl;
+  return content === undefined ? null : factsOf(content, component).healthUrl;
 }
 
 function runsWell(world: UpgradeWorld, component: Component): boolean {
@@ -322,7 +332,7 @@ function podOf(world: UpgradeWorld, { name }: ObjectRef): KubeObject | null {
   const component = COMPONENTS.find((each) => name === `${each}-cp-1`);
   const content = component === undefined ? undefined : world.host.files.get(manifestOf(component))?.content;
   if (component === undefined || content === undefined) return null;
-  const { image } = readManifest(content, component);
+  const { image } = factsOf(content, component);
   const isWell = runsWell(world, component);
   const hash = createHash('md5')
     .update(world.stale.get(component) ?? content)

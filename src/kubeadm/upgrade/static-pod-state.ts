@@ -1,12 +1,23 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
+import { printable } from '../../base/text/printable.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import type { EnvVar } from '../config/model.ts';
 import { splitHostPort } from '../config/rules.ts';
 import { commandOf, flagValue } from '../control-plane/component-endpoints.ts';
-import type { StaticPodName } from '../control-plane/paths.ts';
+import { manifestPath, type StaticPodName } from '../control-plane/paths.ts';
 import { imageTag } from './image-tag.ts';
+
+/** The static Pods of Kubernetes itself, which every control plane has. */
+export const KUBERNETES_COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+
+/** The error for manifests of `KUBERNETES_COMPONENTS` that do not exist; null: all exist. */
+export function missingManifests(exists: (path: string) => boolean): { readonly message: string; readonly hint: string } | null {
+  const missing = KUBERNETES_COMPONENTS.map(manifestPath).filter((path) => !exists(path));
+  if (missing.length === 0) return null;
+  return { message: `static Pod manifests do not exist: ${missing.join(', ')}`, hint: 'Run the command for a control plane host' };
+}
 
 /** Annotation of mirror Pods: the kubelet's hash of the static Pod. */
 const HASH_ANNOTATION = 'kubernetes.io/config.hash';
@@ -47,7 +58,7 @@ function stateOf({ state, restartCount }: JsonObject, phase: string): string {
   const { waiting, terminated, running } = objectOf(state);
   const restarts = typeof restartCount === 'number' && restartCount > 0 ? `, ${restartCount} restarts` : '';
   const reason = [waiting, terminated].flatMap((each) => (isJsonObject(each) && typeof each.reason === 'string' ? [each.reason] : []));
-  return `${reason[0] ?? (isJsonObject(running) ? 'running, not ready' : phase)}${restarts}`;
+  return `${printable(reason[0] ?? (isJsonObject(running) ? 'running, not ready' : phase), 200)}${restarts}`;
 }
 
 /** The parts of a static Pod manifest that a running Pod is compared with. */
@@ -87,7 +98,7 @@ export function apiEndpointOf(text: string): { readonly advertiseAddress: string
 /** The URL on the host at which the API server of a manifest reports its version; null: no health endpoint is known. */
 export function versionUrl(text: string): string | null {
   const { healthUrl } = readManifest(text, 'kube-apiserver');
-  return healthUrl === null ? null : new URL('/version', healthUrl).href;
+  return healthUrl === null || !URL.canParse(healthUrl) ? null : new URL('/version', healthUrl).href;
 }
 
 /** The variables of a component whose names end in `_proxy`, sorted by name. */

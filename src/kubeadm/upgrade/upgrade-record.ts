@@ -1,4 +1,5 @@
-import { isJsonObject, type Json } from '../../base/json.ts';
+import * as z from 'zod';
+import { parseJsonObject } from '../../base/json.ts';
 import { digestOf } from '../../codec/canonical-json.ts';
 import { KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
@@ -125,49 +126,38 @@ export function encodeUpgradeRecord({ components, ...record }: UpgradeRecord): s
   return `${JSON.stringify({ ...record, components: Object.fromEntries(ordered) }, null, 2)}\n`;
 }
 
+const backup = z.string().regex(/^\/etc\/kubernetes\/tmp\/kubeadm-backup-(?:manifests|etcd)-[0-9-]{1,30}$/);
+const component = z.object({
+  hashBefore: z.string().nullable().catch(null),
+  before: z.string(),
+  written: z.array(z.string()),
+  isVerified: z.boolean().catch(false),
+  isRolledBack: z.boolean().catch(false),
+});
+const SCHEMA = z.object({
+  version: z.string(),
+  backup: z.object({ manifests: backup, etcd: backup }),
+  nodeName: z.string(),
+  criSocket: z.string(),
+  etcd: z
+    .object({ dataDir: z.string().startsWith('/'), members: z.number() })
+    .nullable()
+    .catch(null),
+  restoring: z
+    .string()
+    .regex(/^[0-9-]{1,30}$/)
+    .nullable()
+    .catch(null),
+  components: z.record(z.string(), z.unknown()),
+});
+
 /** The record in a file; null for another content, which is then replaced. Only directories of kubeadm's backups are used. */
 export function decodeUpgradeRecord(text: string): UpgradeRecord | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isJsonObject(value) || !isJsonObject(value.backup) || !isJsonObject(value.components)) return null;
-    const { version, nodeName, criSocket, restoring } = value;
-    const { manifests, etcd } = value.backup;
-    if (typeof version !== 'string' || typeof nodeName !== 'string' || typeof criSocket !== 'string') return null;
-    if (!isBackup(manifests) || !isBackup(etcd)) return null;
-    const found = value.components;
-    const components = UPGRADE_ORDER.flatMap((name) => {
-      const entry = decodeComponent(found[name]);
-      return entry === null ? [] : [[name, entry] as const];
-    });
-    return {
-      ...{ version, nodeName, criSocket, backup: { manifests, etcd } },
-      etcd: decodeEtcd(value.etcd),
-      restoring: typeof restoring === 'string' && /^[0-9-]{1,30}$/.test(restoring) ? restoring : null,
-      components: new Map(components),
-    };
-  } catch {
-    return null;
-  }
-}
-
-function decodeEtcd(value: Json | undefined): UpgradeRecord['etcd'] {
-  if (!isJsonObject(value)) return null;
-  const { dataDir, members } = value;
-  return typeof dataDir === 'string' && dataDir.startsWith('/') && typeof members === 'number' ? { dataDir, members } : null;
-}
-
-function decodeComponent(value: Json | undefined): ComponentUpgrade | null {
-  if (!isJsonObject(value) || typeof value.before !== 'string' || !Array.isArray(value.written)) return null;
-  const { hashBefore, before, written, isVerified, isRolledBack } = value;
-  return {
-    hashBefore: typeof hashBefore === 'string' ? hashBefore : null,
-    before,
-    written: written.filter((digest) => typeof digest === 'string'),
-    isVerified: isVerified === true,
-    isRolledBack: isRolledBack === true,
-  };
-}
-
-function isBackup(path: unknown): path is string {
-  return typeof path === 'string' && /^\/etc\/kubernetes\/tmp\/kubeadm-backup-(?:manifests|etcd)-[0-9-]{1,30}$/.test(path);
+  const record = SCHEMA.safeParse(parseJsonObject(text));
+  if (!record.success) return null;
+  const components = UPGRADE_ORDER.flatMap((name) => {
+    const entry = component.safeParse(record.data.components[name]);
+    return entry.success ? [[name, entry.data] as const] : [];
+  });
+  return { ...record.data, components: new Map(components) };
 }

@@ -1,4 +1,6 @@
-import { type Phase, type PhaseContext, planOnly } from '../../../host/phase.ts';
+import { type Phase, planOnly } from '../../../host/phase.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
+import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import { readMirrorPod } from '../../upgrade/static-pod-state.ts';
 
@@ -17,7 +19,9 @@ export function afterAllControlPlanes<Whole>(phase: Phase<Whole>, select: (input
   return {
     ...phase,
     inspect: async (context, input) => {
-      const left = await notUpgraded(context, select(input));
+      // Without an API server the phase itself is deferred.
+      if (context.cluster === null) return phase.inspect(context, input);
+      const left = await notUpgraded(context.cluster, select(input));
       if (left.length === 0) return phase.inspect(context, input);
       const noop = `skipped until all control planes are upgraded: ${left.join(', ')}`;
       return planOnly({ changes: [], noop });
@@ -25,16 +29,24 @@ export function afterAllControlPlanes<Whole>(phase: Phase<Whole>, select: (input
   };
 }
 
-/** Names of the other Nodes with another image of kube-apiserver. */
-async function notUpgraded({ cluster }: PhaseContext, { nodeName, image }: OtherControlPlanes): Promise<readonly string[]> {
-  if (cluster === null) return [];
-  const { items } = await cluster.list(
-    { apiVersion: 'v1', kind: 'Pod', namespace: KUBE_SYSTEM },
-    { labelSelector: 'component=kube-apiserver,tier=control-plane' },
-  );
-  const others = items.flatMap((pod) => {
-    const node = (pod.spec as { readonly nodeName?: string } | undefined)?.nodeName ?? pod.metadata.name;
-    return node !== nodeName && readMirrorPod(pod, 'kube-apiserver')?.image !== image ? [node] : [];
+/**
+ * Names of the other control planes without a Ready Pod of kube-apiserver with the image. kubeadm compares only images of
+ * existing Pods.
+ */
+async function notUpgraded(cluster: Cluster, { nodeName, image }: OtherControlPlanes): Promise<readonly string[]> {
+  const [pods, nodes] = await Promise.all([
+    cluster.list(
+      { apiVersion: 'v1', kind: 'Pod', namespace: KUBE_SYSTEM },
+      { labelSelector: 'component=kube-apiserver,tier=control-plane' },
+    ),
+    cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: CONTROL_PLANE_LABEL }),
+  ]);
+  const found = pods.items.map((pod) => {
+    const name = (pod.spec as { readonly nodeName?: string } | undefined)?.nodeName ?? pod.metadata.name;
+    const mirror = readMirrorPod(pod, 'kube-apiserver');
+    return { name, isUpgraded: mirror?.image === image && mirror.isReady };
   });
-  return others.toSorted();
+  const upgraded = new Set(found.flatMap(({ name, isUpgraded }) => (isUpgraded ? [name] : [])));
+  const all = new Set([...found.map(({ name }) => name), ...nodes.items.map(({ metadata }) => metadata.name)]);
+  return [...all].filter((name) => name !== nodeName && !upgraded.has(name)).toSorted();
 }

@@ -1,13 +1,16 @@
 import { AppError } from '../../../base/errors.ts';
 import { isJsonObject, parseJsonObject } from '../../../base/json.ts';
 import { printable } from '../../../base/text/printable.ts';
+import { waitUntil } from '../../../base/wait-until.ts';
 import { defineFact } from '../../../host/facts/fact.ts';
 import type { HttpFact } from '../../../host/facts/query.ts';
 import { observe } from '../../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import { versionTag } from '../../control-plane/images.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
+import { imageTag } from '../../upgrade/image-tag.ts';
 import { mirrorPodRef, readMirrorPod } from '../../upgrade/static-pod-state.ts';
+import { staticPodPause } from './wait-static-pod.ts';
 
 export interface PostUpgradeInput {
   readonly nodeName: string;
@@ -37,17 +40,19 @@ export const postUpgrade = definePhase<PostUpgradeInput, null>({
     const [images, version, kubelet] = await Promise.all([imagesOf(context, input), versionOf(context, input), kubeletOf(context, input)]);
     const other = [...input.images].filter(([name, image]) => images.get(name) !== image);
     const reasons = [
-      ...other.map(([name, image]) => `${name} runs ${images.get(name) ?? 'no Ready Pod'}, not ${image}`),
-      ...(input.checksVersion && version !== null && versionTag(version) !== versionTag(input.version)
-        ? [`the API server reports ${version}, not ${input.version}`]
+      ...other.map(([name, image]) => `${name} runs ${printable(images.get(name) ?? 'no Ready Pod', 200)}, not ${image}`),
+      ...(input.checksVersion && 'failed' in version ? [`the version of the API server is not known: ${version.failed}`] : []),
+      ...(input.checksVersion && 'found' in version && versionTag(version.found) !== versionTag(input.version)
+        ? [`the API server reports ${version.found}, not ${input.version}`]
         : []),
     ];
     if (reasons.length > 0) {
       const hint = 'Check the Pods with kubectl -n kube-system get pods, then rerun the command';
       throw new AppError({ host: host.name, code: 'UPGRADE_NOT_VERIFIED', message: `${NAME}: ${reasons.join('; ')}`, hint });
     }
-    const shown = [...images].map(([name, image]) => `${name} ${image.slice(image.lastIndexOf(':') + 1)}`).join(', ');
-    const message = `running on ${input.nodeName}: ${shown}; the API server reports ${version ?? 'no version'}, the kubelet ${kubelet ?? 'no version'}`;
+    const shown = [...images].map(([name, image]) => `${name} ${imageTag(image)}`).join(', ');
+    const server = 'found' in version ? `reports ${version.found}` : `was not asked for its version: ${Object.values(version).join()}`;
+    const message = `running on ${input.nodeName}: ${shown}; the API server ${server}; the kubelet reports ${kubelet ?? 'no version'}`;
     reporter.report({ level: 'info', code: 'UPGRADE_VERIFIED', host: host.name, phase: NAME, message });
     if (kubelet !== null && versionTag(kubelet) !== versionTag(input.version)) {
       const next = `the kubelet of ${input.nodeName} is ${kubelet}: drain the Node, install kubelet ${input.version} on it, and restart the kubelet`;
@@ -67,21 +72,43 @@ async function imagesOf({ cluster }: PhaseContext, { images, nodeName }: PostUpg
   return new Map(found.flatMap(([name, image]) => (image === null ? [] : [[name, image] as const])));
 }
 
+/** `hidden`: not shown without credentials; `failed`: for another reason. Both as clauses. */
+type FoundVersion = { readonly found: string } | { readonly hidden: string } | { readonly failed: string };
+
+/** An API server that runs may answer late while the kubelet restarts. */
+const VERSION_MS = 30_000;
+
 /**
- * The version that the API server of this host reports: the cluster may be reached through a load balancer. Null: it is
- * not shown without credentials; the image of the Ready Pod then shows the version.
+ * The version that the API server of this host reports: the cluster may be reached through a load balancer. If the version
+ * is not shown without credentials, the image of the Ready Pod shows it.
  */
-async function versionOf({ host, signal }: PhaseContext, { versionUrl }: PostUpgradeInput): Promise<string | null> {
-  if (versionUrl === null) return null;
+function versionOf(context: PhaseContext, { versionUrl }: PostUpgradeInput): Promise<FoundVersion> {
+  if (versionUrl === null) return Promise.resolve({ hidden: 'its manifest has no health endpoint' });
   const fact = defineFact({ get: { kind: 'http', url: versionUrl, timeoutSeconds: 5 } }, ({ get }): HttpFact => get);
-  const answer = await observe(host, fact, signal);
-  if ('error' in answer || answer.status !== 200) return null;
-  const gitVersion = parseJsonObject(answer.body)?.gitVersion;
-  return typeof gitVersion === 'string' ? printable(gitVersion, 60) : null;
+  return waitUntil<FoundVersion, string>(
+    { ...context, phase: NAME },
+    {
+      probe: async () => {
+        const version = readVersion(await observe(context.host, fact, context.signal), versionUrl);
+        return 'failed' in version ? { pending: version.failed } : { done: version };
+      },
+      timeoutMs: VERSION_MS,
+      pauseMs: staticPodPause(context.host),
+      timedOut: (failed) => ({ failed }),
+    },
+  );
+}
+
+function readVersion(answer: HttpFact, url: string): FoundVersion {
+  if ('error' in answer) return { failed: `${url}: ${printable(answer.error, 200)}` };
+  if (answer.status === 401 || answer.status === 403) return { hidden: `${url} requires credentials` };
+  const gitVersion = answer.status === 200 ? parseJsonObject(answer.body)?.gitVersion : undefined;
+  if (typeof gitVersion === 'string') return { found: printable(gitVersion, 60) };
+  return { failed: `${url} answers ${answer.status}${answer.status === 200 ? ' without gitVersion' : ''}` };
 }
 
 async function kubeletOf({ cluster }: PhaseContext, { nodeName }: PostUpgradeInput): Promise<string | null> {
   const node = await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
   const info = isJsonObject(node?.status) && isJsonObject(node.status.nodeInfo) ? node.status.nodeInfo : {};
-  return typeof info.kubeletVersion === 'string' ? info.kubeletVersion : null;
+  return typeof info.kubeletVersion === 'string' ? printable(info.kubeletVersion, 60) : null;
 }

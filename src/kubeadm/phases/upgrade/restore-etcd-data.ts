@@ -1,5 +1,5 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
-import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
+import { waitUntil } from '../../../base/wait-until.ts';
 import { swapDirectory } from '../../../host/copy-directory.ts';
 import { listLiveContainers } from '../../../host/cri/runtime-commands.ts';
 import { defineFact } from '../../../host/facts/fact.ts';
@@ -14,7 +14,7 @@ import { manifestPath } from '../../control-plane/paths.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH } from '../../upgrade/upgrade-record.ts';
 import { observeUpgrade, writeUpgradeRecord } from './upgrade-progress.ts';
-import { componentHealth, waitForStaticPod } from './wait-static-pod.ts';
+import { componentHealth, staticPodPause, waitForStaticPod } from './wait-static-pod.ts';
 
 /**
  * @param failed.manifest writes the manifest of before the upgrade
@@ -90,7 +90,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       }
     };
     /**
-     * @param unknown what is not known after the connection was lost, as a clause that follows "whether"
+     * @param unknown the unknown effect after the connection was lost, as a clause that follows "whether"
      * @param leavesCopy the copy is not used after a failure
      */
     const step = async <T>(
@@ -181,7 +181,7 @@ async function becomesHealthy(context: PhaseContext, { phase, url }: { readonly 
         return issue === undefined ? { done: true } : { pending: issue };
       },
       timeoutMs: HEALTH_MS,
-      pauseMs: quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 2_000 }),
+      pauseMs: staticPodPause(context.host),
       describe: (issue, waitedMs) => `waiting for the previous etcd, ${Math.round(waitedMs / 1000)} s: ${issue}`,
       timedOut: () => false,
     },
@@ -205,7 +205,7 @@ async function stops(
         return { pending: isLive === null ? 'the container runtime does not answer' : 'its container is running' };
       },
       timeoutMs: STOP_MS,
-      pauseMs: quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 1_000 }),
+      pauseMs: staticPodPause(context.host),
       describe: (why, waitedMs) => `waiting for etcd to stop, ${Math.round(waitedMs / 1000)} s: ${why}`,
       timedOut: () => false,
     },

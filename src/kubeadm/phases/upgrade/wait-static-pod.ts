@@ -1,14 +1,15 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
-import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
+import { quickAtFirst, type Wait, waitUntil } from '../../../base/wait-until.ts';
 import { lastLog } from '../../../host/cri/runtime-commands.ts';
 import { defineFact } from '../../../host/facts/fact.ts';
 import type { HttpFact } from '../../../host/facts/query.ts';
+import type { Host } from '../../../host/host.ts';
 import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
-import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
-import type { ApiAccess } from '../../workflows/control-plane/api-access.ts';
+import { type ManifestFacts, type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 
 /** A static Pod that is expected to run. */
 export interface ExpectedPod {
@@ -24,7 +25,7 @@ export interface ExpectedPod {
   readonly criSocket: string;
   readonly timeoutMs: number;
   /** Access to an API server that does not run yet; absent: the cluster of the context. */
-  readonly api?: ApiAccess | undefined;
+  readonly api?: { readonly reach: (context: PhaseContext) => Promise<Cluster | null> } | undefined;
 }
 
 /** The reasons why a Pod does not run as expected, as clauses; empty: it does. */
@@ -39,16 +40,17 @@ type Missing = readonly string[];
  * @see kubeadm 1.36 util/apiclient/wait.go WaitForStaticPodHashChange (which checks the hash and the phase of the Pod)
  */
 export async function waitForStaticPod(context: PhaseContext, expected: ExpectedPod): Promise<number> {
-  const { component, phase, timeoutMs } = expected;
+  const { component, phase, timeoutMs, manifest } = expected;
+  const facts = readManifest(manifest, component);
   return waitUntil<number, Missing>(
     { ...context, phase },
     {
       probe: async (elapsedMs) => {
-        const missing = await missingOf(context, expected);
+        const missing = await missingOf(context, expected, facts);
         return missing.length === 0 ? { done: elapsedMs() } : { pending: missing };
       },
       timeoutMs,
-      pauseMs: PAUSE,
+      pauseMs: staticPodPause(context.host),
       describe: (missing, waitedMs) => `waiting for ${component}, ${Math.round(waitedMs / 1000)} s: ${missing.join('; ')}`,
       timedOut: async (missing, waitedMs) => {
         throw await notRunning(context, expected, { missing, waitedMs });
@@ -57,14 +59,18 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
   );
 }
 
-/** The local API server is restarting: often enough to see it soon, seldom enough for a loaded host. */
-const PAUSE = quickAtFirst({ quickMs: 500, forMs: 30_000, slowMs: 1_000 });
+/**
+ * The pause between two probes of static Pods on a host: every query of a remote host costs a program over SSH.
+ * @returns for `waitUntil`: during the first 30 s 100 ms for the local host, otherwise 500 ms; then 1 s
+ */
+export function staticPodPause({ dial }: Pick<Host, 'dial'>): Wait<never, never>['pauseMs'] {
+  return quickAtFirst({ quickMs: dial === undefined ? 100 : 500, forMs: 30_000, slowMs: 1_000 });
+}
 
 const API_SERVER_NEEDS: readonly StaticPodName[] = ['etcd', 'kube-apiserver'];
 
-async function missingOf(context: PhaseContext, expected: ExpectedPod): Promise<Missing> {
-  const { component, manifest } = expected;
-  const { image, healthUrl } = readManifest(manifest, component);
+async function missingOf(context: PhaseContext, expected: ExpectedPod, { image, healthUrl }: ManifestFacts): Promise<Missing> {
+  const { component } = expected;
   const health = await componentHealth(context, healthUrl);
   // A request to an API server that is down takes seconds, in which it may have started.
   if (health.length > 0 && API_SERVER_NEEDS.includes(component)) return health;
@@ -91,7 +97,7 @@ function missingOfPod(pod: MirrorPod | null, { component, replacedHashes, hash }
   if (pod === null) return [`Pod ${component} does not exist`];
   if ((pod.hash !== null && replacedHashes.includes(pod.hash)) || (hash !== null && pod.hash !== hash))
     return [`the kubelet has not replaced Pod ${component}`];
-  if (pod.image !== image) return [`Pod ${component} has image ${pod.image ?? 'none'}, not ${image ?? 'none'}`];
+  if (pod.image !== image) return [`Pod ${component} has image ${printable(pod.image ?? 'none', 200)}, not ${image ?? 'none'}`];
   return pod.isReady ? [] : [`Pod ${component} is not Ready (${pod.state})`];
 }
 

@@ -1,5 +1,6 @@
 import { type AppError, isAppError, type Problem } from '../../../base/errors.ts';
 import type { JsonObject } from '../../../base/json.ts';
+import { printable } from '../../../base/text/printable.ts';
 import { API_PAUSE, waitUntil } from '../../../base/wait-until.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { observe } from '../../../host/observe.ts';
@@ -19,6 +20,7 @@ import { pauseImage } from '../../control-plane/images.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { NEWEST_RELEASE_FACTS, releaseFacts } from '../../control-plane/releases.ts';
 import { type Finding, validateFindings } from '../../preflight/check.ts';
+import { KUBERNETES_COMPONENTS, missingManifests } from '../../upgrade/static-pod-state.ts';
 import { checkUpgradeVersions, kubeletVersionsOf, settleVersions } from '../../upgrade/version-policy.ts';
 import { deployedCorednsVersion } from './component-versions.ts';
 
@@ -44,6 +46,13 @@ export interface UpgradeVerdict {
   readonly warnings: readonly Warning[];
 }
 
+/** What the checks have read from the cluster. */
+export interface CheckedCluster {
+  readonly nodes: readonly KubeObject[];
+  /** As `deployedCorednsVersion`. */
+  readonly coredns: string | null;
+}
+
 /**
  * Whether a cluster can be upgraded from this control plane host: the API server answers and runs a Job, all control plane
  * Nodes are Ready, the static Pods of the host have manifests, CoreDNS can be upgraded, and the version follows the rules.
@@ -51,13 +60,18 @@ export interface UpgradeVerdict {
  * @throws the errors of `host.query` and of `Cluster`
  * @see kubeadm 1.36 phases/upgrade/health.go, preflight.go, policy.go
  */
-export async function checkUpgrade(context: ClusterContext, checks: UpgradeChecks): Promise<UpgradeVerdict> {
+export async function checkUpgrade(
+  context: ClusterContext,
+  checks: UpgradeChecks,
+): Promise<UpgradeVerdict & { readonly found: CheckedCluster }> {
   const { cluster, host } = context;
   const clusterVersion = await cluster.version();
-  const [nodes, manifests, coredns] = await Promise.all([
+  const corednsVersion = deployedCorednsVersion(cluster);
+  const [nodes, manifests, coredns, version] = await Promise.all([
     cluster.list({ apiVersion: 'v1', kind: 'Node' }),
-    missingManifests(context),
-    corednsFindings(cluster, checks),
+    manifestFindings(context),
+    corednsFindings(cluster, checks, corednsVersion),
+    corednsVersion,
   ]);
   const job = checks.createJob ? await jobFindings(context, checks, nodes.items) : [];
   const findings = [...job, ...nodeFindings(nodes.items), ...manifests, ...coredns];
@@ -66,6 +80,7 @@ export async function checkUpgrade(context: ClusterContext, checks: UpgradeCheck
   return {
     refusals: [...errors, ...versions.refusals],
     warnings: [...warnings.map(({ id, message }) => ({ code: id, message })), ...versions.warnings],
+    found: { nodes: nodes.items, coredns: version },
   };
 }
 
@@ -85,23 +100,22 @@ function nodeFindings(nodes: readonly KubeObject[]): readonly Finding[] {
   return [{ id: 'ControlPlaneNodesReady', severity: 'error', message, hint: `Find the reason with: kubectl describe node ${notReady[0]}` }];
 }
 
-const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
-
-async function missingManifests({ host, signal }: ClusterContext): Promise<readonly Finding[]> {
-  const paths = COMPONENTS.map(manifestPath);
-  const files = await observe(host, fileFacts(paths), signal);
-  const missing = paths.filter((path) => (files.get(path) ?? null) === null);
-  if (missing.length === 0) return [];
-  const message = `static Pod manifests do not exist: ${missing.join(', ')}`;
-  return [{ id: 'StaticPodManifest', severity: 'error', message, hint: 'Run the command for a control plane host' }];
+async function manifestFindings({ host, signal }: ClusterContext): Promise<readonly Finding[]> {
+  const files = await observe(host, fileFacts(KUBERNETES_COMPONENTS.map(manifestPath)), signal);
+  const missing = missingManifests((path) => (files.get(path) ?? null) !== null);
+  return missing === null ? [] : [{ id: 'StaticPodManifest', severity: 'error', ...missing }];
 }
 
-async function corednsFindings(cluster: Cluster, { cluster: settings, target }: UpgradeChecks): Promise<readonly Finding[]> {
+async function corednsFindings(
+  cluster: Cluster,
+  { cluster: settings, target }: UpgradeChecks,
+  version: Promise<string | null>,
+): Promise<readonly Finding[]> {
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: 'coredns' });
   if (found === null) return [];
   const corefile = dataOf(found)[COREFILE_KEY];
   if (corefile === undefined) return [corednsError(`ConfigMap kube-system/coredns has no key ${COREFILE_KEY}`)];
-  const from = await deployedCorednsVersion(cluster);
+  const from = await version;
   if (from === 'several') return [corednsError('several Deployments in kube-system have the label k8s-app=kube-dns')];
   const facts = target === null ? NEWEST_RELEASE_FACTS : releaseFacts(target);
   const { issue, unsupported } = checkCorefile(corefile, { from: from ?? '', to: settings.dns?.imageTag ?? facts.coredns });
@@ -164,7 +178,7 @@ function waitForJob(context: ClusterContext, job: KubeObject): Promise<string | 
         const found = await context.cluster.get({ apiVersion: 'batch/v1', kind: 'Job', namespace: KUBE_SYSTEM, name });
         if (found !== null && conditionOf(found, 'Complete')?.status === 'True') return { done: null };
         const failed = found === null ? null : conditionOf(found, 'Failed');
-        return { pending: failed?.message ?? 'no condition Complete' };
+        return { pending: printable(failed?.message ?? 'no condition Complete', 400) };
       } catch (error) {
         if (!isAppError(error)) throw error;
         return { pending: error.problems[0]?.message ?? '' };

@@ -11,7 +11,7 @@ import { manifestFile } from '../../control-plane/manifests.ts';
 import type { ControlPlaneNode } from '../../control-plane/model.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { caDirectoriesOf } from '../../facts/ca-directories.ts';
-import { apiEndpointOf, proxyVariablesOf } from '../../upgrade/static-pod-state.ts';
+import { apiEndpointOf, KUBERNETES_COMPONENTS, missingManifests, proxyVariablesOf } from '../../upgrade/static-pod-state.ts';
 
 export interface DiffManifestsOptions {
   /** Of kubeadm-config. */
@@ -24,8 +24,6 @@ export interface DiffManifestsOptions {
   readonly prefix: string;
 }
 
-const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
-
 /**
  * The differences between the static Pod manifests of a control plane and those of a version. The endpoint of the API server
  * and the proxy variables are those of the existing manifests.
@@ -37,13 +35,13 @@ export async function diffManifests(host: Host, options: DiffManifestsOptions, s
   const cluster = applyClusterDefaults({ ...options.cluster, kubernetesVersion: options.version });
   const caFile = (name: string) => ({ kind: 'file', path: `${cluster.certificatesDir}/${name}`, content: false }) as const;
   const facts = combineFacts({
-    files: fileFacts(COMPONENTS.map(manifestPath)),
+    files: fileFacts(KUBERNETES_COMPONENTS.map(manifestPath)),
     caDirectories: caDirectoriesOf(),
     externalCA: defineFact({ crt: caFile('ca.crt'), key: caFile('ca.key') }, ({ crt, key }) => crt !== null && key === null),
   });
   const { files, caDirectories, externalCA } = await observe(host, facts, signal);
-  const missing = COMPONENTS.map(manifestPath).filter((path) => (files.get(path) ?? null) === null);
-  if (missing.length > 0) throw manifestMissing(host, missing);
+  const missing = missingManifests((path) => (files.get(path) ?? null) !== null);
+  if (missing !== null) throw new AppError({ host: host.name, code: 'UPGRADE_MANIFEST_MISSING', ...missing }, { exitCode: 3 });
   const textOf = (path: string): string => files.get(path)?.content ?? '';
   const apiServer = textOf(manifestPath('kube-apiserver'));
   const node: ControlPlaneNode = {
@@ -61,15 +59,9 @@ export async function diffManifests(host: Host, options: DiffManifestsOptions, s
     proxyEnvironment: proxyVariablesOf(apiServer),
     kubeProxy: null,
   };
-  return COMPONENTS.map((name) => {
+  return KUBERNETES_COMPONENTS.map((name) => {
     const path = manifestPath(name);
     const names = { before: `${options.prefix}${path}`, after: 'new manifest' };
     return unifiedDiff(textOf(path), revealText(manifestFile(node, name).content), names, options.contextLines);
   }).join('');
-}
-
-function manifestMissing(host: Host, paths: readonly string[]): AppError {
-  const message = `static Pod manifests do not exist: ${paths.join(', ')}`;
-  const hint = 'Run the command for a control plane host';
-  return new AppError({ host: host.name, code: 'UPGRADE_MANIFEST_MISSING', message, hint }, { exitCode: 3 });
 }

@@ -1,4 +1,5 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
+import { printable } from '../../../base/text/printable.ts';
 import { Secret } from '../../../base/text/secret.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { EtcdCluster, EtcdMemberState } from '../../../kube/etcd-cluster.ts';
@@ -61,12 +62,12 @@ function connectWith(
 
 /** Why the cluster depends on the other members, as a clause; null: the member is healthy. */
 async function problemOf({ name, peerURLs, isLearner }: EtcdMemberState, connect: () => Promise<EtcdCluster>): Promise<string | null> {
-  const shown = `member ${name || (peerURLs[0] ?? 'without a name')}`;
+  const shown = `member ${printable(name || (peerURLs[0] ?? 'without a name'), 200)}`;
   if (name === '') return `${shown} has not started`;
   if (isLearner) return `${shown} is a learner`;
   try {
     const { healthy, reason } = await (await connect()).health();
-    return healthy ? null : `${shown} is not healthy${reason === '' ? '' : ` (${reason})`}`;
+    return healthy ? null : `${shown} is not healthy${reason === '' ? '' : ` (${printable(reason, 200)})`}`;
   } catch (error) {
     if (!isAppError(error)) throw error;
     return `${shown}: ${error.problems[0]?.message ?? 'does not answer'}`;

@@ -13,8 +13,8 @@ import type { ConfigVersion, UpgradePlanResult } from '../../upgrade/upgrade-pla
 import { checkUpgradeVersions, kubeletVersionsOf } from '../../upgrade/version-policy.ts';
 import { readConfigMapDocument } from '../cluster-documents.ts';
 import { NEWEST_RELEASE } from '../control-plane/settle-cluster.ts';
-import { checkUpgrade } from './checks.ts';
-import { componentVersions, deployedCorednsVersion } from './component-versions.ts';
+import { type CheckedCluster, checkUpgrade } from './checks.ts';
+import { componentVersions } from './component-versions.ts';
 
 export interface PlanUpgradeOptions {
   /** Of kubeadm-config. */
@@ -46,10 +46,10 @@ export async function planUpgrade(context: ClusterContext, options: PlanUpgradeO
   const { cluster, reporter } = context;
   const { target, allowExperimental, allowReleaseCandidates, etcdUpgrade } = options;
   reporter.report({ level: 'info', code: 'PROGRESS', message: 'checking the health of the cluster' });
-  const checked = await checkUpgrade(context, { ...options, versions: null });
+  const { found, ...checked } = await checkUpgrade(context, { ...options, versions: null });
   const none: UpgradePlanResult = { running: NOTHING, upgrades: [], configVersions: [], program: NEWEST_RELEASE, etcdUpgrade };
   if (checked.refusals.length > 0) return { plan: none, ...checked };
-  const running = await runningVersions(cluster);
+  const running = await runningVersions(cluster, found);
   const version = newestVersion(running.apiServers) ?? parseSemanticVersion(await cluster.version());
   if (version === null) throw unreadable(running);
   const clusterVersion = formatVersion(version);
@@ -82,16 +82,14 @@ const NOTHING: RunningVersions = {
   coredns: '',
 };
 
-async function runningVersions(cluster: Cluster): Promise<RunningVersions> {
-  const [apiServers, controllerManagers, schedulers, etcd, nodes, coredns] = await Promise.all([
+async function runningVersions(cluster: Cluster, { nodes, coredns }: CheckedCluster): Promise<RunningVersions> {
+  const [apiServers, controllerManagers, schedulers, etcd] = await Promise.all([
     componentVersions(cluster, 'kube-apiserver'),
     componentVersions(cluster, 'kube-controller-manager'),
     componentVersions(cluster, 'kube-scheduler'),
     componentVersions(cluster, 'etcd'),
-    cluster.list({ apiVersion: 'v1', kind: 'Node' }),
-    deployedCorednsVersion(cluster),
   ]);
-  return { apiServers, controllerManagers, schedulers, etcd, kubelets: kubeletVersionsOf(nodes.items), coredns: coredns ?? '' };
+  return { apiServers, controllerManagers, schedulers, etcd, kubelets: kubeletVersionsOf(nodes), coredns: coredns ?? '' };
 }
 
 function unreadable({ apiServers }: RunningVersions): AppError {

@@ -1,5 +1,5 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
-import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
+import { waitUntil } from '../../../base/wait-until.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
 import { observe } from '../../../host/observe.ts';
@@ -10,7 +10,7 @@ import type { Workflow } from '../../../host/run-workflow.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { closeRolledBack, recordRolledBack } from '../../phases/upgrade/upgrade-progress.ts';
-import { componentHealth, waitForStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
+import { componentHealth, staticPodPause, waitForStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import {
   backupTimestamp,
@@ -166,18 +166,17 @@ export async function componentsToRecover(
     return state === 'written' || (name === 'etcd' && state === 'before');
   });
   if (asked.length === 0) return removed;
+  const urls = new Map(asked.map((name) => [name, readManifest(textOf(name) ?? '', name).healthUrl]));
   const broken = await waitUntil<readonly StaticPodName[], ReadonlyMap<StaticPodName, string>>(
     { ...context, phase: NAME },
     {
       probe: async () => {
-        const answers = await Promise.all(
-          asked.map(async (name) => [name, await componentHealth(context, readManifest(textOf(name) ?? '', name).healthUrl)] as const),
-        );
+        const answers = await Promise.all([...urls].map(async ([name, url]) => [name, await componentHealth(context, url)] as const));
         const issues = answers.flatMap(([name, [issue]]) => (issue === undefined ? [] : [[name, issue] as const]));
         return issues.length === 0 || removed.length > 0 ? { done: issues.map(([name]) => name) } : { pending: new Map(issues) };
       },
       timeoutMs,
-      pauseMs: quickAtFirst({ quickMs: 500, forMs: 30_000, slowMs: 2_000 }),
+      pauseMs: staticPodPause(context.host),
       describe: (issues, waitedMs) =>
         `waiting for ${[...issues.keys()].join(', ')}, ${Math.round(waitedMs / 1000)} s: ${[...issues.values()].join('; ')}`,
       timedOut: (issues) => [...issues.keys()],

@@ -111,7 +111,7 @@ describe('the rollback of etcd', () => {
     expect(world.host.text(ETCD_DB)).toBe('data');
   });
 
-  it('says after a lost connection what is not known, and names the directories', async () => {
+  it('names the unknown effect of a lost connection, and the directories', async () => {
     const straight = await upgradeWorld();
     straight.crashes = damages(straight);
     const started = straight.host.performed.length;

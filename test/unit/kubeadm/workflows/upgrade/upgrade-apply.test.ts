@@ -115,6 +115,11 @@ describe('upgrade apply', () => {
     const other = (tag: string) => ({
       ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'kube-apiserver-cp-2', namespace: 'kube-system' } },
       spec: { nodeName: 'cp-2', containers: [{ name: 'kube-apiserver', image: `registry.k8s.io/kube-apiserver:${tag}` }] },
+      status: {
+        phase: 'Running',
+        conditions: [{ type: 'Ready', status: 'True' }],
+        containerStatuses: [{ name: 'kube-apiserver', ready: true, state: { running: {} } }],
+      },
     });
     world.otherPods.push(other('v1.35.6'));
     const first = await world.apply();
