@@ -57,7 +57,30 @@ export interface Cluster {
    * @param path begins with a slash, segments encoded
    */
   getRaw(path: string): Promise<JsonObject>;
+  /**
+   * The same API server, for the repeated requests of a wait. With `--kube-api-qps` they start only when no other
+   * request is waiting. Absent: no difference. Closed with this one.
+   */
+  readonly forPolls?: Cluster;
   close(): Promise<void>;
+}
+
+/** The client for the repeated requests of a wait. */
+export function forPolls(cluster: Cluster): Cluster {
+  return cluster.forPolls ?? cluster;
+}
+
+/**
+ * The clients for the requests of a wait, one after the other. The first request is not a poll: the wait may be over,
+ * and a host that can continue must not wait for its turn like the others.
+ */
+export function firstThenPolls(cluster: Cluster | null): () => Cluster | null {
+  let next = cluster;
+  return () => {
+    const current = next;
+    next = cluster && forPolls(cluster);
+    return current;
+  };
 }
 
 export interface PatchOptions {

@@ -1,4 +1,11 @@
+import { onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
+
+/**
+ * A request that makes progress, or a repeated request of a wait. With a limit, polls use only the turns that no step
+ * needs: otherwise the polls of waiting hosts would delay the hosts that are joining.
+ */
+export type RequestUrgency = 'step' | 'poll';
 
 /** A limit for the requests of a process to API servers, shared by all its connections. */
 export interface RequestPace {
@@ -9,23 +16,52 @@ export interface RequestPace {
    */
   limit(perSecond: number): void;
   /** Waits until the next request may start. Without a limit: not at all. */
-  turn(signal: AbortSignal | undefined): Promise<void>;
+  turn(signal: AbortSignal | undefined, urgency?: RequestUrgency): Promise<void>;
 }
 
 /** A pace without a limit. */
 export function requestPace(clock: Clock): RequestPace {
   let spacingMs = 0;
   let nextAt = 0;
+  let isServing = false;
+  const queues: Readonly<Record<RequestUrgency, Set<() => void>>> = { step: new Set(), poll: new Set() };
+
+  /** Starts the waiting requests one after the other. */
+  const serve = async (): Promise<void> => {
+    if (isServing) return;
+    isServing = true;
+    while (queues.step.size + queues.poll.size > 0) {
+      const now = clock.now().getTime();
+      if (nextAt > now) await clock.sleep(nextAt - now);
+      const queue = queues.step.size > 0 ? queues.step : queues.poll;
+      const [start] = queue;
+      // All waiting requests may have been aborted during the sleep.
+      if (start === undefined) break;
+      queue.delete(start);
+      nextAt = Math.max(nextAt, now) + spacingMs;
+      start();
+    }
+    isServing = false;
+  };
   return {
     limit: (perSecond) => {
       spacingMs = 1000 / perSecond;
     },
-    turn: async (signal) => {
-      if (spacingMs === 0) return;
-      const now = clock.now().getTime();
-      const at = Math.max(now, nextAt);
-      nextAt = at + spacingMs;
-      if (at > now) await clock.sleep(at - now, signal);
+    turn: (signal, urgency = 'step') => {
+      if (spacingMs === 0) return Promise.resolve();
+      return new Promise((resolve, reject) => {
+        const queue = queues[urgency];
+        const start = (): void => {
+          forget();
+          resolve();
+        };
+        queue.add(start);
+        const forget = onAbort(signal, (reason) => {
+          queue.delete(start);
+          reject(reason);
+        });
+        void serve();
+      });
     },
   };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import type { Cluster } from '../../src/kube/cluster.ts';
+import { type Cluster, forPolls } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { RequestPace } from '../../src/kube/request-pace.ts';
 import { createAuthority } from '../../src/lab/api-server/pki.ts';
@@ -51,8 +51,13 @@ function clusterOf(text: string, options: Partial<Parameters<typeof kubeCluster>
 }
 
 /** Counts the turns and waits for none. */
-function countingPace(): RequestPace & { turns: number } {
-  const pace = { turns: 0, limit: () => undefined, turn: async () => void pace.turns++ };
+function countingPace(): RequestPace & { turns: number; polls: number } {
+  const pace = {
+    turns: 0,
+    polls: 0,
+    limit: () => undefined,
+    turn: async (_?: AbortSignal, urgency?: string) => void (urgency === 'poll' ? pace.polls++ : pace.turns++),
+  };
   return pace;
 }
 
@@ -146,6 +151,8 @@ describe('failing API server', () => {
     await next;
     stop.abort();
     expect(pace.turns).toBe(6);
+    await forPolls(cluster).get(ref('absent'));
+    expect(pace).toMatchObject({ turns: 6, polls: 1 });
   });
 
   it('a connection closed during a read: the read is sent again', async () => {

@@ -14,7 +14,7 @@ import { kubeconfigUnreadable } from '../kubeconfig-problems.ts';
 import type { KubeObject } from '../object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../object-ref.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
-import type { RequestPace } from '../request-pace.ts';
+import type { RequestPace, RequestUrgency } from '../request-pace.ts';
 import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../resources.ts';
 import { createWatchLines, type RawWatchEvent } from '../watch-lines.ts';
 import { createConnection } from './connection.ts';
@@ -71,15 +71,34 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
   const { server } = target.cluster;
   const dial = options.dial === undefined ? {} : { dial: options.dial };
   const connection = createConnection({ target, file, folder, clock, credentialTimeoutMs, ...dial });
-  const sender = createSender({ server, connection, clock, requestTimeoutMs, pace });
   const closing = new AbortController();
+  const close = async (): Promise<void> => {
+    closing.abort();
+    connection.close();
+  };
+  const clientWith = (urgency: RequestUrgency): Cluster => {
+    const sender = createSender({ server, connection, clock, requestTimeoutMs, pace, urgency });
+    return clientOver({ server, context: target.context, sender, closed: closing.signal, close });
+  };
+  return pace === undefined ? clientWith('step') : { ...clientWith('step'), forPolls: clientWith('poll') };
+}
+
+interface Client {
+  readonly server: string;
+  readonly context: string;
+  readonly sender: Sender;
+  readonly closed: AbortSignal;
+  readonly close: () => Promise<void>;
+}
+
+function clientOver({ server, context, sender, closed, close }: Client): Cluster {
   const typeOf = createTypeLookup(server, sender);
   const call = async (request: ApiRequest, asked: Asked): Promise<KubeObject> =>
     decodeObject({ server, ...request }, (await sender.send(request)).body, asked);
 
   return {
     server,
-    context: target.context,
+    context,
     version: async () => {
       const { body, status } = await sender.send({ what: 'read the version', method: 'GET', path: '/version' });
       if (typeof body.gitVersion !== 'string') throw clusterNotAnApi(server, 'read the version', status, 'JSON of another kind');
@@ -119,11 +138,8 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
       return body.kind === 'Status' ? removedObject(ref, uidOf(body)) : decodeObject({ server, ...request }, body, ref);
     },
     getRaw: async (path) => (await sender.send({ what: `get ${path}`, method: 'GET', path, proxied: true })).body,
-    watch: (kind, watchOptions) => watchKind({ server, sender, typeOf, closed: closing.signal }, kind, watchOptions),
-    close: async () => {
-      closing.abort();
-      connection.close();
-    },
+    watch: (kind, watchOptions) => watchKind({ server, sender, typeOf, closed }, kind, watchOptions),
+    close,
   };
 }
 

@@ -5,7 +5,7 @@ import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../cluster-problems.ts';
-import type { RequestPace } from '../request-pace.ts';
+import type { RequestPace, RequestUrgency } from '../request-pace.ts';
 import type { Connection } from './connection.ts';
 import { explainNetworkError, isBrokenConnection } from './network-failure.ts';
 
@@ -41,6 +41,7 @@ export interface SenderOptions {
   readonly requestTimeoutMs: number;
   /** Absent: requests start immediately. */
   readonly pace?: RequestPace | undefined;
+  readonly urgency: RequestUrgency;
 }
 
 export interface Sender {
@@ -62,11 +63,11 @@ const KEEP_ALIVE_MS = 15_000;
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 export function createSender(options: SenderOptions): Sender {
-  const { server, connection, clock, requestTimeoutMs, pace } = options;
+  const { server, connection, clock, requestTimeoutMs, pace, urgency } = options;
 
   /** Retries until a final response, an error or the deadline. */
   const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
-    await pace?.turn(signal);
+    await pace?.turn(signal, urgency);
     const deadline = clock.now().getTime() + requestTimeoutMs;
     let renewed = false;
     for (let attempt = 0; ; attempt++) {
@@ -78,7 +79,7 @@ export function createSender(options: SenderOptions): Sender {
       const pause = pauseBefore(request, tried, attempt);
       if (pause === null || clock.now().getTime() + pause >= deadline || signal?.aborted) return tried;
       await clock.sleep(pause, signal);
-      await pace?.turn(signal);
+      await pace?.turn(signal, urgency);
     }
   };
   return {

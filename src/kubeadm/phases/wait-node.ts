@@ -3,7 +3,7 @@ import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import type { Cluster } from '../../kube/cluster.ts';
+import { type Cluster, firstThenPolls } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -50,10 +50,10 @@ export const waitNode = definePhase<WaitNodeInput, Observed>({
 
 async function inspect(context: PhaseContext, input: WaitNodeInput): Promise<Observed> {
   const init = await observe(context.host, initSystem, context.signal);
-  return { init, node: await findNode(context, input) };
+  return { init, node: await findNode(context.cluster, input) };
 }
 
-async function findNode({ cluster }: PhaseContext, { nodeName, admin }: WaitNodeInput): Promise<Observed['node']> {
+async function findNode(cluster: Cluster | null, { nodeName, admin }: WaitNodeInput): Promise<Observed['node']> {
   try {
     return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
   } catch (error) {
@@ -65,9 +65,9 @@ async function findNode({ cluster }: PhaseContext, { nodeName, admin }: WaitNode
 }
 
 /** An API server may recover before the timeout: until then, its error is the pending problem. */
-async function probeNode(context: PhaseContext, input: WaitNodeInput): Promise<Probed<KubeObject | 'unseen', AppError | null>> {
+async function probeNode(cluster: Cluster | null, input: WaitNodeInput): Promise<Probed<KubeObject | 'unseen', AppError | null>> {
   try {
-    const node = await findNode(context, input);
+    const node = await findNode(cluster, input);
     return node === null ? { pending: null } : { done: node };
   } catch (error) {
     if (mayPass(error)) return { pending: error };
@@ -94,10 +94,11 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
 
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
   const { nodeName, timeoutMs } = input;
+  const next = firstThenPolls(context.cluster);
   return waitUntil(
     { ...context, phase },
     {
-      probe: () => probeNode(context, input),
+      probe: () => probeNode(next(), input),
       timeoutMs,
       pauseMs: API_PAUSE,
       progressMs: 5_000,
@@ -121,11 +122,12 @@ async function waitUntilReady(
 ): Promise<KubeObject> {
   const { host } = context;
   const { nodeName, readyMs } = input;
+  const next = firstThenPolls(context.cluster);
   return waitUntil<KubeObject, AppError | string>(
     { ...context, phase },
     {
       probe: async () => {
-        const probed = await probeNode(context, input);
+        const probed = await probeNode(next(), input);
         if ('pending' in probed) return { pending: probed.pending ?? `Node ${nodeName} does not exist` };
         const node = probed.done;
         if (node === 'unseen') throw mayNotRead(host.name, phase, nodeName);

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { Cluster } from '../../kube/cluster.ts';
+import { type Cluster, forPolls } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object-ref.ts';
@@ -136,7 +136,7 @@ function probeOver(cluster: Cluster, pod: KubeObject): Probe {
       if (refused !== null) return refused;
       let found: KubeObject | null;
       try {
-        found = await cluster.get(refOf(pod));
+        found = await forPolls(cluster).get(refOf(pod));
       } catch (error) {
         return mayPass(error) ? away(error) : { done: notRun(error) };
       }

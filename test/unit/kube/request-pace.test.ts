@@ -41,6 +41,42 @@ describe('the pace of requests', () => {
     expect(waits).toEqual([100, 200, 300]);
   });
 
+  it('starts polls only when no other request waits', async () => {
+    const clock = fakeClock();
+    const pace = requestPace(clock);
+    pace.limit(10);
+    const started: string[] = [];
+    const request = async (name: string, urgency: 'step' | 'poll'): Promise<void> => {
+      await pace.turn(undefined, urgency);
+      started.push(name);
+      // A joining host sends its next request after the response.
+      if (name === 'join') await request('join again', 'step');
+    };
+    await Promise.all([
+      request('first', 'step'),
+      request('wait a', 'poll'),
+      request('wait b', 'poll'),
+      request('join', 'step'),
+      request('other', 'step'),
+    ]);
+    expect(started).toEqual(['first', 'join', 'other', 'join again', 'wait a', 'wait b']);
+    expect(clock.elapsedMs).toBe(500);
+  });
+
+  it('gives no turn to a request whose wait has ended', async () => {
+    const clock = fakeClock();
+    const pace = requestPace(clock);
+    pace.limit(1);
+    const stop = new AbortController();
+    await pace.turn(undefined);
+    const aborted = pace.turn(stop.signal, 'poll');
+    const next = pace.turn(undefined, 'poll');
+    stop.abort(new Error('interrupted'));
+    await expect(aborted).rejects.toThrow('interrupted');
+    await next;
+    expect(clock.elapsedMs).toBe(1_000);
+  });
+
   it('ends the wait with the signal', async () => {
     const pace = requestPace(fakeClock());
     pace.limit(1);

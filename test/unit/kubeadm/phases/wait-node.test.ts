@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { planGarbage } from '../../../../src/dynamic/workflows/collect-garbage.ts';
 import { PUSHED_LABEL } from '../../../../src/dynamic/workflows/push-config.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { Cluster } from '../../../../src/kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
@@ -34,8 +35,7 @@ function world(objects: readonly KubeObject[] = [], user?: { name: string; group
 
 const WAIT: WaitNodeInput = { nodeName: 'w1', timeoutMs: 30_000, readyMs: null, admin: null };
 const BOOTSTRAPPER = { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] };
-const wait = (context: ReturnType<typeof world>['context'], input: Partial<WaitNodeInput> = {}) =>
-  applyPhases([waitNode], context, { ...WAIT, ...input }, []);
+const wait = (context: PhaseContext, input: Partial<WaitNodeInput> = {}) => applyPhases([waitNode], context, { ...WAIT, ...input }, []);
 
 describe('kubelet-wait-bootstrap/node', () => {
   it('waits until the Node is registered', async () => {
@@ -47,6 +47,22 @@ describe('kubelet-wait-bootstrap/node', () => {
       'waiting for Node w1 to be registered, 5 s',
       'waiting for Node w1 to be registered, 10 s',
     ]);
+  });
+
+  it('lets the requests of other hosts go first after its first one', async () => {
+    const { context, clock, admin } = world();
+    clock.at(2_000, () => void admin.create(node()));
+    const read: string[] = [];
+    const counted = (name: string): Cluster => ({
+      ...admin,
+      get: (ref) => {
+        read.push(name);
+        return admin.get(ref);
+      },
+    });
+    await wait({ ...context, cluster: { ...counted('step'), forPolls: counted('poll') } });
+    // The first request, the repeated ones, and the inspection of the phase after the wait.
+    expect(read).toEqual(['step', 'poll', 'poll', 'poll', 'poll', 'step']);
   });
 
   it('reports that the Node was not registered in time', async () => {
