@@ -1,3 +1,5 @@
+import { quickAtFirst } from '../base/wait-until.ts';
+
 /** A member of an etcd cluster, as etcd reports it. */
 export interface EtcdMemberState {
   /** Empty until the member has started for the first time. */
@@ -32,6 +34,9 @@ export interface EtcdCluster {
   remove(id: string): Promise<void>;
   health(): Promise<EtcdHealth>;
 }
+
+/** For waits for a new member: it starts within seconds, and its kubelet waits for it. */
+export const ETCD_PAUSE = quickAtFirst({ quickMs: 100, forMs: 20_000, slowMs: 500 });
 
 /** A change of the etcd members. `member` is the name, or the peer URL before the member's first start. */
 export type EtcdChange =

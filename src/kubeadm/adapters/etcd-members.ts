@@ -2,11 +2,11 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Clock } from '../../base/clock.ts';
 import { AppError, isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
+import { waitUntil } from '../../base/wait-until.ts';
 import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
 import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
 import type { Dial } from '../../kube/dial.ts';
-import type { EtcdCluster } from '../../kube/etcd-cluster.ts';
+import { ETCD_PAUSE, type EtcdCluster } from '../../kube/etcd-cluster.ts';
 import type { EtcdCredentials, EtcdFailure } from '../control-plane/etcd-credentials.ts';
 import { explainEtcdError } from './etcd-failure.ts';
 
@@ -57,7 +57,7 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
             }
           },
           timeoutMs: PROMOTE_MS,
-          pauseMs: API_PAUSE,
+          pauseMs: ETCD_PAUSE,
           timedOut: (error) => {
             throw error;
           },

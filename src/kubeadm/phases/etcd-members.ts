@@ -1,12 +1,12 @@
 import { AppError } from '../../base/errors.ts';
-import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
+import { waitUntil } from '../../base/wait-until.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
-import type { EtcdMemberState } from '../../kube/etcd-cluster.ts';
+import { ETCD_PAUSE, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
 
@@ -141,7 +141,7 @@ async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promis
         return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
       },
       timeoutMs: input.timeoutMs,
-      pauseMs: API_PAUSE,
+      pauseMs: ETCD_PAUSE,
       describe: (_, waitedMs) => `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`,
       timedOut: (_, waitedMs) => {
         const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;

@@ -5,7 +5,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import type { Cluster } from '../../kube/cluster.ts';
+import { type Cluster, forPolls } from '../../kube/cluster.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
@@ -21,7 +21,8 @@ export interface WaitBootstrapInput {
 
 const NAME = 'kubelet-wait-bootstrap';
 
-const FACTS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), init: initSystem, identity: clientIdentity });
+const CREDENTIALS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), identity: clientIdentity });
+const FACTS = combineFacts({ credentials: CREDENTIALS, init: initSystem });
 
 /**
  * Waits until the kubelet has a usable client certificate, then removes the bootstrap credentials from the
@@ -52,8 +53,9 @@ export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<Retu
   },
 });
 
-function inspect({ host, signal }: PhaseContext) {
-  return observe(host, FACTS, signal);
+async function inspect({ host, signal }: PhaseContext) {
+  const { credentials, init } = await observe(host, FACTS, signal);
+  return { ...credentials, init };
 }
 
 /**
@@ -62,7 +64,8 @@ function inspect({ host, signal }: PhaseContext) {
  *   the state of the CSR in the cluster
  */
 export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
-  const { host } = context;
+  const { host, signal } = context;
+  if ((await observe(host, initSystem, signal)) !== 'systemd') return;
   const earlier = await decidedBefore(context, nodeName);
   const explain = async (why: string, waitedMs: number, isLate: boolean): Promise<BootstrapReason> => {
     const reason = await reasonOf(context, { nodeName, earlier, waitedMs });
@@ -73,8 +76,8 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
     { ...context, phase: NAME },
     {
       probe: async (elapsedMs) => {
-        const { files, init, identity } = await inspect(context);
-        if (identity.state === 'usable' || init !== 'systemd') return { done: undefined };
+        const { files, identity } = await observe(host, CREDENTIALS, signal);
+        if (identity.state === 'usable') return { done: undefined };
         const why = identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why;
         if (!files.get(BOOTSTRAP_CONF)) await explain(why, elapsedMs(), true);
         return { pending: why };
@@ -117,7 +120,7 @@ interface Waiting {
 }
 
 async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: Waiting): Promise<BootstrapReason> {
-  const { cluster } = context;
+  const cluster = context.cluster && forPolls(context.cluster);
   const found = await requestsOf(cluster, nodeName);
   if ('unknown' in found) return explainUnknown(found, await kubeletMessage(context, waitedMs));
   const now = found.filter(({ name }) => !earlier.issued.has(name));
