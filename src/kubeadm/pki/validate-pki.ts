@@ -137,7 +137,7 @@ export function pkiPaths({
   node,
   kubernetesDir,
   kubeconfigs,
-}: Pick<DesiredPki, 'node' | 'kubernetesDir' | 'kubeconfigs'>): readonly string[] {
+}: Pick<DesiredPki, 'kubernetesDir' | 'kubeconfigs'> & { readonly node: Pick<PkiConfiguration, 'cluster'> }): readonly string[] {
   const { certificatesDir } = node.cluster;
   return [
     ...certificatesOf(node.cluster).flatMap(({ baseName }) => [

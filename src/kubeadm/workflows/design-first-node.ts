@@ -7,7 +7,6 @@ import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import type { UploadKubeletConfigInput } from '../phases/upload-config-kubelet.ts';
-import type { Finding } from '../preflight/check.ts';
 import { adviseClusterConfig, layerClusterConfig, renderClusterConfig } from '../render/cluster-config.ts';
 import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
 import { editedClusterConfig } from './init-settings.ts';
@@ -25,8 +24,6 @@ export interface FirstNode {
   readonly controlPlaneMinor: Minor;
   /** The running API server; null: none yet. */
   readonly running: Cluster | null;
-  /** Further preflight findings of the workflow. */
-  readonly findings?: readonly Finding[];
 }
 
 export interface DesignedFirstNode extends DesignedNode {
@@ -43,7 +40,7 @@ export interface DesignedFirstNode extends DesignedNode {
 export async function designFirstNode(
   context: PhaseContext,
   options: FirstNodeOptions,
-  { node, cluster, controlPlaneMinor, running, findings = [] }: FirstNode,
+  { node, cluster, controlPlaneMinor, running }: FirstNode,
 ): Promise<DesignedFirstNode> {
   const minor = Math.min(controlPlaneMinor, NEWEST_MINOR);
   const defaults = {
@@ -65,7 +62,6 @@ export async function designFirstNode(
     serviceSubnets: cluster.networking.serviceSubnet,
     featureGates: cluster.featureGates ?? {},
     imageRepository: cluster.imageRepository,
-    findings,
     podsOf: running,
     written: [`${cluster.certificatesDir}/ca.crt`],
   });

@@ -187,6 +187,7 @@ function startInput(
   };
 }
 
-function toWarning({ id, message }: Finding): Warning {
+/** A finding as a warning of the plan. */
+export function toWarning({ id, message }: Finding): Warning {
   return { code: id, message };
 }

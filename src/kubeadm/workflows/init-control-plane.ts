@@ -6,11 +6,12 @@ import type { SourceDocument } from '../../codec/source.ts';
 import type { Phase, PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { KUBELET_PKI_DIR } from '../../kube/well-known.ts';
+import { KUBELET_PKI_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
-import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
+import { applyClusterDefaults, type DefaultedCluster, withScheme } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
 import { argValue, type ClusterConfiguration } from '../config/model.ts';
 import { controlPlaneServer } from '../control-plane/model.ts';
@@ -41,6 +42,7 @@ import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.
 import {
   advertised,
   type ControlPlaneOptions,
+  controlPlaneQueries,
   type ObservedControlPlane,
   observeControlPlane,
   type PreparedControlPlane,
@@ -49,6 +51,7 @@ import {
 import { type SettleClusterInput, type SettledCluster, settleCluster } from './control-plane/settle-cluster.ts';
 import { type ApiServerRoutes, apiServerRoutes, findRunning, type WayOptions } from './control-plane/ways-to-api-server.ts';
 import { type DesignedFirstNode, designFirstNode } from './design-first-node.ts';
+import { toWarning } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust } from './identify-node.ts';
 import { NO_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, type InitTokens, settleTokens } from './init-tokens.ts';
@@ -134,27 +137,47 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     atApiServer(addonKubeProxy, (input) => input.kubeProxy),
     atApiServer(showJoinCommand, (input) => input.show),
   ],
+  queries: (options) => {
+    const { criSocket } = options.nodeRegistration;
+    const node = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
+    const { kubeconfigDir: kubernetesDir = KUBERNETES_DIR } = options;
+    return { ...node.queries, ...controlPlaneQueries(applyClusterDefaults(options.cluster), { kubernetesDir, kubeconfigs: KUBECONFIGS }) };
+  },
   prepare: prepareInitControlPlane,
 };
 
 async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
   const host = await observeInitHost(context, options);
   const settled = await settleInitCluster(host, options);
-  const controlPlane = await designControlPlane(context, options, host, settled.cluster);
-  const firstNode = await designFirstNode(context, options, {
-    node: host.node,
-    cluster: settled.cluster,
-    controlPlaneMinor: minorOf(settled.cluster),
-    running: host.running,
-    findings: controlPlane.findings,
-  });
+  // The keys are generated while the kubelet checks its configuration.
+  const [controlPlane, firstNode] = await Promise.all([
+    designControlPlane(context, options, host, settled.cluster),
+    designFirstNode(context, options, {
+      node: host.node,
+      cluster: settled.cluster,
+      controlPlaneMinor: minorOf(settled.cluster),
+      running: host.running,
+    }),
+  ]);
   const admission = await prepareAdmission({ ...context, cluster: host.running }, options, settled.cluster, controlPlane);
   const marked = await identifyToMark(context, options, host.node.registration.name);
   const { found } = host;
   return {
     input: inputOf(options, { host, cluster: settled.cluster, controlPlane, firstNode, admission, now: context.clock.now() }),
-    warnings: [...found.warnings, ...settled.warnings, ...firstNode.warnings, ...controlPlane.warnings],
-    refusals: [...firstNode.refusals, ...controlPlane.refusals, ...(admission.shared?.problems ?? []), ...marked],
+    warnings: [
+      ...found.warnings,
+      ...settled.warnings,
+      ...firstNode.warnings,
+      ...controlPlane.preflight.warnings.map(toWarning),
+      ...controlPlane.warnings,
+    ],
+    refusals: [
+      ...firstNode.refusals,
+      ...controlPlane.preflight.errors,
+      ...controlPlane.refusals,
+      ...(admission.shared?.problems ?? []),
+      ...marked,
+    ],
     node: { nodeName: host.node.registration.name, isProven: false, machineId: null },
     origins: firstNode.design.origins,
   };

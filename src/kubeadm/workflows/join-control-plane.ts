@@ -3,7 +3,7 @@ import { goDurationMs } from '../../base/text/go-duration.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { ADMIN_CONF } from '../../kube/well-known.ts';
+import { ADMIN_CONF, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
 import { hasLocalEtcd, localServer } from '../control-plane/model.ts';
@@ -27,8 +27,15 @@ import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from '
 import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
 import { atEtcd, type UsesEtcd } from './control-plane/at-etcd.ts';
 import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_ACCESS } from './control-plane/etcd-access.ts';
-import { advertised, type ControlPlaneOptions, observeControlPlane, prepareControlPlane } from './control-plane/prepare-control-plane.ts';
-import { type JoinInput, type JoinOptions, prepareJoin } from './join.ts';
+import {
+  advertised,
+  type ControlPlaneOptions,
+  controlPlaneQueries,
+  observeControlPlane,
+  prepareControlPlane,
+} from './control-plane/prepare-control-plane.ts';
+import { toWarning } from './design-observed-node.ts';
+import { type JoinInput, type JoinOptions, joinQueries, prepareJoin, withoutReservedLabels } from './join.ts';
 import { observeNode } from './observe-node.ts';
 import { downloadCerts } from './shared-certs.ts';
 
@@ -74,6 +81,11 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
     markNode.select((input) => input.join.markNode),
     waitControlPlane.select((input) => input.wait),
   ],
+  // The configuration of the cluster is not known yet: files at other paths cost another round trip.
+  queries: (options) => ({
+    ...joinQueries(options),
+    ...controlPlaneQueries(applyClusterDefaults({}), { kubernetesDir: KUBERNETES_DIR, kubeconfigs: JOINING_KUBECONFIGS }),
+  }),
   prepare: withCluster(prepareJoinControlPlane),
 };
 
@@ -83,35 +95,39 @@ async function prepareJoinControlPlane(
   context: ClusterContext,
   options: JoinControlPlaneOptions,
 ): Promise<Prepared<JoinControlPlaneInput>> {
-  const node = await observeNode(context, options);
-  const { cluster, found } = await clusterToJoin(context);
+  const [node, { cluster, found }] = await Promise.all([
+    observeNode(context, withoutReservedLabels(options).options),
+    clusterToJoin(context),
+  ]);
   const { phases } = joinControlPlaneWorkflow;
-  const observed = await observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases });
-  const download = await downloadCerts(context, {
-    clusterConfiguration: cluster,
-    cluster: context.cluster,
-    certificateKey: options.certificateKey,
-    mayChown: !options.staged,
-  });
-  const prepared = await prepareControlPlane(context, options, {
-    node,
-    observed,
-    cluster,
-    kubeconfigs: JOINING_KUBECONFIGS,
-    joins: true,
-    makes: {
-      certificate: () => options.selects('control-plane-prepare/certs'),
-      kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
-    },
-    given: download.files,
-    manifestPhase: () => 'control-plane-prepare/control-plane',
-  });
+  const [observed, download] = await Promise.all([
+    observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases }),
+    downloadCerts(context, {
+      clusterConfiguration: cluster,
+      cluster: context.cluster,
+      certificateKey: options.certificateKey,
+      mayChown: !options.staged,
+    }),
+  ]);
+  const apiServer = { ...options.apiServer, server: localServer(observed.localAPIEndpoint) };
+  // The keys are generated while the kubelet checks its configuration.
+  const [prepared, join] = await Promise.all([
+    prepareControlPlane(context, options, {
+      node,
+      observed,
+      cluster,
+      kubeconfigs: JOINING_KUBECONFIGS,
+      joins: true,
+      makes: {
+        certificate: () => options.selects('control-plane-prepare/certs'),
+        kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
+      },
+      given: download.files,
+      manifestPhase: () => 'control-plane-prepare/control-plane',
+    }),
+    prepareJoin(context, { ...options, apiServer }, node),
+  ]);
   const routes = routesOf(options, cluster, prepared.pki.textAt);
-  const join = await prepareJoin(
-    context,
-    { ...options, apiServer: { ...options.apiServer, server: localServer(observed.localAPIEndpoint) } },
-    prepared.findings,
-  );
   const components = (['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const).map((name) => prepared.manifests[name]);
   return {
     ...join,
@@ -146,8 +162,8 @@ async function prepareJoinControlPlane(
       },
       wait: prepared.wait,
     },
-    warnings: [...found.warnings, ...join.warnings, ...prepared.warnings],
-    refusals: [...download.problems, ...prepared.refusals, ...join.refusals],
+    warnings: [...found.warnings, ...join.warnings, ...prepared.preflight.warnings.map(toWarning), ...prepared.warnings],
+    refusals: [...download.problems, ...prepared.refusals, ...prepared.preflight.errors, ...join.refusals],
   };
 }
 

@@ -1,6 +1,7 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FactQueries } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
@@ -25,7 +26,6 @@ import { isPending, type MarkNodeInput, markNode } from '../phases/mark-node.ts'
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
-import type { Finding } from '../preflight/check.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
@@ -77,10 +77,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
     waitNode.select((input) => input.waitNode),
     markNode.select((input) => input.markNode),
   ],
-  queries: ({ nodeRegistration: { criSocket }, caCertPath }) => {
-    const { queries } = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
-    return { ...queries, ...JOIN_FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...fileFacts([caCertPath]).queries };
-  },
+  queries: joinQueries,
   prepare: withCluster((context, options: JoinOptions) => prepareJoin(context, options)),
 };
 
@@ -90,19 +87,21 @@ const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, IN
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 const JOIN_FACTS = combineFacts({ files: fileFacts(JOIN_FILES), fragments: FRAGMENT_NAMES, health: kubeletHealth(USUAL_HEALTHZ) });
 
+/** The queries that every join needs, for the first round trip. */
+export function joinQueries({ nodeRegistration: { criSocket }, caCertPath }: JoinOptions): FactQueries {
+  const { queries } = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
+  return { ...queries, ...JOIN_FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...fileFacts([caCertPath]).queries };
+}
+
 /**
  * Computes the input of all phases of a joining node; changes nothing.
- * @param findings further preflight findings of the workflow
+ * @param observed the host, if it was observed before; with the options of `withoutReservedLabels`
  * @throws AppError as `designObservedNode` and `readClusterBaseline`
  */
-export async function prepareJoin(
-  context: ClusterContext,
-  options: JoinOptions,
-  findings: readonly Finding[] = [],
-): Promise<Prepared<JoinInput>> {
+export async function prepareJoin(context: ClusterContext, options: JoinOptions, observed?: ObservedNode): Promise<Prepared<JoinInput>> {
   const { cluster } = context;
   const { options: own, labels } = withoutReservedLabels(options);
-  const node = await observeNode(context, own);
+  const node = observed ?? (await observeNode(context, own));
   const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
   const namesake = await namesakeOf(node, cluster);
   const { design, start, warnings, refusals } = await designObservedNode(context, own, {
@@ -116,16 +115,13 @@ export async function prepareJoin(
     imageRepository: baseline.imageRepository,
     podsOf: options.admin ?? cluster,
     written: [options.caCertPath],
-    findings: [
-      ...findings,
-      ...joinFindings(node, {
-        ...options.apiServer,
-        mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
-        caCertPath: options.caCertPath,
-        namesake,
-        takeOver: options.takeOver,
-      }),
-    ],
+    findings: joinFindings(node, {
+      ...options.apiServer,
+      mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
+      caCertPath: options.caCertPath,
+      namesake,
+      takeOver: options.takeOver,
+    }),
   });
   const { name: nodeName } = node.registration;
   const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
@@ -233,7 +229,10 @@ function ownWords({ registration }: ObservedNode): Readonly<Record<string, strin
  * Separates reserved labels: an administrator sets them on the Node, and they are removed from the kubelet's flags
  * because the kubelet would not start with them. Without an administrator they stay and preflight refuses them.
  */
-function withoutReservedLabels(options: JoinOptions): { readonly options: JoinOptions; readonly labels: Readonly<Record<string, string>> } {
+export function withoutReservedLabels(options: JoinOptions): {
+  readonly options: JoinOptions;
+  readonly labels: Readonly<Record<string, string>>;
+} {
   const { kubeletExtraArgs = [] } = options.nodeRegistration;
   const labels = labelsOf(kubeletExtraArgs);
   if (options.admin === null) return { options, labels };

@@ -5,7 +5,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Minor } from '../../kubelet/catalogue.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
-import { type Finding, validateFindings } from '../preflight/check.ts';
+import { type Finding, type PreflightVerdict, validateFindings } from '../preflight/check.ts';
 import { kubeletConfigAccepted } from '../preflight/kubelet-config-accepted.ts';
 import { kubeletFlagFindings } from '../preflight/kubelet-flags.ts';
 import { runNodeChecks } from '../preflight/node-checks.ts';
@@ -56,11 +56,25 @@ export async function preflightNode(
     catalogue: options.catalogue,
   });
   const accepted = await queryKubelet(context, options, facts, design);
-  const applicable = [...findings, ...flags, ...accepted, ...more].filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
+  return preflightVerdict(context, options, { facts, registration }, [...findings, ...flags, ...accepted, ...more]);
+}
+
+/**
+ * Sorts the findings of a node into errors and warnings, by the options of the run and of the node.
+ * @returns nothing if the run skips preflight
+ */
+export function preflightVerdict(
+  { host }: Pick<PhaseContext, 'host'>,
+  options: Pick<NodeOptions, 'dryRun' | 'ignorePreflightErrors' | 'skipPreflight' | 'staged'>,
+  { facts, registration }: Pick<ObservedNode, 'facts' | 'registration'>,
+  findings: readonly Finding[],
+): PreflightVerdict {
+  if (options.skipPreflight) return { errors: [], warnings: [] };
+  const applicable = findings.filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
   const softened = applicable.map(
     (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
   );
-  return validateFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], context.host.name);
+  return validateFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], host.name);
 }
 
 /** Checks whose errors are warnings in a dry run. */

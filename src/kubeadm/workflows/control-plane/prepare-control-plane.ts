@@ -3,6 +3,8 @@ import { goDurationMs } from '../../../base/text/go-duration.ts';
 import type { SensitiveText } from '../../../base/text/secret.ts';
 import type { SourceDocument } from '../../../codec/source.ts';
 import type { DefaultRoute } from '../../../host/facts/default-route.ts';
+import { fileFacts } from '../../../host/facts/file-facts.ts';
+import type { FactQueries } from '../../../host/facts/query.ts';
 import { observe } from '../../../host/observe.ts';
 import type { Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
@@ -24,9 +26,11 @@ import { staticPodsInput } from '../../phases/static-pods.ts';
 import type { WaitControlPlaneInput } from '../../phases/wait-control-plane.ts';
 import type { WriteFilesInput } from '../../phases/write-files.ts';
 import type { KubeconfigDefinition } from '../../pki/kubeconfig-list.ts';
-import type { Finding } from '../../preflight/check.ts';
+import { pkiPaths } from '../../pki/validate-pki.ts';
+import type { PreflightVerdict } from '../../preflight/check.ts';
 import { controlPlaneFindings } from '../../preflight/control-plane-checks.ts';
 import type { NodeOptions } from '../node-options.ts';
+import { preflightVerdict } from '../node-preflight.ts';
 import type { ObservedNode } from '../observe-node.ts';
 import { type PreparedPki, preparePki } from '../prepare-pki.ts';
 
@@ -58,6 +62,19 @@ export interface ObservedControlPlane {
   readonly host: ControlPlaneHost;
   readonly warnings: readonly Warning[];
   readonly localAPIEndpoint: Required<ApiEndpoint>;
+}
+
+/**
+ * The queries that every control plane with these settings needs, for the first round trip.
+ * @param kubeconfigs those of the workflow, in `kubernetesDir`
+ */
+export function controlPlaneQueries(
+  cluster: DefaultedCluster,
+  { kubernetesDir, kubeconfigs }: { readonly kubernetesDir: string; readonly kubeconfigs: readonly KubeconfigDefinition[] },
+): FactQueries {
+  const { external, local } = cluster.etcd;
+  const host = controlPlaneHost(external === undefined ? (local?.dataDir ?? null) : null, []);
+  return { ...host.queries, ...fileFacts(pkiPaths({ node: { cluster }, kubernetesDir, kubeconfigs })).queries };
 }
 
 /**
@@ -128,13 +145,15 @@ export interface PreparedControlPlane {
   readonly pull: PullImagesInput;
   readonly wait: WaitControlPlaneInput;
   readonly timeouts: Required<Timeouts>;
-  readonly findings: readonly Finding[];
+  /** Result of the preflight checks of a control plane. */
+  readonly preflight: PreflightVerdict;
+  /** Problems of the certificates. */
   readonly refusals: readonly Problem[];
   readonly warnings: readonly Warning[];
 }
 
 /**
- * Computes the control plane part of a node: certificates, kubeconfigs, manifests, findings. Changes nothing.
+ * Computes the control plane part of a node: certificates, kubeconfigs, manifests, preflight. Changes nothing.
  * @throws AppError for a patch that cannot be applied; the errors of `preparePki`
  */
 export async function prepareControlPlane(
@@ -175,7 +194,18 @@ export async function prepareControlPlane(
     'kube-controller-manager': inputOf('kube-controller-manager'),
     'kube-scheduler': inputOf('kube-scheduler'),
   };
-  const dataDir = hasLocalEtcd(cluster) ? (cluster.etcd.local?.dataDir ?? null) : null;
+  const findings = controlPlaneFindings({
+    host: observed.host,
+    ports: facts.ports,
+    addresses: facts.addresses,
+    advertiseAddress: observed.localAPIEndpoint.advertiseAddress,
+    bindPort: observed.localAPIEndpoint.bindPort,
+    etcdDataDir: hasLocalEtcd(cluster) ? (cluster.etcd.local?.dataDir ?? null) : null,
+    manifests: staticPodNames(node).flatMap((name) => manifests[name].files),
+    // Downloaded files need not exist yet.
+    etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
+    now: context.clock.now().getTime(),
+  });
   return {
     node,
     pki,
@@ -196,18 +226,7 @@ export async function prepareControlPlane(
       timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck),
     },
     timeouts,
-    findings: controlPlaneFindings({
-      host: observed.host,
-      ports: facts.ports,
-      addresses: facts.addresses,
-      advertiseAddress: observed.localAPIEndpoint.advertiseAddress,
-      bindPort: observed.localAPIEndpoint.bindPort,
-      etcdDataDir: dataDir,
-      manifests: staticPodNames(node).flatMap((name) => manifests[name].files),
-      // Downloaded files need not exist yet.
-      etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
-      now: context.clock.now().getTime(),
-    }),
+    preflight: preflightVerdict(context, options, observedNode, findings),
     refusals: pki.problems,
     warnings: [...observed.warnings, ...pki.warnings, ...adviseControlPlane(node)],
   };
