@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import * as z from 'zod';
+import type { On } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+
+import { renderAgentMetrics } from '../../src/dynamic/agent/metrics.ts';
+import { newAgentState } from '../../src/dynamic/agent/state.ts';
+import { runCommand } from '../support/run-cli.ts';
+import { REPOSITORY } from '../support/source-files.ts';
+
+const FOLDER = join(REPOSITORY, 'examples');
+const FILES = readdirSync(FOLDER, { recursive: true, withFileTypes: true, encoding: 'utf8' })
+  .filter((entry) => entry.isFile())
+  .map((entry) => join(entry.parentPath, entry.name).slice(FOLDER.length + 1))
+  .toSorted();
+const inFolder = (folder: string): readonly string[] => FILES.filter((file) => file.startsWith(`${folder}/`));
+const textOf = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
+
+describe('examples', () => {
+  it('are listed in README.md', () => {
+    const readme = textOf('README.md');
+    const listed = FILES.filter((file) => readme.includes(file) || readme.includes(`(${file.split('/')[0]}/)`));
+    const allowed = ['README.md', 'fleets/small-cluster.yaml', 'systemd/kubeletadm-certs.service'];
+    expect(FILES.filter((file) => !listed.includes(file))).toEqual(allowed.toSorted());
+  });
+
+  it.each(inFolder('bootstrap'))('%s is valid', async (file) => {
+    expect(await runCommand(['config', 'validate', join(FOLDER, file)])).toMatchObject({ code: 0, stdout: 'ok\n', stderr: '' });
+  });
+
+  it.each([
+    ['fleets/small.yaml', 3],
+    ['fleets/large.yaml', 1501],
+    ['fleets/edge.yaml', 40],
+  ])('%s is valid', async (file, hosts) => {
+    const path = join(FOLDER, file);
+    expect(await runCommand(['fleet', 'validate', '-f', path])).toMatchObject({ code: 0, stderr: '' });
+    const { stdout } = await runCommand(['fleet', 'inventory', '-f', path, '--no-headers']);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(hosts);
+  });
+
+  it.each(inFolder('systemd'))('%s has the sections of a unit', (file) => {
+    const lines = textOf(file)
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+    expect(lines.filter((line) => !/^\[(?:Unit|Service|Timer|Install)\]$|^[A-Z]\w+=\S.*$/.test(line))).toEqual([]);
+    expect(lines[0]).toBe('[Unit]');
+  });
+
+  it('ci/github-fleet.yml is a workflow', () => {
+    const step = z.union([
+      z.strictObject({
+        uses: z.string().regex(/^[\w-]+\/[\w-]+@v\d+$/),
+        if: z.string().optional(),
+        with: z.record(z.string(), z.unknown()).optional(),
+      }),
+      z.strictObject({
+        name: z.string().optional(),
+        run: z.string(),
+        if: z.string().optional(),
+        env: z.record(z.string(), z.string()).optional(),
+      }),
+    ]);
+    const job = z.strictObject({ if: z.string(), 'runs-on': z.string(), environment: z.string(), steps: z.array(step).min(1) });
+    const trigger = z.strictObject({ branches: z.array(z.string()).optional(), paths: z.array(z.string()) });
+    const workflow = z.strictObject({
+      name: z.string(),
+      on: z.strictObject({ pull_request: trigger, push: trigger }),
+      permissions: z.strictObject({ contents: z.literal('read') }),
+      concurrency: z.strictObject({ group: z.string(), 'cancel-in-progress': z.literal(false) }),
+      env: z.record(z.string(), z.string()),
+      jobs: z.strictObject({ plan: job, apply: job }),
+    });
+    expect(workflow.safeParse(parse(textOf('ci/github-fleet.yml'))).error?.issues ?? []).toEqual([]);
+  });
+
+  it('ci/gitlab-ci.yml is a pipeline', () => {
+    const job = z.strictObject({
+      stage: z.enum(['validate', 'plan', 'apply']),
+      rules: z.array(z.strictObject({ if: z.string() })),
+      environment: z.strictObject({ name: z.string(), action: z.literal('verify').optional() }).optional(),
+      resource_group: z.string().optional(),
+      interruptible: z.boolean().optional(),
+      script: z.array(z.string()).min(1),
+      artifacts: z.strictObject({ when: z.literal('always'), expose_as: z.string().optional(), paths: z.array(z.string()) }).optional(),
+    });
+    const pipeline = z.strictObject({
+      stages: z.array(z.string()),
+      default: z.strictObject({ image: z.string(), before_script: z.array(z.string()) }),
+      validate: job,
+      plan: job,
+      apply: job,
+    });
+    expect(pipeline.safeParse(parse(textOf('ci/gitlab-ci.yml'))).error?.issues ?? []).toEqual([]);
+  });
+
+  it('prometheus/kubeletadm-alerts.yaml has rules with metrics and labels of the agent', () => {
+    const rule = z.strictObject({
+      alert: z.string().regex(/^[A-Z]\w+$/),
+      expr: z.string(),
+      for: z
+        .string()
+        .regex(/^\d+[smh]$/)
+        .optional(),
+      labels: z.strictObject({ severity: z.enum(['warning', 'critical']) }),
+      annotations: z.strictObject({ summary: z.string(), description: z.string() }),
+    });
+    const file = z.strictObject({ groups: z.array(z.strictObject({ name: z.string(), rules: z.array(rule).min(1) })) });
+    const { groups } = file.parse(parse(textOf('prometheus/kubeletadm-alerts.yaml')));
+    const exported = renderAgentMetrics(newAgentState(0));
+    const expressions = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
+    const metrics = expressions.flatMap((expr) => expr.match(/\bkubelet\w*_\w+/g) ?? []);
+    expect(metrics.length).toBeGreaterThanOrEqual(expressions.length);
+    expect(metrics.filter((name) => !new RegExp(`^# TYPE ${name} `, 'm').test(exported))).toEqual([]);
+    expect(exported).toMatch(/^kubeletadm_rollback_signal\{signal="/m);
+  });
+});
+
+/** Command lines of the program in a text: those of comments, scripts and units. */
+function commandLines(text: string): readonly string[] {
+  return text
+    .split('\n')
+    .flatMap(
+      (line) => /^(?:\s*|.*: |ExecStart=|#\s+|\s*- )(?:KUBELETADM_TOKEN=\S+ )?(?:\/usr\/bin\/)?(kubeletadm [a-z].*)$/.exec(line)?.[1] ?? [],
+    )
+    .map((line) => line.replace(/ (?:\||#|>).*$/, '').replace(/;.*$/, ''));
+}
+
+/** Reads a command line as the program does, without running it. */
+async function read(line: string): Promise<unknown> {
+  const words = (line.match(/"[^"]*"|\S+/g) ?? []).slice(1).map((word) => word.replace(/^"(.*)"$/, '$1'));
+  const entry = COMMANDS.find(({ name }) => name === words[0]);
+  if (entry === undefined) throw new Error(`unknown command: ${line}`);
+  let request: unknown;
+  const on: On = (command, readRequest) =>
+    command.exitOverride().action((...args: unknown[]) => {
+      const own = args.at(-1) as Command;
+      request = readRequest(own.args, own.optsWithGlobals());
+    });
+  const program = new Command('kubeletadm').exitOverride().configureOutput({ writeErr: () => undefined });
+  (await entry.load())(program.command(entry.name), on);
+  await program.parseAsync(words, { from: 'user' });
+  return request;
+}
+
+describe('the command lines of the examples', () => {
+  const lines = FILES.filter((file) => !file.endsWith('alerts.yaml')).flatMap((file) =>
+    commandLines(textOf(file)).map((line) => ({ file, line })),
+  );
+
+  it('are found', () => {
+    expect(lines.length).toBeGreaterThan(12);
+  });
+
+  it.each(lines)('$file: $line', async ({ line }) => {
+    expect(await read(line)).toBeDefined();
+  });
+});
