@@ -60,6 +60,7 @@ describe('examples', () => {
       }),
       z.strictObject({
         name: z.string().optional(),
+        shell: z.literal('bash').optional(),
         run: z.string(),
         if: z.string().optional(),
         env: z.record(z.string(), z.string()).optional(),
@@ -75,6 +76,12 @@ describe('examples', () => {
       env: z.record(z.string(), z.string()),
       jobs: z.strictObject({ plan: job, apply: job }),
     });
+    // Without a named shell, bash ignores the failure of a command before a pipe.
+    const { jobs } = parse(textOf('ci/github-fleet.yml')) as {
+      readonly jobs: Readonly<Record<string, { readonly steps: readonly { run?: string; shell?: string }[] }>>;
+    };
+    const steps = Object.values(jobs).flatMap((each) => each.steps);
+    expect(steps.filter(({ run = '', shell }) => / \| /.test(run) && shell !== 'bash')).toEqual([]);
     expect(workflow.safeParse(parse(textOf('ci/github-fleet.yml'))).error?.issues ?? []).toEqual([]);
   });
 
