@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { anchorOf } from '../../src/base/problem-entries.ts';
+import { formatMinor, NEWEST_MINOR } from '../../src/kubelet/catalogue.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 
 const DOCS = readdirSync(join(REPOSITORY, 'docs'), { recursive: true, encoding: 'utf8' })
@@ -76,5 +77,28 @@ describe('the documentation', () => {
     expect(linksOf('README.md').map(({ path }) => path)).toContain('docs/README.md');
     expect(linksOf('docs/README.md').map(({ path }) => path)).toContain('docs/reference/README.md');
     expect([...new Set(DOCS.map(dirname))].toSorted()).toEqual(['docs', 'docs/reference']);
+  });
+});
+
+describe('docs/performance.md', () => {
+  const rows = [...textOf('docs/performance.md').matchAll(/^\| [^|]+\? \| ([^|]+) \|/gm)].map(([, result = '']) => result);
+
+  it('has only figures of the pages that it links to', () => {
+    expect(rows.length).toBeGreaterThan(5);
+    const wrong = rows.flatMap((result) => {
+      const [, page = ''] = /\]\(([\w-]+\.md)#/.exec(result) ?? [];
+      const source = page === '' ? '' : textOf(`docs/${page}`);
+      const figures = result.replace(/\]\([^)]*\)/g, '').match(/\d+(?:[.,]\d+)*/g) ?? [];
+      return page === '' ? [result] : figures.filter((figure) => !source.includes(figure)).map((figure) => `${figure} of ${page}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('docs/compatibility.md', () => {
+  it('names the newest known version of kubelets', () => {
+    expect(textOf('docs/compatibility.md')).toContain(
+      `\n| later than ${formatMinor(NEWEST_MINOR)} | all | Rules of ${formatMinor(NEWEST_MINOR)}, with a warning |\n`,
+    );
   });
 });
