@@ -46,7 +46,7 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
     { ...context, phase },
     {
       probe: async (elapsedMs) => {
-        const missing = await missingOf(context, expected, facts);
+        const missing = await missingOfStaticPod(context, expected, facts);
         return missing.length === 0 ? { done: elapsedMs() } : { pending: missing };
       },
       timeoutMs,
@@ -69,7 +69,15 @@ export function staticPodPause({ dial }: Pick<Host, 'dial'>): Wait<never, never>
 
 const API_SERVER_NEEDS: readonly StaticPodName[] = ['etcd', 'kube-apiserver'];
 
-async function missingOf(context: PhaseContext, expected: ExpectedPod, { image, healthUrl }: ManifestFacts): Promise<Missing> {
+/**
+ * @param facts those of the manifest of `expected`
+ * @returns the reasons why a static Pod does not run as expected, as clauses; empty: it does
+ */
+export async function missingOfStaticPod(
+  context: PhaseContext,
+  expected: ExpectedPod,
+  { image, healthUrl }: ManifestFacts = readManifest(expected.manifest, expected.component),
+): Promise<Missing> {
   const { component } = expected;
   const health = await componentHealth(context, healthUrl);
   // A request to an API server that is down takes seconds, in which it may have started.

@@ -3,7 +3,7 @@ import type { PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
-import { readClusterConfiguration } from '../cluster-baseline.ts';
+import { decodeClusterConfiguration, KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
 import { notUp } from '../control-plane/at-api-server.ts';
 
@@ -28,12 +28,12 @@ export async function readAdminCluster(context: PhaseContext, api: ApiAccess): P
 /**
  * The configuration of a cluster of kubeadm.
  * @param host named in the error
- * @throws AppError CLUSTER_NO_KUBEADM_CONFIG, exit code 3
+ * @throws AppError CLUSTER_NO_KUBEADM_CONFIG, exit code 3, if it does not exist; CLUSTER_FORBIDDEN
  */
 export async function requireClusterConfiguration(cluster: Cluster, host: string): Promise<AdminCluster> {
-  const { model, warnings } = await readClusterConfiguration(cluster);
+  const { model, warnings } = decodeClusterConfiguration(await cluster.get(KUBEADM_CONFIG_REF));
   if (model !== null) return { cluster, model, warnings };
-  const message = 'cannot read ConfigMap kube-system/kubeadm-config, which configures the control planes of the cluster';
+  const message = 'ConfigMap kube-system/kubeadm-config, which configures the control planes of the cluster, does not exist or is empty';
   const hint = 'Upload the ConfigMap with: kubeletadm init phase upload-config kubeadm --config FILE';
   throw new AppError({ host, code: 'CLUSTER_NO_KUBEADM_CONFIG', message, hint }, { exitCode: 3 });
 }

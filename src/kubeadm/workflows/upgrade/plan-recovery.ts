@@ -4,10 +4,11 @@ import { type PlannedWorkflow, planWorkflow, type WorkflowRun } from '../../../h
 import { observeUpgrade } from '../../phases/upgrade/upgrade-progress.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
 import { componentsToRecover, type RecoverUpgradeOptions, recoverUpgradeWorkflow } from './recover-upgrade.ts';
+import { waitForInterrupted } from './wait-interrupted.ts';
 
 /**
  * The recovery from an interrupted upgrade that left a component which does not run; null: all components of the
- * interrupted upgrade run, if necessary after they have started, or no upgrade was interrupted.
+ * interrupted upgrade run, if necessary after they have started and the API server answers, or no upgrade was interrupted.
  * @throws AppError UPGRADE_INTERRUPTED, exit code 3, for a run of a single phase; UPGRADE_NOT_RECOVERED if etcd does not run and
  * no manifest is to blame
  */
@@ -19,7 +20,10 @@ export async function planRecovery(
   const record = await observeUpgrade(context);
   if (record === null) return null;
   const components = await componentsToRecover(context, record, timeoutMs);
-  if (components.length === 0) return null;
+  if (components.length === 0) {
+    await waitForInterrupted(context, record, { api, timeoutMs });
+    return null;
+  }
   const { reporter, host } = context;
   const state = `the upgrade to ${record.version} was interrupted, and ${components.join(', ')} ${components.length === 1 ? 'does' : 'do'} not run`;
   if (run.onlyPhase !== undefined) {

@@ -84,6 +84,25 @@ describe('planRecovery', () => {
     expect(manifests(world)).toEqual(before);
   });
 
+  it.each(['CLUSTER_FORBIDDEN', 'CLUSTER_UNREACHABLE'])('waits for an API server that has just started (%s)', async (code) => {
+    const world = await killedAfter(manifestOf('kube-apiserver'));
+    world.refusal = new AppError({ code, message: 'not yet' });
+    world.clock.at(world.clock.elapsedMs + 3_000, () => {
+      world.refusal = null;
+    });
+    expect(await world.recover()).toBeNull();
+    expect(world.refusal).toBeNull();
+  });
+
+  it('waits until the kubelet runs the manifest that was written last', async () => {
+    const world = await killedAfter(manifestOf('etcd'), NEW_PROBE);
+    const [previous] = [...world.host.files].filter(([path]) => path.includes('backup') && path.endsWith('/etcd.yaml'));
+    world.stale.set('etcd', previous?.[1].content ?? '');
+    world.clock.at(world.clock.elapsedMs + 3_000, () => world.stale.clear());
+    expect(await world.recover()).toBeNull();
+    expect(world.stale.size).toBe(0);
+  });
+
   it('keeps a manifest that someone changed after the interruption', async () => {
     const world = await killedAfter(manifestOf('kube-scheduler'));
     const path = manifestOf('kube-scheduler');

@@ -1,0 +1,67 @@
+import { isAppError } from '../../../base/errors.ts';
+import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
+import { fileFacts } from '../../../host/facts/file-facts.ts';
+import { observe } from '../../../host/observe.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import { manifestPath } from '../../control-plane/paths.ts';
+import { missingOfStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
+import { recordedManifest, UPGRADE_ORDER, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
+import { KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
+import type { ApiAccess } from '../control-plane/api-access.ts';
+
+const NAME = 'control-plane/recover';
+
+/**
+ * Waits until the kubelet runs the Pods whose manifests an interrupted upgrade wrote last, and the API server answers
+ * the administrator. The kubelet may not have seen the manifest yet, and an API server that has just started, or whose
+ * etcd is starting, does not answer or rejects all users. Ends after the time limit without an error: the upgrade then
+ * shows what is missing.
+ */
+export async function waitForInterrupted(
+  context: PhaseContext,
+  record: UpgradeRecord,
+  { api, timeoutMs }: { readonly api: ApiAccess; readonly timeoutMs: number },
+): Promise<void> {
+  const files = await observe(context.host, fileFacts(UPGRADE_ORDER.map(manifestPath)), context.signal);
+  const { nodeName, criSocket } = record;
+  const written = UPGRADE_ORDER.flatMap((component) => {
+    const manifest = files.get(manifestPath(component))?.content ?? null;
+    if (manifest === null || recordedManifest(record, component, manifest) !== 'written') return [];
+    const hashBefore = record.components.get(component)?.hashBefore ?? null;
+    const replacedHashes = hashBefore === null ? [] : [hashBefore];
+    return [{ phase: NAME, component, nodeName, manifest, replacedHashes, hash: null, criSocket, timeoutMs, api }];
+  });
+  await waitUntil<void, readonly string[]>(
+    { ...context, phase: NAME },
+    {
+      probe: async () => {
+        const answer = await apiIssue(context, api);
+        if (answer === 'refused') return { done: undefined };
+        const missing = answer === null ? (await Promise.all(written.map((pod) => missingOfStaticPod(context, pod)))).flat() : [answer];
+        return missing.length === 0 ? { done: undefined } : { pending: missing };
+      },
+      timeoutMs,
+      pauseMs: quickAtFirst({ quickMs: 500, forMs: 30_000, slowMs: 1_000 }),
+      describe: (missing, waitedMs) =>
+        `waiting for the components of the interrupted upgrade, ${Math.round(waitedMs / 1000)} s: ${missing.join('; ')}`,
+      timedOut: () => undefined,
+    },
+  );
+}
+
+/** Why the API server does not answer yet, as a clause; `refused`: waiting does not help; null: it answers. */
+async function apiIssue(context: PhaseContext, api: ApiAccess): Promise<string | null> {
+  try {
+    const cluster = await api.reach(context);
+    if (cluster === null) return 'the API server does not answer';
+    await cluster.get(KUBEADM_CONFIG_REF);
+    return null;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    if (!STARTING.some((code) => isAppError(error, code))) return 'refused';
+    return error.problems[0]?.message ?? 'the API server does not answer';
+  }
+}
+
+/** What an API server answers while it or its etcd starts. */
+const STARTING = ['CLUSTER_UNREACHABLE', 'CLUSTER_FORBIDDEN', 'CLUSTER_ERROR'];
