@@ -10,7 +10,7 @@ import { revertChanges } from '../../../host/plan/revert.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 import { manifestBackupPath, manifestDigest, recordedManifest } from '../../upgrade/upgrade-record.ts';
-import type { RestoreComponent } from './restore-etcd-data.ts';
+import { ETCD_HEALTH_MS, type RestoreComponent } from './restore-etcd-data.ts';
 import { closeRolledBack, observeUpgrade, recordRolledBack, recordVerified } from './upgrade-progress.ts';
 import { waitForStaticPod } from './wait-static-pod.ts';
 
@@ -100,12 +100,14 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
       await recordRolledBack(context, component);
       const { content, hash } = previous;
       const expected = { ...input, phase: name, component, manifest: content, replacedHashes: [], hash };
+      const restoredAt = context.clock.now().getTime();
       let others: string | undefined;
       try {
-        await waitForStaticPod(context, expected);
+        await waitForStaticPod(context, { ...expected, ...(input.restore === null ? {} : { unhealthyMs: ETCD_HEALTH_MS }) });
       } catch (error) {
         if (input.restore === null || !isAppError(error)) throw error;
-        others = await input.restore(context, { manifest: previous.change, content, cause: error });
+        const waitedMs = context.clock.now().getTime() - restoredAt;
+        others = await input.restore(context, { manifest: previous.change, content, cause: error, waitedMs });
       }
       await closeRolledBack(context, component);
       return others;

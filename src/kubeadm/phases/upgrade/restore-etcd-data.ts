@@ -20,11 +20,12 @@ import { componentHealth, staticPodPause, waitForStaticPod } from './wait-static
  * @param failed.manifest writes the manifest of before the upgrade
  * @param failed.content this manifest
  * @param failed.cause why the component does not run with this manifest
+ * @param failed.waitedMs milliseconds since this manifest was restored
  * @returns what was restored in addition to the manifest, as a sentence without a full stop
  */
 export type RestoreComponent = (
   context: PhaseContext,
-  failed: { readonly manifest: HostChange; readonly content: string; readonly cause: AppError },
+  failed: { readonly manifest: HostChange; readonly content: string; readonly cause: AppError; readonly waitedMs: number },
 ) => Promise<string>;
 
 export interface RestoreEtcdData {
@@ -38,7 +39,12 @@ export interface RestoreEtcdData {
 }
 
 /** kubeadm 1.36 asks the previous etcd 10 times, every 15 s, before it restores the data. */
-const HEALTH_MS = 150_000;
+export const ETCD_HEALTH_MS = 150_000;
+/**
+ * The kubelet restarts a container that crashed repeatedly after at most 5 minutes, also if the manifest was removed and
+ * written again: a static Pod with an unchanged manifest keeps its back-off.
+ */
+const BACK_OFF_MS = 360_000;
 const STOP_MS = 120_000;
 
 /**
@@ -52,7 +58,7 @@ const STOP_MS = 120_000;
  */
 export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
   const { phase, timestamp, timeoutMs, hash = null, api } = options;
-  return async (context, { manifest, content, cause }) => {
+  return async (context, { manifest, content, cause, waitedMs }) => {
     const { host, reporter } = context;
     const record = await observeUpgrade(context);
     const copy = record === null || record.etcd === null ? null : etcdBackupPath(record.backup);
@@ -64,7 +70,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     };
     const url = readManifest(content, 'etcd').healthUrl;
     if (url === null) throw refuse('the etcd data was kept: its manifest has no health endpoint that shows whether etcd runs');
-    if (await becomesHealthy(context, { phase, url })) throw cause;
+    if (await becomesHealthy(context, { phase, url, timeoutMs: Math.max(0, ETCD_HEALTH_MS - waitedMs) })) throw cause;
     if (record === null || record.etcd === null || copy === null)
       throw refuse('the etcd data was not restored, because it was not copied before the upgrade');
     const { members } = record.etcd;
@@ -151,8 +157,8 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     });
     const { nodeName, criSocket } = record;
     try {
-      const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, timeoutMs, api } as const;
-      await waitForStaticPod(context, pod);
+      const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, api } as const;
+      await waitForStaticPod(context, { ...pod, timeoutMs: Math.max(timeoutMs, BACK_OFF_MS) });
     } catch (error) {
       if (!isAppError(error)) throw error;
       const why = error.problems[0]?.message ?? '';
@@ -171,8 +177,11 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
 /** Data of some gigabytes on a slow disk. */
 const COPY_MS = 1_800_000;
 
-/** Whether etcd answers on its own health endpoint within the time that kubeadm gives it. */
-async function becomesHealthy(context: PhaseContext, { phase, url }: { readonly phase: string; readonly url: string }): Promise<boolean> {
+/** Whether etcd answers on its own health endpoint in time. */
+async function becomesHealthy(
+  context: PhaseContext,
+  { phase, url, timeoutMs }: { readonly phase: string; readonly url: string; readonly timeoutMs: number },
+): Promise<boolean> {
   return waitUntil<boolean, string>(
     { ...context, phase },
     {
@@ -180,7 +189,7 @@ async function becomesHealthy(context: PhaseContext, { phase, url }: { readonly 
         const [issue] = await componentHealth(context, url);
         return issue === undefined ? { done: true } : { pending: issue };
       },
-      timeoutMs: HEALTH_MS,
+      timeoutMs,
       pauseMs: staticPodPause(context.host),
       describe: (issue, waitedMs) => `waiting for the previous etcd, ${Math.round(waitedMs / 1000)} s: ${issue}`,
       timedOut: () => false,

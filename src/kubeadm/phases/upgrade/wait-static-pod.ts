@@ -24,6 +24,8 @@ export interface ExpectedPod {
   readonly hash: string | null;
   readonly criSocket: string;
   readonly timeoutMs: number;
+  /** Ends the wait earlier if the health endpoint of the component does not answer after this time; absent: it does not. */
+  readonly unhealthyMs?: number | undefined;
   /** Access to an API server that does not run yet; absent: the cluster of the context. */
   readonly api?: { readonly reach: (context: PhaseContext) => Promise<Cluster | null> } | undefined;
 }
@@ -47,7 +49,9 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
     {
       probe: async (elapsedMs) => {
         const missing = await missingOfStaticPod(context, expected, facts);
-        return missing.length === 0 ? { done: elapsedMs() } : { pending: missing };
+        if (missing.length === 0) return { done: elapsedMs() };
+        if (await isGivenUp(context, expected, elapsedMs())) throw await notRunning(context, expected, { missing, waitedMs: elapsedMs() });
+        return { pending: missing };
       },
       timeoutMs,
       pauseMs: staticPodPause(context.host),
@@ -57,6 +61,11 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
       },
     },
   );
+}
+
+async function isGivenUp(context: PhaseContext, { component, manifest, unhealthyMs }: ExpectedPod, waitedMs: number): Promise<boolean> {
+  if (unhealthyMs === undefined || waitedMs < unhealthyMs) return false;
+  return (await componentHealth(context, readManifest(manifest, component).healthUrl)).length > 0;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { HostChange } from '../../../host/plan/change.ts';
 import type { HostPlan } from '../../../host/plan/document.ts';
 import type { Workflow } from '../../../host/run-workflow.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
-import { isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
+import { ETCD_HEALTH_MS, isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { closeRolledBack, recordRolledBack } from '../../phases/upgrade/upgrade-progress.ts';
 import { componentHealth, staticPodPause, waitForStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
@@ -131,15 +131,16 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
   for (const [component, { content, change }] of restored) {
     const hash = record.components.get(component)?.hashBefore ?? null;
     const pod = { phase: NAME, component, nodeName, manifest: content, replacedHashes: [], hash, criSocket, timeoutMs, api };
+    const restoredAt = clock.now().getTime();
     let others: string | undefined;
     try {
-      await waitForStaticPod(context, pod);
+      await waitForStaticPod(context, { ...pod, ...(component === 'etcd' ? { unhealthyMs: ETCD_HEALTH_MS } : {}) });
     } catch (error) {
       if (component !== 'etcd' || !isAppError(error)) throw error;
       const timestamp = backupTimestamp(clock.now());
       const restore = restoreEtcdData({ phase: NAME, timestamp, timeoutMs, hash, api });
       const manifest = change ?? changeTo(content, { record, name: component, current: null });
-      others = await restore(context, { manifest, content, cause: error });
+      others = await restore(context, { manifest, content, cause: error, waitedMs: clock.now().getTime() - restoredAt });
     }
     if (others !== undefined) options.onRestored(others);
     await closeRolledBack(context, component);

@@ -15,7 +15,7 @@ const NAME = 'control-plane/recover';
  * Waits until the kubelet runs the Pods whose manifests an interrupted upgrade wrote last, and the API server answers
  * the administrator. The kubelet may not have seen the manifest yet, and an API server that has just started, or whose
  * etcd is starting, does not answer or rejects all users. Ends after the time limit without an error: the upgrade then
- * shows what is missing.
+ * names the component.
  */
 export async function waitForInterrupted(
   context: PhaseContext,

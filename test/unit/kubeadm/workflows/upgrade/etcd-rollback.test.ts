@@ -137,6 +137,31 @@ describe('the rollback of etcd', () => {
     }
   });
 
+  it('waits for the restored etcd as long as the kubelet delays the restart of a container that crashed', async () => {
+    const world = await upgradeWorld();
+    const isDamaged = damages(world);
+    let startsAtMs = Number.POSITIVE_INFINITY;
+    world.crashes = (name, text) => {
+      if (name !== 'etcd' || isDamaged(name, text)) return isDamaged(name, text);
+      if (kept(world).length > 0) startsAtMs = Math.min(startsAtMs, world.clock.elapsedMs + 300_000);
+      return kept(world).length > 0 && world.clock.elapsedMs < startsAtMs;
+    };
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
+    expect(world.clock.elapsedMs).toBeGreaterThanOrEqual(startsAtMs);
+  });
+
+  it('gives the previous etcd 150 seconds, also if new Pods are given more', async () => {
+    const world = await upgradeWorld();
+    const started = world.clock.elapsedMs;
+    world.crashes = damages(world);
+    await expect(world.apply({ timeouts: { upgradeManifests: '10m0s', controlPlaneComponentHealthCheck: '2m0s' } })).rejects.toMatchObject({
+      exitCode: 5,
+    });
+    const [waitedMs, newPodMs] = [world.clock.elapsedMs - started, 600_000];
+    expect(waitedMs).toBeGreaterThanOrEqual(newPodMs + 150_000);
+    expect(waitedMs).toBeLessThan(newPodMs + 200_000);
+  });
+
   it('names in the error the time to which the data was rolled back', async () => {
     const world = await upgradeWorld();
     world.crashes = damages(world);
