@@ -12,6 +12,11 @@ rm -rf "$2.partial"; exit 1`;
   return ['sh', '-c', script, 'sh', path, to];
 }
 
+/** A shell command that fails unless a path is a directory. */
+export function requireDirectory(path: string): Words {
+  return ['sh', '-c', '[ -d "$1" ] || { echo "$1 does not exist" >&2; exit 1; }', 'sh', path];
+}
+
 /**
  * A shell command that puts a complete directory in the place of another one, by two renames. The replaced directory is
  * kept under a new name. It fails without an effect if the new directory does not exist or the name is in use.

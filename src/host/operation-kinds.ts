@@ -1,5 +1,5 @@
 import { LOCK_FILE } from './commit/commit-program.ts';
-import { copyDirectory } from './copy-directory.ts';
+import { copyDirectory, requireDirectory } from './copy-directory.ts';
 import { pullImage, removePods } from './cri/runtime-commands.ts';
 import { hookText, runHook } from './hooks.ts';
 import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
@@ -74,6 +74,10 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     done: ({ path, to }) => `copied ${path} to ${to}`,
     command: ({ path, to }) => ({ kind: 'run', argv: copyDirectory(path, to), what: `copying ${path} to ${to}` }),
     extraMs: 1_800_000,
+  },
+  'require-directory': {
+    done: ({ path }) => `${path} exists`,
+    command: ({ path }) => ({ kind: 'run', argv: requireDirectory(path), what: `checking ${path}` }),
   },
   'daemon-reload': { done: () => 'ran systemctl daemon-reload', command: () => systemctl('daemon-reload') },
   'enable-unit': { done: ({ unit }) => `enabled ${unit}`, command: ({ unit }) => systemctl('enable', '--quiet', unit) },

@@ -38,6 +38,7 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
         break;
       case 'confirm-commit':
       case 'pull-image':
+      case 'require-directory':
         break;
       case 'copy-directory':
       case 'empty-directory':

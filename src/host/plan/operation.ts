@@ -69,6 +69,8 @@ export type CommandOperation =
    * name exists.
    */
   | { readonly kind: 'copy-directory'; readonly path: string; readonly to: string }
+  /** Rejects the following operations unless the directory exists. */
+  | { readonly kind: 'require-directory'; readonly path: string }
   | { readonly kind: 'daemon-reload' }
   | { readonly kind: 'enable-unit'; readonly unit: string }
   | { readonly kind: 'restart-unit'; readonly unit: string }

@@ -9,7 +9,7 @@ import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
 import { revertChanges } from '../../../host/plan/revert.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
-import { manifestBackupPath, manifestDigest, recordedManifest } from '../../upgrade/upgrade-record.ts';
+import { etcdDataPaths, manifestBackupPath, manifestDigest, recordedManifest } from '../../upgrade/upgrade-record.ts';
 import { ETCD_HEALTH_MS, type RestoreComponent } from './restore-etcd-data.ts';
 import { closeRolledBack, observeUpgrade, recordRolledBack, recordVerified } from './upgrade-progress.ts';
 import { waitForStaticPod } from './wait-static-pod.ts';
@@ -50,6 +50,8 @@ interface PreviousManifest {
   /** Hash of the Pod that ran this manifest; null: not known. */
   readonly hash: string | null;
   readonly change: HostChange;
+  /** A directory without which the Pod must not start; null: none. */
+  readonly data: string | null;
 }
 
 /**
@@ -93,7 +95,10 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
     undo: ({ previous }, applied) => {
       if (previous === null) return null;
       const others = applied.filter((change) => !('path' in change) || change.path !== previous.path);
-      return [...revertChanges(others), previous.change];
+      const { data } = previous;
+      const required =
+        data === null ? [] : [{ kind: 'require-directory', path: data, reason: 'etcd would start as a new, empty cluster' } as const];
+      return [...revertChanges(others), ...required, previous.change];
     },
     verifyUndone: async (context, input, { previous }) => {
       if (previous === null) return undefined;
@@ -136,17 +141,18 @@ async function observeComponent(
     state === 'written'
       ? { content: copy !== undefined && manifestDigest(copy) === entry?.before ? copy : undefined, hash: entry?.hashBefore ?? null }
       : { content: current?.content, hash: entry?.hashBefore ?? pod?.hash ?? null };
-  return { files, pod, previous: previousManifest(manifest, current, before), hashBefore: entry?.hashBefore ?? null };
+  const data = component === 'etcd' && record !== null && record.etcd !== null ? etcdDataPaths(record.etcd.dataDir, '').member : null;
+  return { files, pod, previous: previousManifest(manifest, current, { ...before, data }), hashBefore: entry?.hashBefore ?? null };
 }
 
 function previousManifest(
   { path, content: desired, mode, owner }: DesiredFile,
   current: FileFact | null,
-  { content, hash }: { readonly content: string | undefined; readonly hash: string | null },
+  { content, hash, data }: { readonly content: string | undefined; readonly hash: string | null; readonly data: string | null },
 ): PreviousManifest | null {
   if (content === undefined || content === revealText(desired)) return null;
   const reason = 'rolling back to the manifest of before the upgrade';
   const file = { mode: current?.mode ?? mode, owner: current?.owner ?? owner };
   const change = { kind: 'write-file', path, content, ...file, action: 'update', before: null, reason } as const;
-  return { path, content, hash, change };
+  return { path, content, hash, change, data };
 }

@@ -162,6 +162,27 @@ describe('the rollback of etcd', () => {
     expect(waitedMs).toBeLessThan(newPodMs + 200_000);
   });
 
+  it('does not start the previous etcd without data', async () => {
+    const world = await upgradeWorld();
+    const before = world.host.text(manifestOf('etcd'));
+    world.crashes = (name, text) => {
+      if (name !== 'etcd' || !isNew(text)) return false;
+      for (const path of [...world.host.files.keys()]) if (path.startsWith(MEMBER)) world.host.files.delete(path);
+      return true;
+    };
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING' },
+        { code: 'ROLLBACK_FAILED', message: expect.stringContaining(`${MEMBER} does not exist`) },
+      ],
+    });
+    expect(world.host.text(manifestOf('etcd'))).not.toBe(before);
+    await expect(world.recover()).rejects.toMatchObject({
+      code: 'UPGRADE_NOT_RECOVERED',
+      problems: [{ hint: expect.stringContaining('kubeadm-backup-etcd-2030') }],
+    });
+  });
+
   it('names in the error the time to which the data was rolled back', async () => {
     const world = await upgradeWorld();
     world.crashes = damages(world);
