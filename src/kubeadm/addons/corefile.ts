@@ -7,11 +7,11 @@ interface CorefilePlugin {
 /**
  * The CoreDNS releases with known options, in ascending order. From 1.8.3 on, no release lists an option as removed or as
  * newly required, so kubeadm changes no Corefile for an upgrade.
- * @see coredns/corefile-migration 1.0.31 (kubeadm 1.36)
+ * @see coredns/corefile-migration 1.0.31 (kubeadm 1.36). Its options of 1.14.2 are assumed for 1.14.3 to 1.14.6 (kubeadm 1.37)
  */
 const RELEASES: readonly string[] = (
   '1.8.3 1.8.4 1.8.5 1.8.6 1.8.7 1.9.0 1.9.1 1.9.2 1.9.3 1.9.4 1.10.0 1.10.1 1.11.0 1.11.1 1.11.3 1.11.4 ' +
-  '1.12.0 1.12.1 1.12.2 1.12.3 1.12.4 1.13.0 1.13.1 1.13.2 1.14.0 1.14.1 1.14.2'
+  '1.12.0 1.12.1 1.12.2 1.12.3 1.12.4 1.13.0 1.13.1 1.13.2 1.14.0 1.14.1 1.14.2 1.14.3 1.14.4 1.14.5 1.14.6'
 ).split(' ');
 
 /** The first and the last release that has an option; absent: all. */

@@ -15,6 +15,8 @@ export interface KubeProxyDefaultsInput {
   /** Advertise address of the local API endpoint; its family determines the bind address. */
   readonly advertiseAddress: string;
   readonly podSubnet?: string;
+  /** The mode of a configuration without one; absent: it stays unset, and kube-proxy chooses. */
+  readonly mode?: string;
 }
 
 /**
@@ -29,7 +31,7 @@ export function decodeKubeProxyConfiguration(document: SourceDocument): DecodedD
 /**
  * A KubeProxyConfiguration with kubeadm's values for unset fields, as Go prints it.
  * @param written as decoded; null: no configuration of the user
- * @see kubeadm 1.36 componentconfigs/kubeproxy.go
+ * @see kubeadm 1.36 componentconfigs/kubeproxy.go; 1.37 sets the mode (release notes, #139777)
  */
 export function kubeProxyConfiguration(written: JsonObject | null, input: KubeProxyDefaultsInput): JsonObject {
   return encodeTyped(kubeProxyType(), withDefaults(written, input));
@@ -52,7 +54,8 @@ export function adviseKubeProxy(written: JsonObject, input: KubeProxyDefaultsInp
 }
 
 function withDefaults(written: JsonObject | null, input: KubeProxyDefaultsInput): JsonObject {
-  const missing = kubeadmValues(input).filter(({ path }) => isUnset(valueAt(written ?? {}, path)));
+  const values = [...kubeadmValues(input), ...(input.mode === undefined ? [] : [{ path: ['mode'], value: input.mode }])];
+  const missing = values.filter(({ path }) => isUnset(valueAt(written ?? {}, path)));
   const filled = missing.reduce<JsonObject>((config, { path, value }) => setAt(config, path, value), written ?? {});
   return { ...filled, ...HEADER };
 }

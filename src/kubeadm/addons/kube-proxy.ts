@@ -8,6 +8,7 @@ import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { BOOTSTRAP_GROUP, clusterBinding, namespacedBinding, readConfigMapRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
 import { kubernetesImage } from '../control-plane/images.ts';
 import { type ControlPlaneNode, controlPlaneServer } from '../control-plane/model.ts';
+import { releaseFacts } from '../control-plane/releases.ts';
 import { settleEnvironment } from '../control-plane/static-pod.ts';
 import { signConfigMap } from '../kubelet-config-map.ts';
 import { adviseKubeProxy, decodeKubeProxyConfiguration, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
@@ -51,7 +52,12 @@ export function kubeProxyObjects(node: ControlPlaneNode): { readonly objects: Ku
 function kubeProxyConfigMap(node: ControlPlaneNode): { readonly configMap: KubeObject; readonly warnings: readonly Warning[] } {
   const { cluster, localAPIEndpoint, kubeProxy } = node;
   const { podSubnet } = cluster.networking;
-  const input = { advertiseAddress: localAPIEndpoint.advertiseAddress, ...(podSubnet === undefined ? {} : { podSubnet }) };
+  const { kubeProxyMode: mode } = releaseFacts(cluster.kubernetesVersion);
+  const input = {
+    advertiseAddress: localAPIEndpoint.advertiseAddress,
+    ...(podSubnet === undefined ? {} : { podSubnet }),
+    ...(mode === null ? {} : { mode }),
+  };
   const written = kubeProxy === null ? null : readWritten(decodeKubeProxyConfiguration(kubeProxy));
   const data = {
     [KUBE_PROXY_CONFIG_KEY]: renderKubeProxyConfiguration(written, input).trimEnd(),

@@ -1,5 +1,8 @@
 import { parseSemanticVersion } from '../../base/semantic-version.ts';
 
+/** Facts of a minor that may be those of the minor before; `manifests` includes the objects of the cluster. */
+export type AssumedFact = 'pause image' | 'manifests';
+
 /** What a control plane of one minor runs in addition to the Kubernetes images, and the feature gates of its kubeadm. */
 export interface ReleaseFacts {
   readonly minor: number;
@@ -9,8 +12,10 @@ export interface ReleaseFacts {
   readonly pause: string;
   /** Feature gates of kubeadm, not of the components. */
   readonly featureGates: readonly string[];
-  /** The minor that the facts are taken from, because this minor was not released yet; null: known facts. */
-  readonly assumedFrom: number | null;
+  /** The mode that kubeadm writes into a KubeProxyConfiguration without a mode; null: it leaves the mode unset. */
+  readonly kubeProxyMode: string | null;
+  /** Facts that no source of this minor confirms: those of the minor before. Empty: all facts are known. */
+  readonly assumed: readonly AssumedFact[];
 }
 
 /** The images that kubeadm 1.36.2 uses. */
@@ -20,17 +25,28 @@ const V1_36: ReleaseFacts = {
   minor: 36,
   ...IMAGES,
   featureGates: ['NodeLocalCRISocket', 'PublicKeysECDSA', 'RootlessControlPlane'],
-  assumedFrom: null,
+  kubeProxyMode: null,
+  assumed: [],
 };
 
 /**
  * The minors of control planes that the program creates and upgrades, in ascending order. A new minor is a new row.
  * @see kubeadm 1.36.2 constants.go (images, SupportedEtcdVersion), features.go
+ * @see release notes of 1.37.0-rc.0: #140333 (etcd), #140497 (CoreDNS), #136016 and #138645 (feature gates), #139777
+ *   (mode of kube-proxy). etcd 3.7.0 accepts all flags of the manifest of 1.36
  */
 export const RELEASES: readonly [ReleaseFacts, ...ReleaseFacts[]] = [
   { ...V1_36, minor: 35 },
   V1_36,
-  { ...V1_36, minor: 37, assumedFrom: 36 },
+  {
+    minor: 37,
+    etcd: '3.7.0-0',
+    coredns: 'v1.14.6',
+    pause: V1_36.pause,
+    featureGates: ['RootlessControlPlane'],
+    kubeProxyMode: 'iptables',
+    assumed: ['pause image', 'manifests'],
+  },
 ];
 
 /**

@@ -175,8 +175,8 @@ function namesOf(kubelets: readonly ReadKubelet[]): string {
 }
 
 function assumed(text: string, target: SemanticVersion, releases: readonly ReleaseFacts[]): readonly Warning[] {
-  const from = releases.find(({ minor }) => minor === target.minor)?.assumedFrom ?? null;
-  if (from === null) return [];
-  const message = `${text} is newer than the newest release that this kubeletadm was tested with: etcd, CoreDNS, manifests and the kubelet configuration are those of 1.${from}`;
+  const facts = releases.find(({ minor }) => minor === target.minor)?.assumed ?? [];
+  if (facts.length === 0) return [];
+  const message = `${text} is newer than the newest release that this kubeletadm was tested with: ${facts.join(' and ')} are assumed to be those of 1.${target.minor - 1}`;
   return [{ code: 'UPGRADE_FACTS_ASSUMED', message }];
 }

@@ -31,15 +31,17 @@ networking: {podSubnet: 10.244.0.0/16}
 ---
 `;
 
-function proxyOf(document: string) {
+function proxyOf(document: string, version = 'v1.36.2') {
   return kubeProxyObjects(
-    controlPlaneNode(`${CLUSTER}apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${document}`),
+    controlPlaneNode(
+      `${CLUSTER.replace('v1.36.2', version)}apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${document}`,
+    ),
   );
 }
 
 describe('the configuration of kube-proxy', () => {
-  const textOf = (document: string): string =>
-    (proxyOf(document).objects.configMap.data as Readonly<Record<string, string>>)['config.conf'] ?? '';
+  const textOf = (document: string, version?: string): string =>
+    (proxyOf(document, version).objects.configMap.data as Readonly<Record<string, string>>)['config.conf'] ?? '';
 
   it("merges the user's values over the defaults of kubeadm, and is not signed in that case", () => {
     const document =
@@ -56,6 +58,14 @@ describe('the configuration of kube-proxy', () => {
       ]),
     );
     expect(isGenerated(proxyOf(document).objects.configMap)).toBe(false);
+  });
+
+  it('has an explicit mode from 1.37 on', () => {
+    const modeOf = (document: string, version: string) => textOf(document, version).match(/^mode: .*$/m)?.[0];
+    expect(modeOf('enableProfiling: false', 'v1.36.2')).toBe('mode: ""');
+    expect(modeOf('enableProfiling: false', 'v1.37.0')).toBe('mode: iptables');
+    expect(modeOf('mode: nftables', 'v1.37.0')).toBe('mode: nftables');
+    expect(proxyOf('mode: nftables', 'v1.37.0').warnings).toEqual([]);
   });
 
   it('keeps values that differ from the recommendation of kubeadm, and warns', () => {

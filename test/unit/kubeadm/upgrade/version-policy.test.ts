@@ -94,6 +94,12 @@ describe('checkUpgradeVersions', () => {
     expect(codes(versions)).toEqual({ ...NONE, ...expected });
   });
 
+  it('names the assumed facts', () => {
+    expect(check({ clusterVersion: 'v1.36.2', target: 'v1.37.0' }).warnings[0]?.message).toMatch(
+      /: pause image and manifests are assumed to be those of 1\.36$/,
+    );
+  });
+
   it('names the pre-release option, the Nodes, and the next step', () => {
     expect(check({ target: 'v1.36.0-rc.1' }).skippable[0]?.hint).toBe('Allow pre-releases with --allow-release-candidate-upgrades');
     expect(check({ target: 'v1.36.0-alpha.1' }).skippable[0]?.hint).toBe('Allow pre-releases with --allow-experimental-upgrades');
