@@ -12,6 +12,9 @@ import { addSections } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, collect, EXPERIMENTAL_API, outputOption, readOutputOption } from './options.ts';
 import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest, readFormat } from './request-parts.ts';
 
+/** The newest minor of the catalogue, which help does not load. */
+export const NEWEST = '1.37';
+
 /** Read-only commands about kubelet configurations, below `config`. */
 export function addKnowledgeCommands(config: Command, on: On): void {
   explainCommand(config, on);
@@ -36,7 +39,10 @@ function schemaCommand(config: Command, on: On): void {
     .command('schema')
     .description('Print the JSON Schema of configuration files, for editors')
     .addArgument(new Argument('[kind]', 'kind of the documents (default: any)').choices(SCHEMA_KINDS))
-    .option('--kubernetes-version <version>', 'kubelet version of the fields of KubeletConfiguration, 1.11 to 1.36 (default: 1.36)');
+    .option(
+      '--kubernetes-version <version>',
+      `kubelet version of the fields of KubeletConfiguration, 1.11 to ${NEWEST} (default: ${NEWEST})`,
+    );
   on(schema, schemaRequest, async () => (await import('./config-schema.ts')).runConfigSchema);
   addSections(schema, {
     notes: `An overlay is a KubeletConfiguration. For fleet files, see kubeletadm fleet schema. Editors find the schema by the first line of a file:
@@ -61,7 +67,7 @@ function explainCommand(config: Command, on: On): void {
       '[name]',
       'name, e.g. evictionHard, authentication.x509, --node-ip, NodeSwap; part of a name, e.g. swap, to search (default: all fields)',
     )
-    .option('--kubernetes-version <version>', 'kubelet version, 1.10 to 1.36 (default: 1.36)')
+    .option('--kubernetes-version <version>', `kubelet version, 1.10 to ${NEWEST} (default: ${NEWEST})`)
     .option('--recursive', 'include nested fields')
     // The argument can be a kubelet flag.
     .allowUnknownOption();
@@ -80,7 +86,7 @@ function defaultsCommand(config: Command, on: On): void {
   const defaults = config
     .command('defaults')
     .description('Print the default configuration of a kubelet version')
-    .option('--kubernetes-version <version>', 'kubelet version, 1.20 to 1.36 (default: 1.36)')
+    .option('--kubernetes-version <version>', `kubelet version, 1.20 to ${NEWEST} (default: ${NEWEST})`)
     .addOption(
       new Option('--profile <profile>', 'kubelet: defaults of the kubelet; kubeadm: the configuration that kubeadm writes')
         .choices(['kubelet', 'kubeadm'])
@@ -104,7 +110,7 @@ function diffCommand(config: Command, on: On): void {
     .argument('<second>', 'second configuration, in the same form')
     .option(
       '--kubernetes-version <version>',
-      'kubelet version used for both configurations (default: the version of each one, if known, otherwise 1.36)',
+      `kubelet version used for both configurations (default: the version of each one, if known, otherwise ${NEWEST})`,
     )
     .option('--exit-code', 'exit with code 6 if the configurations differ');
   addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));
@@ -123,7 +129,7 @@ export function addMigrateCommand(config: Command, on: On): void {
     .command('migrate')
     .description('Convert a KubeletConfiguration for another kubelet version, or older kubeadm documents to v1beta4')
     .argument('[file]', "KubeletConfiguration to convert; '-' for standard input (required without --old-config)")
-    .option('--from <version>', 'kubelet version the file was written for, 1.20 to 1.36 (required without --old-config)')
+    .option('--from <version>', `kubelet version the file was written for, 1.20 to ${NEWEST} (required without --old-config)`)
     .option('--to <version>', 'kubelet version to convert the file for (required without --old-config)')
     .option(
       '--flags <file>',

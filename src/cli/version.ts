@@ -1,6 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
+import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { VERSION } from '../version.ts';
 import type { Services } from './services.ts';
 
@@ -16,12 +17,15 @@ const KUBEADM_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.2' } as co
  */
 export async function runVersion({ output, programName, runtime }: Services, format: VersionFormat): Promise<ExitCode> {
   const info = versionInfo(runtime);
-  const document = { clientVersion: info, kubeletadm: { version: VERSION, oldestKubelet: 'v1.20', newestKubelet: 'v1.36' } };
+  const document = {
+    clientVersion: info,
+    kubeletadm: { version: VERSION, oldestKubelet: 'v1.20', newestKubelet: `v${formatMinor(NEWEST_MINOR)}` },
+  };
   if (format === 'short') output.stdout(`${info.gitVersion}\n`);
   else if (format === 'json') output.stdout(`${printableJson(document, 2)}\n`);
   else if (format === 'yaml') output.stdout(encodeYaml(document));
   else if (programName === 'kubeadm') output.stdout(`kubeadm version: &version.Info{${goSyntax(info)}}\n`);
-  else output.stdout(`kubeletadm ${VERSION} (kubelets 1.20 to 1.36, as kubeadm ${KUBEADM_VERSION.gitVersion})\n`);
+  else output.stdout(`kubeletadm ${VERSION} (kubelets 1.20 to ${formatMinor(NEWEST_MINOR)}, as kubeadm ${KUBEADM_VERSION.gitVersion})\n`);
   return 0;
 }
 

@@ -6,7 +6,7 @@ export type Minor = number;
 
 /** The minors whose kubelets `init`, `join` and `apply` configure. */
 export const OLDEST_MINOR: Minor = 20;
-export const NEWEST_MINOR: Minor = 36;
+export const NEWEST_MINOR: Minor = 37;
 /** The oldest minor with known fields, flags, gates and rules. */
 export const OLDEST_KNOWN_MINOR: Minor = 11;
 

@@ -182,7 +182,7 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
   it.each([
     [
       ['--kubernetes-version', '1.10'],
-      /--kubernetes-version 1.10: not a supported kubelet version. Use a version from 1.11 to 1.36. \[USAGE\]/,
+      /--kubernetes-version 1.10: not a supported kubelet version. Use a version from 1.11 to 1.37. \[USAGE\]/,
     ],
     [['--kubernetes-version', 'x'], /--kubernetes-version x: not a version/],
   ])('rejects %j', async (options, message) => {
@@ -379,7 +379,7 @@ describe('a version whose rules are only partly known', () => {
   });
 
   it.each([
-    ['v1.38.0', 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.36, the newest known version'],
+    ['v1.38.0', 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.37, the newest known version'],
     [
       'v1.17.9',
       'Kubernetes 1.17: fields, flags, gates and validation follow the rules of 1.17, and startup checks follow the rules of 1.20',

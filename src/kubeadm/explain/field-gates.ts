@@ -1,13 +1,14 @@
 /**
  * Feature gates by the field they belong to: with the gate off the field must be unset or has no effect.
  * Nested fields share the gates of their parent.
- * @see Kubernetes 1.20 to 1.36 pkg/apis/kubelet validation, and the comments of the v1beta1 types
+ * @see Kubernetes 1.20 to 1.37 pkg/apis/kubelet validation, and the comments of the v1beta1 types
  */
 const FIELD_GATES: Readonly<Record<string, readonly string[]>> = {
   cpuCFSQuotaPeriod: ['CustomCPUCFSQuotaPeriod'],
   cpuManagerPolicy: ['CPUManager'],
   cpuManagerPolicyOptions: ['CPUManagerPolicyOptions', 'CPUManagerPolicyBetaOptions', 'CPUManagerPolicyAlphaOptions'],
   crashLoopBackOff: ['KubeletCrashLoopBackOffMax'],
+  defaultPodSysctls: ['DefaultPodSysctls'],
   enableSystemLogQuery: ['NodeLogQuery'],
   imageMaximumGCAge: ['ImageMaximumGCAge'],
   imagePullCredentialsVerificationPolicy: ['KubeletEnsureSecretPulledImages'],

@@ -22,10 +22,15 @@ const DOCKERSHIM: FlagEnd = {
 };
 const KLOG: FlagEnd = { message: 'the kubelet logs only to standard error since 1.26', harmless: always };
 const CADVISOR: FlagEnd = { message: 'had no effect', harmless: always };
+/** The default of such a flag had no effect of its own. */
+const cadvisorOption = (byDefault: string): FlagEnd => ({
+  message: 'an option of cAdvisor that kubelets from 1.37 on do not have, and do not start with',
+  harmless: is(byDefault),
+});
 
 /**
- * Flags that were removed between 1.20 and 1.36 and have no field.
- * @see Kubernetes changelogs 1.21 to 1.36
+ * Flags that were removed between 1.20 and 1.37 and have no field.
+ * @see Kubernetes changelogs 1.21 to 1.37
  */
 export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>([
   ['container-runtime', { message: 'all runtimes are remote since 1.24', harmless: is('remote') }],
@@ -71,6 +76,26 @@ export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>(
     'docker-tls-key',
     'enable-cadvisor-json-endpoints',
   ].map((name): [string, FlagEnd] => [name, CADVISOR]),
+  ...Object.entries({
+    'application-metrics-count-limit': '100',
+    'boot-id-file': '/proc/sys/kernel/random/boot_id',
+    'container-hints': '/etc/cadvisor/container_hints.json',
+    containerd: '/run/containerd/containerd.sock',
+    'containerd-namespace': 'k8s.io',
+    'enable-load-reader': 'false',
+    'event-storage-age-limit': 'default=24h',
+    'event-storage-event-limit': 'default=100000',
+    'global-housekeeping-interval': '1m0s',
+    'log-cadvisor-usage': 'false',
+    'machine-id-file': '/etc/machine-id,/var/lib/dbus/machine-id',
+    'storage-driver-buffer-duration': '1m0s',
+    'storage-driver-db': 'cadvisor',
+    'storage-driver-host': 'localhost:8086',
+    'storage-driver-password': 'root',
+    'storage-driver-secure': 'false',
+    'storage-driver-table': 'stats',
+    'storage-driver-user': 'root',
+  }).map(([name, byDefault]): [string, FlagEnd] => [name, cadvisorOption(byDefault)]),
   ...[
     'add_dir_header',
     'alsologtostderr',

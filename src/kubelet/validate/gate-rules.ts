@@ -31,6 +31,12 @@ const GATED: readonly GatedField[] = [
     isUsed: ({ config }) => (durationAt(config, 'imageMaximumGCAge') ?? 0n) !== 0n,
   },
   {
+    path: 'defaultPodSysctls',
+    gate: 'DefaultPodSysctls',
+    what: 'a sysctl',
+    isUsed: ({ config }) => entriesAt(config, 'defaultPodSysctls').length > 0,
+  },
+  {
     path: 'rotateCertificates',
     gate: 'RotateKubeletClientCertificate',
     until: 18,

@@ -11,12 +11,13 @@ import { EVICTION_STARTUP_RULES } from './startup-eviction.ts';
 import { MANAGER_STARTUP_RULES } from './startup-managers.ts';
 import { RESERVATION_STARTUP_RULES } from './startup-reservations.ts';
 import { IGNORED_VALUE_RULES, SERVING_STARTUP_RULES } from './startup-serving.ts';
+import { SYSCTL_RULES, SYSCTL_STARTUP_RULES } from './sysctl-rules.ts';
 import { TAINT_RULES } from './taint-rules.ts';
 import { WORD_RULES } from './word-rules.ts';
 
 /**
  * Rules of the kubelet's validation after decoding, for all minors from 1.11.
- * @see kubernetes/kubernetes pkg/kubelet/apis/config/validation (1.11 to 1.36)
+ * @see kubernetes/kubernetes pkg/kubelet/apis/config/validation (1.11 to 1.37)
  */
 export const VALIDATION_RULES: readonly Rule[] = [
   ...NUMBER_RULES,
@@ -27,6 +28,7 @@ export const VALIDATION_RULES: readonly Rule[] = [
   ...ALLOCATABLE_RULES,
   ...RESOURCE_RULES,
   ...TAINT_RULES,
+  ...SYSCTL_RULES,
   ...LOGGING_RULES,
 ];
 
@@ -36,6 +38,7 @@ export const STARTUP_RULES: readonly Rule[] = [
   ...RESERVATION_STARTUP_RULES,
   ...MANAGER_STARTUP_RULES,
   ...SERVING_STARTUP_RULES,
+  ...SYSCTL_STARTUP_RULES,
 ];
 
 /** Rules for settings that work, but not as intended or not for long. */

@@ -1,7 +1,6 @@
 import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { parseIp } from '../../base/text/ip.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
-import { upTo } from '../../base/text/up-to.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import { CIPHER_SUITES } from './cipher-suites.ts';
 import { parseGoUrlScheme } from './go-url.ts';
@@ -21,10 +20,6 @@ const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
 const TLS13_SINCE = 15;
 
 const CIPHER_NAMES = [...CIPHER_SUITES];
-
-const SYSCTL = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*(?:[a-z0-9][-_a-z0-9]*)?[a-z0-9*]$/;
-const NAMESPACED = /^(?:kernel\.(?:sem|shmall|shmmax|shmmni|shm_rmid_forced|shm|msgmax|msgmnb|msgmni|msg)$|net\.|fs\.mqueue\.)/;
-const MAX_SYSCTL = 253;
 
 /** Settings that the kubelet checks only when it starts serving, and then exits. */
 export const SERVING_STARTUP_RULES: readonly Rule[] = [
@@ -79,17 +74,6 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
       const files = numberAt(config, 'containerLogMaxFiles') ?? 2;
       return files > 1 ? [] : [{ path: 'containerLogMaxFiles', message: `must be 2 or more, not ${files}` }];
     },
-  },
-  {
-    id: 'KUBELET_START_SYSCTL',
-    check: ({ config }) =>
-      listAt(config, 'allowedUnsafeSysctls').flatMap((name, index): Finding[] => {
-        const path = `allowedUnsafeSysctls[${index}]`;
-        const text = String(name);
-        if (text.length > MAX_SYSCTL || !SYSCTL.test(text)) return [{ path, message: `${quoteValue(text)} is not a sysctl name` }];
-        if (NAMESPACED.test(upTo(text.replaceAll('/', '.'), '*'))) return [];
-        return [{ path, message: `${quoteValue(text)} is not a namespaced sysctl that the kubelet knows` }];
-      }),
   },
   {
     id: 'KUBELET_START_ENDPOINT',

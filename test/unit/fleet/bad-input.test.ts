@@ -254,7 +254,7 @@ describe('an invalid fleet file', () => {
       'an unsupported version',
       `kubernetesVersion: "1.99"\n${N1}`,
       [
-        'fleet.yaml:3:20 kubernetesVersion: "1.99" is not a supported kubelet version. Use a version from "1.20" to "1.36". [FLEET_INVALID_VALUE]',
+        'fleet.yaml:3:20 kubernetesVersion: "1.99" is not a supported kubelet version. Use a version from "1.20" to "1.37". [FLEET_INVALID_VALUE]',
       ],
     ],
     [

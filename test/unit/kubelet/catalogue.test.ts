@@ -43,6 +43,11 @@ describe('loadCatalogue', () => {
     expect(await loadCatalogue()).toBe(catalogue);
   });
 
+  it('ends with the newest minor', () => {
+    const ends = [...catalogue.fields.values()].map(({ minors }) => minors[1]);
+    expect(Math.max(...ends)).toBe(NEWEST_MINOR);
+  });
+
   it('describes a field by minor', () => {
     expect(catalogue.field('memorySwap', 21)).toBeNull();
     expect(catalogue.field('memorySwap', 22)).toMatchObject({ type: 'object', printedWhenUnset: true, omitempty: true });
@@ -85,14 +90,27 @@ describe('loadCatalogue', () => {
     expect(catalogue.gate('AuthorizeNodeWithSelectors', 35)?.dependencies).toEqual(['AuthorizeWithSelectors']);
   });
 
+  it('has the changes of 1.37', () => {
+    expect(catalogue.field('defaultPodSysctls', 36)).toBeNull();
+    expect(catalogue.field('defaultPodSysctls', 37)).toMatchObject({ type: 'map<string,string>', default: null });
+    expect([36, 37].map((minor) => catalogue.field('memoryThrottlingFactor', minor)?.default)).toEqual([0.9, null]);
+    expect([36, 37].map((minor) => catalogue.gate('MemoryQoS', minor)?.default)).toEqual([false, true]);
+    expect(catalogue.gate('DefaultPodSysctls', 37)).toMatchObject({ stage: 'ALPHA', default: false });
+    expect(catalogue.gate('CompositePodGroup', 37)?.dependencies).toEqual(['GenericWorkload', 'TopologyAwareWorkloadScheduling']);
+    expect(catalogue.gate('SidecarContainers', 37)).toBeNull();
+    expect(catalogue.flag('storage-driver-db', 36)).not.toBeNull();
+    expect(catalogue.flag('storage-driver-db', 37)).toBeNull();
+    expect(catalogue.flag('housekeeping-interval', 37)).not.toBeNull();
+  });
+
   it('covers all minors from the oldest to the newest', () => {
     expect([OLDEST_MINOR, NEWEST_MINOR].map(isSupportedMinor)).toEqual([true, true]);
     expect([OLDEST_MINOR - 1, NEWEST_MINOR + 1].map(isSupportedMinor)).toEqual([false, false]);
-    const counts = [20, 21, 24, 28, 32, 36].map(
+    const counts = [20, 21, 24, 28, 32, 36, 37].map(
       (minor) => [...catalogue.fields.keys()].filter((path) => catalogue.field(path, minor) !== null).length,
     );
     // The members of the Go structs of these minors, header included.
-    expect(counts).toEqual([109, 115, 137, 146, 157, 164]);
+    expect(counts).toEqual([109, 115, 137, 146, 157, 164, 165]);
   });
 });
 

@@ -231,7 +231,7 @@ describe('observeKubelet', () => {
     [
       'an old kubelet',
       { version: 'v1.10.13' },
-      'node1: kubelet v1.10.13 is not supported; supported versions: 1.11 to 1.36 [KUBELET_UNSUPPORTED]',
+      'node1: kubelet v1.10.13 is not supported; supported versions: 1.11 to 1.37 [KUBELET_UNSUPPORTED]',
     ],
     [
       'a missing configuration file',

@@ -8,7 +8,7 @@ describe('the versions of a node', () => {
     expect(versionWarnings(38, 36)).toEqual([
       {
         code: 'KUBELET_RULES_OF_OTHER_MINOR',
-        message: 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.36, the newest known version',
+        message: 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.37, the newest known version',
       },
     ]);
     expect(codes(36, 36)).toEqual([]);
@@ -20,7 +20,7 @@ describe('the versions of a node', () => {
       { code: 'KUBELET_MISSING', message: 'no kubelet is installed: files are generated for 1.35, the version of the cluster' },
     ]);
     expect(codes(null, 38)).toEqual(['KUBELET_MISSING', 'KUBELET_RULES_OF_OTHER_MINOR']);
-    expect(versionWarnings(null, 38)[0]?.message).toContain('generated for 1.36, the known version nearest to cluster version 1.38');
+    expect(versionWarnings(null, 38)[0]?.message).toContain('generated for 1.37, the known version nearest to cluster version 1.38');
     expect(versionWarnings(null, 17)[0]?.message).toContain('generated for 1.20, the known version nearest to cluster version 1.17');
   });
 });

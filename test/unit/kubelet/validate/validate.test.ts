@@ -1,19 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem, type Problem } from '../../../../src/base/errors.ts';
 import { parseSource } from '../../../../src/codec/source.ts';
-import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { loadCatalogue, NEWEST_MINOR } from '../../../../src/kubelet/catalogue.ts';
 import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from '../../../../src/kubelet/validate/rules.ts';
 import { type ValidationOptions, type Verdict, validateKubeletConfiguration } from '../../../../src/kubelet/validate/validate.ts';
 import { AREA_CASES } from './cases/area-cases.ts';
 import { GATE_CASES } from './cases/gate-cases.ts';
 import { MINOR_CASES } from './cases/minor-cases.ts';
+import { NEWEST_CASES, NEWEST_STARTUP_CASES } from './cases/newest-cases.ts';
 import { NUMBER_CASES } from './cases/number-cases.ts';
 import { STARTUP_CASES } from './cases/startup-cases.ts';
 import { WORD_CASES } from './cases/word-cases.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
-const VALIDATION_CASES = [...NUMBER_CASES, ...WORD_CASES, ...GATE_CASES, ...AREA_CASES, ...MINOR_CASES];
+const VALIDATION_CASES = [...NUMBER_CASES, ...WORD_CASES, ...GATE_CASES, ...AREA_CASES, ...MINOR_CASES, ...NEWEST_CASES];
 
 function validate(yaml: string, options: Partial<ValidationOptions> = {}): Verdict {
   const { documents, problems } = parseSource(`${HEADER}${yaml}\n`, 'k.yaml');
@@ -45,7 +46,7 @@ describe('values that the kubelet refuses', () => {
 });
 
 describe('values with which the kubelet fails at startup, and other warnings', () => {
-  it.each(STARTUP_CASES)('$about (1.$minor): $yaml', ({ yaml, minor, found }) => {
+  it.each([...STARTUP_CASES, ...NEWEST_STARTUP_CASES])('$about (1.$minor): $yaml', ({ yaml, minor, found }) => {
     const { ok, problems } = validate(yaml, { minor });
     expect(named(problems)).toEqual([...found].sort());
     expect(ok).toBe(true);
@@ -106,7 +107,7 @@ describe('validateKubeletConfiguration', () => {
   });
 
   it('validates a kubelet newer than the catalogue by the newest known minor', () => {
-    expect(validate('nonsense: 1\nfeatureGates: {NewThing: true}', { minor: 37 })).toMatchObject({
+    expect(validate('nonsense: 1\nfeatureGates: {NewThing: true}', { minor: NEWEST_MINOR + 1 })).toMatchObject({
       ok: true,
       problems: [
         { code: 'KUBELET_RULES_OF_OTHER_MINOR', severity: 'warning' },
@@ -114,7 +115,7 @@ describe('validateKubeletConfiguration', () => {
         { code: 'KUBELET_UNKNOWN_GATE', severity: 'warning' },
       ],
     });
-    expect(validate('port: -1', { minor: 37 }).ok).toBe(false);
+    expect(validate('port: -1', { minor: NEWEST_MINOR + 1 }).ok).toBe(false);
   });
 
   it('resolves names with brackets and dots', () => {
