@@ -2,7 +2,7 @@
 //
 //   dist/kubeletadm.mjs         loads the modules of a command from dist/chunks, so that it starts quickly
 //   dist/kubeletadm-agent.mjs   only the agent, in one file, which `dynamic enable` installs on nodes
-//   dist/sea/main.cjs           with --sea: the whole program in one file, for the executable, see build-sea.mjs
+//   DIR/main.cjs                with --sea DIR: the whole program in one file, for the executable, see build-sea.mjs
 //
 // Node's compile cache is disabled: its default place is the temporary directory, where other users could
 // create code that root then executes.
@@ -10,6 +10,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/
 import { isBuiltin } from 'node:module';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import Handlebars from 'handlebars';
 import { noticesComment, RULE, section, thirdPartyNotices } from './third-party-notices.mjs';
@@ -128,21 +129,22 @@ for (const file of [...outputs.filter((each) => !isEntry(each)), ...outputs.filt
 const current = new Set(split.outputFiles.map(({ path }) => basename(path)));
 for (const name of await readdir(chunks)) if (!current.has(name)) await rm(join(chunks, name));
 
-if (process.argv.includes('--sea')) {
+const { values: options } = parseArgs({ options: { sea: { type: 'string' }, report: { type: 'boolean' } } });
+if (options.sea !== undefined) {
   const sea = await build({
     ...common,
     entryPoints: [join(root, 'src/bin.ts')],
     format: 'cjs',
     // The script of an executable can load Node's own modules by require only.
     supported: { 'dynamic-import': false },
-    outfile: join(dist, 'sea/main.cjs'),
+    outfile: join(options.sea, 'main.cjs'),
   });
   refuseOutsideModules(sea.metafile);
-  await mkdir(join(dist, 'sea'), { recursive: true });
+  await mkdir(options.sea, { recursive: true });
   for (const { path, contents } of sea.outputFiles) await writeFile(path, contents);
-  await writeFile(join(dist, 'sea/notices'), notices);
+  await writeFile(join(options.sea, 'notices'), notices);
 }
-if (process.argv.includes('--report')) {
+if (options.report) {
   const inputs = Object.values(agent.metafile.outputs).flatMap(({ inputs: each }) => Object.entries(each));
   for (const [path, { bytesInOutput }] of inputs.sort((a, b) => b[1].bytesInOutput - a[1].bytesInOutput).slice(0, 25))
     console.log(String(bytesInOutput).padStart(9), path);

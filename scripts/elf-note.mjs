@@ -15,10 +15,11 @@ export function machineOf(file) {
   return isElf ? (MACHINES[file.readUInt16LE(18)] ?? null) : null;
 }
 
-/** The executable with an additional note of that name. */
-export function addNote(file, name, data) {
-  const headers = readHeaders(file);
+/** The executable with an additional note of that name, and without sections that are not loaded (as by strip(1)). */
+export function addNote(whole, name, data) {
+  const headers = readHeaders(whole);
   const loads = headers.filter(({ type }) => type === PT_LOAD);
+  const file = whole.subarray(0, Number(loads.reduce((most, { offset, filesz }) => (offset + filesz > most ? offset + filesz : most), 0n)));
   const distance = loads[0].vaddr - loads[0].offset;
   const end = loads.reduce((most, { vaddr, memsz }) => (vaddr + memsz > most ? vaddr + memsz : most), 0n);
   const fileEnd = BigInt(file.length) + distance;
@@ -39,6 +40,9 @@ export function addNote(file, name, data) {
   const made = Buffer.alloc(Number(offset + size));
   file.copy(made);
   made.writeBigUInt64LE(offset, 32);
+  // No section table: it describes debugging information and symbols, a seventh of the file.
+  made.writeBigUInt64LE(0n, 40);
+  made.fill(0, 58, 64);
   made.writeUInt16LE(all.length, 56);
   for (const [i, header] of all.entries()) writeHeader(made, Number(offset) + i * HEADER_BYTES, header);
   note.copy(made, Number(at.offset));

@@ -1,0 +1,124 @@
+// npm run package: builds all artefacts of a release into dist/.
+//
+//   npm run package                     for x64 and arm64
+//   npm run package -- --arch x64       for one architecture
+//   npm run package -- --out DIR        into another directory than dist
+//   npm run package -- --check          builds twice and fails if any byte differs
+//
+// SOURCE_DATE_EPOCH is the time in the artefacts; default: the time of the last commit.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { debOf } from './deb.ts';
+import { EMBEDDED_NODE, nodeBinary } from './node-binaries.ts';
+import { ociImage, whyNoImage } from './oci-image.ts';
+import { rpmOf } from './rpm.ts';
+import { sbomOf } from './sbom.ts';
+import { type Architecture, PACKAGE_TEXTS, systemFiles } from './system-package.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { values: options } = parseArgs({
+  options: {
+    arch: { type: 'string', multiple: true, default: ['x64', 'arm64'] },
+    check: { type: 'boolean', default: false },
+    out: { type: 'string', default: join(root, 'dist') },
+  },
+});
+const out = resolve(options.out);
+const SUMS = join(out, 'SHA256SUMS');
+const unknown = options.arch.find((arch) => arch !== 'x64' && arch !== 'arm64');
+if (unknown !== undefined) throw new Error(`--arch ${unknown}: supported are x64 and arm64`);
+const architectures = options.arch as readonly Architecture[];
+const { name, version, license, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Readonly<
+  Record<'name' | 'version' | 'license' | 'description', string>
+>;
+const mtime = Number(process.env.SOURCE_DATE_EPOCH ?? execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }));
+if (!Number.isSafeInteger(mtime) || mtime <= 0) throw new Error('SOURCE_DATE_EPOCH must be a number of seconds since 1970');
+
+const first = await buildAll();
+if (options.check) {
+  // Settings of a host that must not change the artefacts.
+  process.umask(0o077);
+  process.env.TZ = 'Pacific/Chatham';
+  const second = await buildAll();
+  const differing = first.filter((line) => !second.includes(line)).map((line) => line.split('  ')[1]);
+  if (differing.length > 0 || first.length !== second.length) throw new Error(`the second build differs: ${differing.join(', ')}`);
+  console.log(`reproducible: two builds gave the same ${first.length} files`);
+}
+
+/** @returns the lines of SHA256SUMS */
+async function buildAll(): Promise<readonly string[]> {
+  const made: string[] = [];
+  const put = (file: string, content: Buffer | string, mode = 0o644): void => {
+    writeFileSync(join(out, `${file}.new`), content);
+    chmodSync(join(out, `${file}.new`), mode);
+    renameSync(join(out, `${file}.new`), join(out, file));
+    made.push(file);
+  };
+  mkdirSync(out, { recursive: true });
+  rmSync(SUMS, { force: true });
+  runScript(process.execPath, 'scripts/build.mjs');
+  runScript(process.execPath, 'scripts/build-package.mjs', '--out', out);
+  made.push(`${name}-${version}.tgz`);
+  const filesOf = await systemFiles(root, version);
+  const { executables, nodeVersion } = buildExecutables();
+  for (const [arch, file] of executables) {
+    const program = { path: '/usr/bin/kubeletadm', mode: 0o755, content: readFileSync(join(out, file)) };
+    const common = { ...PACKAGE_TEXTS, name, version, license, arch, mtime };
+    for (const made of [
+      await debOf({ ...common, files: [program, ...filesOf('deb')] }),
+      rpmOf({ ...common, files: [program, ...filesOf('rpm')] }),
+    ])
+      put(made.name, made.content);
+    made.push(file);
+  }
+  const own = executables.get(process.arch as Architecture);
+  const whyNot = own === undefined ? `no executable for ${process.arch} was built` : whyNoImage();
+  if (own === undefined || whyNot !== null) console.log(`skipped: container image: ${whyNot}`);
+  else
+    put(
+      `${name}-${version}-image-${process.arch}.tar`,
+      await ociImage({ version, license, description, executable: join(out, own), mtime }),
+    );
+  put(`${name}-${version}.cdx.json`, sbomOf(root, nodeVersion, mtime));
+
+  const lines = made.sort().map((file) => {
+    const content = readFileSync(join(out, file));
+    console.log(`${file} ${(content.length / 1e6).toFixed(1)} MB`);
+    return `${createHash('sha256').update(content).digest('hex')}  ${file}`;
+  });
+  writeFileSync(SUMS, `${lines.join('\n')}\n`);
+  console.log(`SHA256SUMS in ${relative(process.cwd(), out) || '.'}`);
+  return lines;
+}
+
+/**
+ * All with the same Node.js: code that another version prepared would not run. Where its binaries cannot be downloaded, only
+ * this host's architecture is built, with the Node.js of this process.
+ */
+function buildExecutables(): { readonly executables: ReadonlyMap<Architecture, string>; readonly nodeVersion: string } {
+  const cache = join(root, 'node_modules/.cache/kubeletadm');
+  const host = nodeBinary(process.arch as Architecture, cache);
+  const builder = 'path' in host ? host.path : process.execPath;
+  const nodeVersion = 'path' in host ? EMBEDDED_NODE.version : process.versions.node;
+  if ('missing' in host) console.log(`executables contain Node.js ${nodeVersion} of this host: ${host.missing}`);
+  const executables = new Map<Architecture, string>();
+  for (const arch of architectures) {
+    const isHost = arch === process.arch;
+    const binary = isHost ? { path: builder } : 'missing' in host ? host : nodeBinary(arch, cache);
+    if ('missing' in binary) {
+      console.log(`skipped: executable, .deb and .rpm for ${arch}: ${binary.missing}`);
+      continue;
+    }
+    runScript(builder, 'scripts/build-sea.mjs', '--out', out, ...(isHost ? [] : ['--node', binary.path]));
+    executables.set(arch, `kubeletadm-linux-${arch}`);
+  }
+  return { executables, nodeVersion };
+}
+
+function runScript(node: string, ...words: readonly string[]): void {
+  execFileSync(node, words, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+}
