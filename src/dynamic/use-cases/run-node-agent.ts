@@ -45,6 +45,7 @@ export async function runNodeAgent(
 ): Promise<void> {
   const { kubeconfig: file, localConfig, namespace, directory } = request;
   const { trialMs, spreadMs, spareCheckpoints, allow, listen } = request.policy;
+  const releaseMemory = await services.saveIdleMemory();
   const catalogue = await loadCatalogue();
   const host = await connect();
   const cluster = kubeletCluster({
@@ -66,6 +67,7 @@ export async function runNodeAgent(
     server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown, access }));
     const { clock, signal } = services;
     const random = (): number => services.random();
+    releaseMemory();
     await runAgent({
       nodeName: nodeName.toLowerCase(),
       cluster,
@@ -86,6 +88,7 @@ export async function runNodeAgent(
       signal,
       onState: (next) => {
         state = next;
+        releaseMemory();
       },
       onNode: (isKnown) => {
         isNodeKnown = isKnown;
