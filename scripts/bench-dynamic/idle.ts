@@ -62,7 +62,8 @@ export async function benchIdle(): Promise<void> {
   await beat();
   put('agent.conf', api.kubeconfigWithToken('agent'), 0o600);
   const words = ['agent', '--kubeconfig', join(root, 'agent.conf'), '--node-name', 'node-1', '--trial', '2s', '--listen', ''];
-  const env = { PATH: `${join(root, 'bin')}:/usr/bin:/bin`, HOME: directory, KUBELETADM_ROOT: root };
+  // As in the unit.
+  const env = { MALLOC_ARENA_MAX: '1', PATH: `${join(root, 'bin')}:/usr/bin:/bin`, HOME: directory, KUBELETADM_ROOT: root };
   const agent = spawn(process.execPath, [bundle, ...words], { env, stdio: ['ignore', 'inherit', 'inherit'] });
   const reason = (): string => {
     const { conditions = [] } = (api.get('v1', 'Node', 'node-1')?.status ?? {}) as {
