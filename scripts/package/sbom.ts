@@ -7,13 +7,16 @@ import { createHash } from 'node:crypto';
  *   equal content gives equal bytes
  */
 export function sbomOf(root: string, nodeVersion: string, mtime: number): string {
-  const printed = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev'], {
+  const printed = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx'], {
     cwd: root,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
     maxBuffer: 64 * 1024 * 1024,
   });
-  const { serialNumber: _, metadata, components, ...rest } = JSON.parse(printed) as Sbom;
+  const { serialNumber: _, metadata, components, dependencies, ...rest } = JSON.parse(printed) as Sbom;
+  // Not by --omit dev: it also omits packages that the program and development tools share.
+  const included = components.filter(({ properties = [] }) => !properties.some(({ name }) => name === 'cdx:npm:package:development'));
+  const refs = new Set([...included.map((each) => each['bom-ref']), metadata.component['bom-ref']]);
   const node = {
     'bom-ref': `node@${nodeVersion}`,
     type: 'platform',
@@ -26,7 +29,10 @@ export function sbomOf(root: string, nodeVersion: string, mtime: number): string
   const content = {
     ...rest,
     metadata: { ...metadata, timestamp: new Date(mtime * 1000).toISOString() },
-    components: [...components, node],
+    components: [...included, node],
+    dependencies: dependencies
+      .filter(({ ref }) => refs.has(ref))
+      .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) })),
   };
   const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   const uuid = `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
@@ -35,6 +41,7 @@ export function sbomOf(root: string, nodeVersion: string, mtime: number): string
 
 interface Sbom {
   readonly serialNumber: string;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly components: readonly unknown[];
+  readonly metadata: { readonly component: { readonly 'bom-ref': string } };
+  readonly components: readonly { readonly 'bom-ref': string; readonly properties?: readonly { readonly name: string }[] }[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
