@@ -64,7 +64,7 @@ async function bring(address: string, job: Job): Promise<boolean> {
     if (writes.length === 0) return false;
     const restart: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason: 'its files changed' };
     const run = runHost(host, { clock: systemClock, ...(job.locks ? { writing: LOCKING } : {}) });
-    await applyHostChanges(run, [...writes, restart], { reporter, phase: 'bench' });
+    await applyHostChanges(run, [...writes, restart], { reporter, phase: 'bench', isLast: true });
     await run.end();
     return true;
   } finally {

@@ -83,7 +83,7 @@ async function runHooks(phases: readonly NamedPhasePlan[], context: PhaseContext
     reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase, message: 'run the hook', verbosity: 1 });
     const changes = plan.changes as readonly HostChange[];
     try {
-      await applyHostChanges(host, changes, { reporter, phase, ...(signal === undefined ? {} : { signal }) });
+      await applyHostChanges(host, changes, { reporter, phase, isLast: true, signal });
     } catch (error) {
       throw hookFailed(error, { phase, changes, context });
     } finally {

@@ -109,8 +109,7 @@ async function writeOver(
   const { opening: _, ...lock } = writing;
   const host = runHost(connection, { clock, writing: { ...lock, confirm: null } });
   try {
-    await host.perform([journalOperation(entry, { isOptional: false }), { kind: 'release-lock', id: writing.owner.id }]);
-    host.wasReleased();
+    await host.perform([journalOperation(entry, { isOptional: false })], { isLast: true });
   } finally {
     await host.end();
   }

@@ -16,9 +16,11 @@ export interface ApplyContext {
   readonly phase: string;
   /** Phase of each change, by index, for changes of several phases. */
   readonly phaseOf?: (index: number) => string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The host rolls back unconfirmed changes automatically: a failed change is not undone here. */
   readonly guarded?: boolean;
+  /** As in `PerformOptions`, if the changes succeed. */
+  readonly isLast?: boolean | undefined;
 }
 
 /**
@@ -63,6 +65,7 @@ async function performChanges(
 ): Promise<void> {
   await host.perform(changes, {
     timeoutMs: timeoutMsOf(changes),
+    isLast: context.isLast,
     onDone: (index) => {
       onCount(index + 1);
       const change = changes[index] as HostChange;

@@ -8,6 +8,8 @@ export interface PerformOptions {
   readonly timeoutMs?: number;
   /** Called when each operation is complete, in order. */
   readonly onDone?: (index: number) => void;
+  /** The run changes the host no more: its lock is released by the same program. Without a lock of no effect. */
+  readonly isLast?: boolean | undefined;
 }
 
 export interface QueryOptions {

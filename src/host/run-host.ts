@@ -91,6 +91,7 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
   let open: string | null = null;
   let patience: number | null = null;
   const confirm = writing?.confirm ?? null;
+  const release: readonly Operation[] = writing === undefined ? [] : [{ kind: 'release-lock', id: writing.owner.id }];
 
   const performWith = async (lock: LockRequest, operations: readonly Operation[], performOptions: PerformOptions): Promise<void> => {
     const before: readonly Operation[] = [
@@ -99,17 +100,16 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
       ...(armed === null ? [] : [{ kind: 'arm-revert', revert: armed } as const]),
       ...(armed !== null || open === null ? [] : [{ kind: 'check-commit', id: open } as const]),
     ];
-    const { onDone } = performOptions;
-    try {
-      await current.perform([...before, ...operations], {
-        ...performOptions,
-        ...(onDone === undefined ? {} : { onDone: (index) => (index < before.length ? undefined : onDone(index - before.length)) }),
-      });
-      open = armed?.id ?? open;
-      armed = null;
-    } finally {
-      held = true;
-    }
+    const { onDone, isLast = false } = performOptions;
+    const isOwn = (index: number): boolean => index < before.length || index >= before.length + operations.length;
+    held = true;
+    await current.perform([...before, ...operations, ...(isLast ? release : [])], {
+      ...performOptions,
+      ...(onDone === undefined ? {} : { onDone: (index) => (isOwn(index) ? undefined : onDone(index - before.length)) }),
+    });
+    open = armed?.id ?? open;
+    armed = null;
+    if (isLast) held = false;
   };
 
   const connection = async (): Promise<Host> => {
@@ -160,8 +160,6 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
       }
     }
   };
-
-  const release: readonly Operation[] = writing === undefined ? [] : [{ kind: 'release-lock', id: writing.owner.id }];
 
   return {
     name: first.name,

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { applyHostChanges } from '../../../src/host/apply.ts';
 import { fileFacts } from '../../../src/host/facts/file-facts.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { observe } from '../../../src/host/observe.ts';
 import { runHost } from '../../../src/host/run-host.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { recordingReporter } from '../../support/recording-reporter.ts';
 
 function world(expected: readonly string[] = []) {
   const host = fakeHost({ files: { '/a': 'a', '/b': 'b', '/c': 'c' } });
@@ -112,5 +114,41 @@ describe('a host whose facts are cached', () => {
     await expect(observe(cached, fileFacts(['/a']))).rejects.toThrow('gone');
     fails = false;
     expect((await observe(cached, fileFacts(['/a']))).get('/a')?.content).toBe('a');
+  });
+});
+
+describe('the lock of a host', () => {
+  const owner = { id: 'run-1', name: 'alice@laptop', processId: 1, machine: 'm' };
+  const locked = () => {
+    const host = fakeHost();
+    return { host, run: runHost(host, { clock: fakeClock(), writing: { owner, breakLock: false, isGone: () => false, confirm: null } }) };
+  };
+  const kinds = ({ performed }: ReturnType<typeof fakeHost>) => performed.map(({ kind }) => kind);
+
+  it('is released by the program of the last operations', async () => {
+    const { host, run } = locked();
+    const done: number[] = [];
+    await run.perform([write('/a', '1')], { onDone: (index) => done.push(index) });
+    await run.perform([write('/a', '2'), write('/b', '2')], { isLast: true, onDone: (index) => done.push(index) });
+    await run.end();
+    expect(kinds(host)).toEqual(['take-lock', 'write-file', 'take-lock', 'write-file', 'write-file', 'release-lock']);
+    expect(done).toEqual([0, 0, 1]);
+    expect([host.roundTrips, host.commits.lock]).toEqual([2, null]);
+  });
+
+  it('is kept while the files of failed last operations are restored, and released at the end', async () => {
+    const { host, run } = locked();
+    const created = { ...write('/a', '1'), action: 'create', before: null, reason: 'a test' } as const;
+    host.failAt(2);
+    const failure = applyHostChanges(run, [created, { ...created, path: '/b' }], {
+      reporter: recordingReporter(),
+      phase: 'p',
+      isLast: true,
+    });
+    await expect(failure).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.commits.lock).toMatchObject({ id: 'run-1' });
+    await run.end();
+    expect(kinds(host)).toEqual(['take-lock', 'write-file', 'take-lock', 'remove-file', 'release-lock']);
+    expect([host.files.has('/a'), host.commits.lock]).toEqual([false, null]);
   });
 });
