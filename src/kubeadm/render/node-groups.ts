@@ -1,6 +1,9 @@
 import type { JsonObject } from '../../base/json.ts';
-import { layerRunningConfig, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
+import type { FieldChange } from '../../host/plan/impact.ts';
+import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
+import { type HostText, layerRunningConfig, type ReadHostText, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
+import type { ClassifyOptions } from '../../kubelet/validate/classify-changes.ts';
 import { designGroup, type GroupDesign, type GroupInput } from './group-design.ts';
 
 /**
@@ -10,7 +13,8 @@ import { designGroup, type GroupDesign, type GroupInput } from './group-design.t
 export class NodeGroups {
   readonly #designs = new Map<string, GroupDesign>();
   readonly #effective = new Map<string, LayeredConfig>();
-  readonly #numbers = new Map<object, number>();
+  readonly #changes = new Map<string, readonly FieldChange[]>();
+  readonly #numbers = new Map<object | string, number>();
   readonly #most: number;
 
   /** @param most maximum number of designs kept: a fleet of hosts that all differ gains nothing from them */
@@ -41,11 +45,22 @@ export class NodeGroups {
   /** The same, with the layer of each field. */
   layersOf(input: RunningConfigInput): LayeredConfig {
     this.#limit();
-    const { catalogue, ...values } = input;
-    const key = JSON.stringify([this.#numberOf(catalogue), values]);
+    const { catalogue, configFile, ...values } = input;
+    const key = JSON.stringify([this.#numberOf(catalogue), configFile && this.#textKey(configFile), values]);
     const layered = this.#effective.get(key) ?? layerRunningConfig(input).layered;
     this.#effective.set(key, layered);
     return layered;
+  }
+
+  /**
+   * The changed fields between two effective configurations of this run, computed for the first host with both.
+   * @param before as `effectiveOf` returned it, like `after`: compared by identity
+   */
+  fieldChangesOf(before: JsonObject, after: JsonObject, { catalogue, minor }: ClassifyOptions): readonly FieldChange[] {
+    const key = JSON.stringify([...[before, after, catalogue].map((object) => this.#numberOf(object)), minor]);
+    const changes = this.#changes.get(key) ?? configFieldChanges(before, after, { catalogue, minor });
+    this.#changes.set(key, changes);
+    return changes;
   }
 
   /**
@@ -57,9 +72,14 @@ export class NodeGroups {
     return JSON.stringify([objects, values]);
   }
 
-  #numberOf(object: object): number {
-    const number = this.#numbers.get(object) ?? this.#numbers.size;
-    this.#numbers.set(object, number);
+  /** A file with the number of its text, which is long and equal on many hosts. */
+  #textKey(file: HostText | ReadHostText): object {
+    return 'text' in file ? { ...file, text: this.#numberOf(file.text) } : file;
+  }
+
+  #numberOf(value: object | string): number {
+    const number = this.#numbers.get(value) ?? this.#numbers.size;
+    this.#numbers.set(value, number);
     return number;
   }
 
@@ -67,6 +87,7 @@ export class NodeGroups {
     if (this.#designs.size < this.#most && this.#effective.size < this.#most) return;
     this.#designs.clear();
     this.#effective.clear();
+    this.#changes.clear();
     this.#numbers.clear();
   }
 }

@@ -141,7 +141,9 @@ function kubeletReading({ catalogue, groups }: NodeOptions, { flags, unit, minor
   const { extraArgs: unitArgs } = unit;
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unitArgs];
   const rootDir = parseCommandLine(words, { catalogue, minor }).flags.findLast(({ name }) => name === 'root-dir')?.value || KUBELET_DIR;
-  return { catalogue, minor, unitArgs, rootDir, layersOf: (input) => groups.layersOf(input) };
+  const layersOf: KubeletReading['layersOf'] = (input) => groups.layersOf(input);
+  const changesOf: KubeletReading['changesOf'] = (before, after) => groups.fieldChangesOf(before, after, { catalogue, minor });
+  return { catalogue, minor, unitArgs, rootDir, layersOf, changesOf };
 }
 
 interface ReadNode {

@@ -33,6 +33,8 @@ export interface KubeletReading {
   readonly rootDir: string;
   /** `layerRunningConfig`, possibly computed once for equal hosts. */
   readonly layersOf: (input: RunningConfigInput) => RunningConfig['layered'];
+  /** `configFieldChanges` of results of `layersOf`, possibly computed once for equal hosts. */
+  readonly changesOf: (before: JsonObject, after: JsonObject) => readonly FieldChange[];
 }
 
 /** The changed fields of a kubelet, by the file that changes them. */
@@ -53,7 +55,7 @@ export interface PlacedFieldChange extends FieldChange {
  * @returns null: a kubelet does not start with one of the configurations, so the changed fields are unknown
  */
 export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, reading: KubeletReading): KubeletFieldChanges | null {
-  const { catalogue, minor, layersOf } = reading;
+  const { layersOf, changesOf } = reading;
   const sides = [before, after].map((texts) => runningInput(texts, reading));
   try {
     const [present, desired] = sides.map(layersOf) as [RunningConfig['layered'], RunningConfig['layered']];
@@ -65,7 +67,7 @@ export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, r
       const found = sources.map((source) => paths.find((file) => source === file || source.startsWith(`${file}:`)) ?? CONFIG_YAML);
       return [...new Set(found)];
     };
-    const changes = configFieldChanges(present.config, desired.config, { catalogue, minor });
+    const changes = changesOf(present.config, desired.config);
     const fields = changes.map((change) => ({ ofFlag: isOfFlag(change.field), change }));
     return {
       ofConfig: fields.filter(({ ofFlag }) => !ofFlag).map(({ change }) => ({ ...change, files: filesOf(change.field) })),
@@ -103,7 +105,7 @@ export function effectiveOf(texts: KubeletTexts, reading: KubeletReading): JsonO
 /** The files of a kubelet as input of `layerRunningConfig`: with the flags that are fields. */
 export function runningInput(
   { configYaml, flagsEnv, dropIns }: KubeletTexts,
-  reading: Omit<KubeletReading, 'layersOf' | 'rootDir'>,
+  reading: Omit<KubeletReading, 'layersOf' | 'changesOf' | 'rootDir'>,
 ): RunningConfigInput {
   const { catalogue, minor } = reading;
   // The other flags differ from host to host.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
 import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
 import type { FileFact, HttpFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
@@ -8,6 +9,7 @@ import { isSamePlan } from '../../../../src/host/plan/same-plan.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../../src/kubeadm/phases/kubelet-start.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { configFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
 import { layerRunningConfig, type RunningConfigInput } from '../../../../src/kubelet/effective/running-config.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
@@ -205,16 +207,19 @@ describe('kubelet-start plans', () => {
   });
 });
 
+const catalogue = await loadCatalogue();
+const changesOf = (before: JsonObject, after: JsonObject) => configFieldChanges(before, after, { catalogue, minor: 36 });
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 
 describe('the impact of a kubelet-start plan', async () => {
   const reading = {
-    catalogue: await loadCatalogue(),
+    catalogue,
     minor: 36,
     unitArgs: [],
     dropIns: [],
     rootDir: '/var/lib/kubelet',
     layersOf: (input: RunningConfigInput) => layerRunningConfig(input).layered,
+    changesOf,
   };
   const files = [file(CONFIG, `${HEADER}maxPods: 5\n`), file(FLAGS, 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n')];
   const desired: KubeletStartInput = { ...INPUT, files, reading };
@@ -257,12 +262,13 @@ describe('the state files of managers in a kubelet-start plan', async () => {
   const STATE = '/data/kubelet/cpu_manager_state';
   const NONE = '{"policyName":"none","defaultCpuSet":"","checksum":1}';
   const reading = {
-    catalogue: await loadCatalogue(),
+    catalogue,
     minor: 36,
     unitArgs: ['--root-dir=/data/kubelet'],
     dropIns: [],
     rootDir: '/data/kubelet',
     layersOf: (input: RunningConfigInput) => layerRunningConfig(input).layered,
+    changesOf,
   };
   const STATIC = `${HEADER}maxPods: 5\ncpuManagerPolicy: static\nkubeReserved: {cpu: 500m}\n`;
   const before = { ...DONE, [CONFIG]: `${HEADER}maxPods: 5\n`, [STATE]: NONE };

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../../src/base/json.ts';
 import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
 import { designGroup, type GroupInput } from '../../../../src/kubeadm/render/group-design.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { configFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../../../src/kubelet/effective/running-config.ts';
 import { addLayer, NO_LAYERS } from '../../../../src/kubelet/layers.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
@@ -123,6 +125,18 @@ describe('NodeGroups', () => {
     const others = [input('maxPods: 6'), input('maxPods: 5', [flag])];
     expect([first, ...others.map((each) => groups.effectiveOf(each))].map(({ maxPods }) => maxPods)).toEqual([5, 6, 7]);
     for (let host = 0; host < 2; host++) expect(() => groups.effectiveOf(input('maxPods: ['))).toThrow();
+  });
+
+  it('compares two effective configurations once for each pair and minor', () => {
+    const groups = new NodeGroups();
+    const [five, six] = [{ maxPods: 5 }, { maxPods: 6 }];
+    const between = (before: JsonObject, after: JsonObject, minor = 36) => groups.fieldChangesOf(before, after, { catalogue, minor });
+    const first = between(five, six);
+    expect(first).toEqual(configFieldChanges(five, six, { catalogue, minor: 36 }));
+    expect(between(five, six)).toBe(first);
+    expect(between(six, five)).toMatchObject([{ field: 'maxPods', before: 6, after: 5 }]);
+    expect(between(five, five)).toEqual([]);
+    expect(between(five, six, 35)).not.toBe(first);
   });
 
   it('limits its size', () => {

@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
-import { type KubeletReading, type KubeletTexts, kubeletFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
+import {
+  configFieldChanges,
+  type KubeletReading,
+  type KubeletTexts,
+  kubeletFieldChanges,
+} from '../../../../src/kubelet/effective/field-changes.ts';
 import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
 
 const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
-const READING: KubeletReading = {
+const READING: Omit<KubeletReading, 'changesOf'> = {
   catalogue: await loadCatalogue(),
   minor: 36,
   unitArgs: [],
@@ -20,7 +25,9 @@ function texts(config: string, flags = '', dropIns: KubeletTexts['dropIns'] = []
 type Sides = [config: string, flags?: string, dropIns?: KubeletTexts['dropIns']];
 
 function changes(before: Sides, after: Sides, reading: Partial<KubeletReading> = {}) {
-  return kubeletFieldChanges(texts(...before), texts(...after), { ...READING, ...reading });
+  const own = { ...READING, ...reading };
+  const changesOf: KubeletReading['changesOf'] = (old, now) => configFieldChanges(old, now, own);
+  return kubeletFieldChanges(texts(...before), texts(...after), { ...own, changesOf });
 }
 
 describe('kubeletFieldChanges', () => {
