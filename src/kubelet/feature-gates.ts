@@ -83,7 +83,10 @@ function brokenDependencies(
   isEnabled: (name: string) => boolean,
 ): readonly GateFault[] {
   const faults: GateFault[] = [];
+  const setsGroups = Object.keys(GROUP_GATES).some((name) => set.has(name));
   for (const entry of dependentGates(catalogue)) {
+    // The defaults of a minor meet all dependencies.
+    if (!setsGroups && !set.has(entry.name) && !entry.dependencies?.some(({ gates }) => gates.some((name) => set.has(name)))) continue;
     const gate = catalogue.gate(entry.name, minor);
     if (gate === null || !isEnabled(gate.name)) continue;
     for (const needs of gate.dependencies) {

@@ -103,6 +103,17 @@ describe('loadCatalogue', () => {
     expect(catalogue.flag('housekeeping-interval', 37)).not.toBeNull();
   });
 
+  it.each(Array.from({ length: NEWEST_MINOR - 34 }, (_, i) => 35 + i))(
+    'has defaults of the gates of minor %i that meet all dependencies',
+    (minor) => {
+      const gates = [...catalogue.gates.keys()].map((name) => catalogue.gate(name, minor)).filter((gate) => gate !== null);
+      const enabled = new Set(gates.filter((gate) => gate.default).map(({ name }) => name));
+      const unmet = gates.filter(({ name, dependencies }) => enabled.has(name) && !dependencies.every((needs) => enabled.has(needs)));
+      expect(gates.flatMap(({ dependencies }) => dependencies).length).toBeGreaterThan(30);
+      expect(unmet).toEqual([]);
+    },
+  );
+
   it('covers all minors from the oldest to the newest', () => {
     expect([OLDEST_MINOR, NEWEST_MINOR].map(isSupportedMinor)).toEqual([true, true]);
     expect([OLDEST_MINOR - 1, NEWEST_MINOR + 1].map(isSupportedMinor)).toEqual([false, false]);
