@@ -76,7 +76,7 @@ function addressOf(options: CommandOptions): Address | null {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port < 1 || port > 65_535)
-    throw usageError(`--listen: ${JSON.stringify(text)} is not an address and port`, `Use an address and port such as ${LISTEN}`);
+    throw usageError(`--listen ${JSON.stringify(text)} is not an address and port`, `Use an address and port such as ${LISTEN}`);
   return { host: (match[1] ?? match[2]) as string, port };
 }
 
@@ -85,7 +85,7 @@ function durationOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
   const nanoseconds = parseGoDuration(text);
   if (nanoseconds === null || nanoseconds < 0n)
-    throw usageError(`--${name}: invalid duration ${JSON.stringify(text)}`, 'Use a duration such as 10m or 90s');
+    throw usageError(`--${name} ${JSON.stringify(text)} is not a valid duration`, 'Use a duration such as 10m or 90s');
   return Number(nanoseconds / 1_000_000n);
 }
 
@@ -93,7 +93,7 @@ function durationOf(options: CommandOptions, name: string): number {
 function spreadOf(options: CommandOptions): number {
   const ms = durationOf(options, 'spread');
   if (ms > SECONDS_OF_A_DAY * 1000)
-    throw usageError(`--spread: ${JSON.stringify(flagText(options, 'spread'))} is more than 24h`, 'Use a duration such as 10m or 90s');
+    throw usageError(`--spread ${JSON.stringify(flagText(options, 'spread'))} is more than 24h`, 'Use a duration such as 10m or 90s');
   return ms;
 }
 
@@ -101,6 +101,6 @@ function spreadOf(options: CommandOptions): number {
 function countOf(options: CommandOptions, name: string): number {
   const text = flagText(options, name) ?? '';
   if (!/^\d{1,4}$/.test(text))
-    throw usageError(`--${name}: ${JSON.stringify(text)} is not an integer from 0 to 9999`, `For example: --${name}=5`);
+    throw usageError(`--${name} ${JSON.stringify(text)} is not an integer from 0 to 9999`, `For example: --${name}=5`);
   return Number(text);
 }

@@ -192,7 +192,7 @@ function renewKubeletRequest(_: readonly string[], options: CommandOptions): Ren
 function readToken(text: string | undefined): Secret | null {
   if (text === undefined) return null;
   if (isBootstrapToken(text)) return new Secret(text);
-  throw usageError('--token: this is not a bootstrap token', `It has the form ${TOKEN_FORM}`);
+  throw usageError('the value of --token is not a bootstrap token', `Pass a token of the form ${TOKEN_FORM}`);
 }
 
 function pkiRequest(options: CommandOptions): PkiRequest {

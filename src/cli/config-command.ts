@@ -140,7 +140,7 @@ function renderRequest(paths: readonly string[], options: CommandOptions): Confi
 
 function validateRequest(args: readonly string[], options: CommandOptions): ConfigValidateRequest {
   const files = [...args, ...flagList(options, 'config')];
-  if (files.length === 0) throw usageError('no file to check', "Name one; '-' is standard input");
+  if (files.length === 0) throw usageError('no file to check', "Pass a file, or '-' for standard input");
   return {
     files,
     kubernetesVersion: flagText(options, 'kubernetesVersion'),

@@ -1,5 +1,5 @@
 import type { Arg } from '../base/arg.ts';
-import { AppError, type ExitCode } from '../base/errors.ts';
+import { AppError, type ExitCode, usageError } from '../base/errors.ts';
 import { renderFlagsEnv } from '../kubelet/flags-env.ts';
 import { type FilesMigration, type MigrateFilesRequest, migrateFiles } from '../kubelet/migrate/migrate-files.ts';
 import { refuseLoss, resultText, stepText } from '../kubelet/migrate/migrate-kubelet.ts';
@@ -7,7 +7,11 @@ import type { MigrationStep } from '../kubelet/migrate/migration-step.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
-export interface MigrateKubeletRequest extends MigrateFilesRequest {
+export interface MigrateKubeletRequest extends Omit<MigrateFilesRequest, 'from' | 'to'> {
+  /** Version of the current kubelet; undefined: missing on the command line. */
+  readonly from: string | undefined;
+  /** Version of the new kubelet; undefined: missing on the command line. */
+  readonly to: string | undefined;
   /** Remove settings that have no equivalent. */
   readonly force: boolean;
   /** Undefined: standard output. */
@@ -22,7 +26,20 @@ export interface MigrateKubeletRequest extends MigrateFilesRequest {
  * lost.
  */
 export async function runMigrateKubelet(services: Services, request: MigrateKubeletRequest): Promise<ExitCode> {
-  return report(services, await migrateFiles(services, request), request);
+  const { from, to } = request;
+  if (from === undefined || to === undefined) throw versionMissing(request.file, await services.input.readText(request.file), from);
+  return report(services, await migrateFiles(services, { ...request, from, to }), request);
+}
+
+/** Without versions, the file may be of the other kind that `config migrate` converts. */
+function versionMissing(file: string, text: string, from: string | undefined): AppError {
+  if (/^apiVersion: *["']?kubeadm\.k8s\.io\//m.test(text))
+    return usageError(
+      `${file} contains kubeadm documents`,
+      `Pass the file with --old-config: kubeletadm config migrate --old-config ${file}`,
+    );
+  const missing = from === undefined ? '--from' : '--to';
+  return usageError(`${missing} is missing`, 'Pass the current and the new kubelet version, e.g. --from 1.26 --to 1.36');
 }
 
 async function report(services: Services, migration: FilesMigration, request: MigrateKubeletRequest): Promise<ExitCode> {

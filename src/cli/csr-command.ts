@@ -61,7 +61,7 @@ function csrName(argument: string): string {
   const at = argument.indexOf('/');
   if (at < 0) return argument;
   if (CSR_TYPES.test(argument.slice(0, at)) && at < argument.length - 1) return argument.slice(at + 1);
-  throw usageError(`${argument}: not a CSR`, 'Write NAME or csr/NAME');
+  throw usageError(`${argument} does not name a CSR`, 'Write NAME or csr/NAME');
 }
 
 function sourcesRequest(options: CommandOptions): CsrSourcesRequest {

@@ -131,7 +131,9 @@ function defineReset(dynamic: Command, on: On): void {
 function defineReads(dynamic: Command, on: On): void {
   const status = dynamic
     .command('status')
-    .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
+    .description(
+      'Show the assigned and the active configuration of nodes (as NAMESPACE/NAME/KEY@RESOURCEVERSION of a ConfigMap), and the reason if they differ',
+    )
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME (default: all)')
     .option('-w, --watch', 'after the first table, print changed rows until interrupted');
   addTableOptions(status);
@@ -285,7 +287,7 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
 function besideFile(text: string): BesideFile {
   const [, key = '', file = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (file === '' || !isConfigMapKey(key))
-    throw usageError(`--beside ${text}: not of the form key=file`, 'For example: --beside resolv.conf=./resolv.conf');
+    throw usageError(`--beside ${text} does not have the form key=file`, 'For example: --beside resolv.conf=./resolv.conf');
   return { key, file };
 }
 
@@ -314,7 +316,7 @@ function assignedRequest(options: CommandOptions): AssignedRequest {
 function readSource(argument: string): ConfigSource {
   const { source, issue } = parseSourceArgument(argument);
   if (source !== null) return source;
-  throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Write it as dynamic push prints it: NAMESPACE/NAME/KEY');
+  throw usageError(`--configmap ${argument}: ${issue ?? ''}`, 'Pass the ConfigMap that dynamic push prints');
 }
 
 function resetRequest(args: readonly string[], options: CommandOptions): DynamicResetRequest {
@@ -345,9 +347,13 @@ function readRolloutOptions(options: CommandOptions): RolloutOptions {
   const wait = given === 'good' || given === 'none' ? given : 'trial';
   const own = ['canary', 'maxUnavailable', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
   if (wait === 'none' && own !== undefined)
-    throw usageError(`${optionName(own)} with --wait none: the result of the first nodes would not be observed`, 'Omit one of the two');
+    throw usageError(
+      `${optionName(own)} cannot be combined with --wait none, because the result of the first nodes would not be observed`,
+      'Omit one of the two',
+    );
   const [canary, maxUnavailable] = [amountOf(options, 'canary', '1'), amountOf(options, 'maxUnavailable', DEFAULT_UNAVAILABLE)];
-  if (maxUnavailable.isZero) throw usageError('--max-unavailable 0: no node would be changed', 'Pass at least 1');
+  if (maxUnavailable.isZero)
+    throw usageError('--max-unavailable must be at least 1, not 0', 'Pass a number of nodes such as 1, or a percentage such as 10%');
   return {
     wait,
     onFailure: flagText(options, 'onFailure') === 'revert' ? 'revert' : 'stop',
@@ -378,7 +384,7 @@ function durationOf(options: CommandOptions, name: 'timeout' | 'minReady'): numb
   if (text === undefined) return null;
   const nanoseconds = parseGoDuration(text);
   if (nanoseconds === null || nanoseconds < 0n || (name === 'timeout' && nanoseconds === 0n))
-    throw usageError(`${optionName(name)}: invalid duration "${text}"`, 'Use a duration such as 90s or 5m');
+    throw usageError(`${optionName(name)} ${text} is not a valid duration`, 'Use a duration such as 90s or 5m');
   return Number(nanoseconds / 1_000_000n);
 }
 
@@ -418,7 +424,8 @@ function inspectRequest([address, ...more]: readonly string[], options: CommandO
   if (address === undefined || more.length > 0)
     throw usageError('dynamic inspect needs one host', 'Pass one host; localhost is the local host');
   const plan = planRequest(options);
-  if (options.repair !== true && plan.dryRun) throw usageError('--dry-run requires --repair', 'Without --repair nothing is changed');
+  if (options.repair !== true && plan.dryRun)
+    throw usageError('--dry-run requires --repair', 'Add --repair, or omit --dry-run: without --repair the command changes nothing');
   return {
     address: hostAddress(address),
     repair: options.repair === true,

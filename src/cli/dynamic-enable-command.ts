@@ -118,6 +118,6 @@ function disableRequest(args: readonly string[], options: CommandOptions): Dynam
 function programDirectory(options: CommandOptions): string | null {
   const directory = flagText(options, 'programDir') ?? null;
   if (directory !== null && !/^\/[^\0\n]*[^/]$/.test(directory))
-    throw usageError(`--program-dir ${directory}: not an absolute path`, 'e.g. /opt/kubeletadm');
+    throw usageError(`--program-dir ${directory} is not an absolute path`, 'For example: --program-dir /opt/kubeletadm');
   return directory;
 }

@@ -121,7 +121,9 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
     notAnnounced: (host, error) => reporter.report(notAnnounced(host, error)),
     state: (node) => {
       const { why } = node.verdict;
-      print('DYNAMIC_STATE', `${stateText(node)}${why === null ? '' : `: ${why}`}`, {
+      // A node without an assignment has nothing else to report.
+      const state = node.verdict.state === 'local' ? 'uses its local configuration' : stateText(node);
+      print('DYNAMIC_STATE', `${state}${why === null ? '' : `: ${why}`}`, {
         host: node.config.name,
         data: { ...nodeDocument(node) },
       });
@@ -133,7 +135,7 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
         node: { ...nodeDocument(validated) },
         ...(error === null ? {} : { problems: error.problems.map(formatProblem) }),
       };
-      print('ROLLOUT_NODE', ENDED[stage], { host: name, level: stage === 'updated' ? 'info' : 'warning', data });
+      print('ROLLOUT_NODE', ENDED[stage], { host: name, data });
     },
     blocked: (down) =>
       print('ROLLOUT_BLOCKED', `waiting: ${namesText(down)} ${down.length === 1 ? 'is' : 'are'} down`, { level: 'warning' }),

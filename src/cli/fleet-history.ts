@@ -23,14 +23,15 @@ export async function runFleetHistory(services: Services, { output, ...request }
 
 function tableOf(hosts: readonly HostHistory[]): readonly string[] {
   const changes = hosts.flatMap(({ host, entries }) => (entries ?? []).map((entry) => ({ host, entry })));
-  if (changes.length === 0) return ['No changes are recorded.'];
-  const header = ['TIME', 'HOST', 'OPERATOR', 'COMMAND', 'RESULT', 'IMPACT', 'REASON', 'CHANGES'];
+  if (changes.length === 0) return hosts.some(({ entries }) => entries !== null) ? ['No changes are recorded.'] : [];
+  const header = ['TIME', 'HOST', 'OPERATOR', 'SSH USER', 'COMMAND', 'RESULT', 'IMPACT', 'REASON', 'CHANGES'];
   const rows = changes
     .toSorted((a, b) => a.entry.time.localeCompare(b.entry.time))
     .map(({ host, entry }) => [
       entry.time.slice(0, 19).concat('Z'),
       host,
-      entry.login === undefined ? entry.operator : `${entry.operator} as ${entry.login}`,
+      entry.operator,
+      entry.login ?? '-',
       entry.command,
       [entry.result === 'started' ? 'not completed' : entry.result, ...(entry.problems ?? [])].join(' '),
       entry.highestImpact ?? '-',

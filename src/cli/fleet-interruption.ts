@@ -38,7 +38,8 @@ export function watchForcedExit(
 
 /** The hosts whose changes an interrupted run still finishes. */
 export function interruptedMessage(changing: readonly string[]): string {
-  const hosts = changing.length === 0 ? 'no host change in progress' : `finishing the changes in progress on ${namesText(changing)}`;
+  const hosts =
+    changing.length === 0 ? 'stopping, because no host is being changed' : `finishing the changes in progress on ${namesText(changing)}`;
   return `${hosts}; interrupt again to exit immediately`;
 }
 

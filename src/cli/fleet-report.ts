@@ -36,7 +36,7 @@ export function groupLines(groups: readonly HostGroup[], verbosity: number): rea
   return groups.flatMap(({ hosts, changes, deferred }) => [
     [styled('bold', `${namesText(hosts)}${hosts.length > 1 ? ` (${hosts.length} hosts)` : ''}`)],
     ...shownChanges(changes, verbosity).flatMap((change) => changeLines(change)),
-    ...deferred.map(({ phase, reason }) => `  ~ [${String(phase)}] later: ${String(reason)}`),
+    ...deferred.map(({ phase, reason }) => `  > [${String(phase)}] later: ${String(reason)}`),
   ]);
 }
 
@@ -68,7 +68,7 @@ export function summaryLine(
   { highest, fields }: PlanExtent = { highest: null, fields: 0 },
 ): string {
   const counts = countByStatus(outcomes);
-  const counted = fields === 0 ? '' : ` (${fields === 1 ? '1 field' : `${fields} fields`})`;
+  const counted = fields === 0 ? '' : ` (${fields === 1 ? '1 kubelet field' : `${fields} kubelet fields`})`;
   const parts = WORDS.flatMap(([status, words]) =>
     counts[status] ? [`${counts[status]} ${words}${status === 'pending' ? counted : ''}`] : [],
   );
@@ -80,7 +80,7 @@ export function clusterLine(access: FleetAccess | null): readonly Text[] {
   return access === null ? [] : [[styled('bold', 'cluster'), ` ${formatClusterName(access.cluster)}`]];
 }
 
-/** `3 hosts: 2 to change (5 fields), 1 unchanged; highest impact: drain.` */
+/** `3 hosts: 2 to change (5 kubelet fields), 1 unchanged; highest impact: drain.` */
 export function planSummary(outcomes: readonly HostOutcome[]): string {
   const plans = outcomes.flatMap(({ status, plan }) => (status === 'pending' && plan !== null ? [plan.host] : []));
   const fields = plans.flatMap(({ phases }) => phases.flatMap(({ plan }) => plan.changes.flatMap(fieldsOf))).length;

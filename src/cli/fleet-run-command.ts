@@ -200,7 +200,7 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <hosts>',
-          'the value failed selects the hosts that did not succeed in their last run: failed, rolled back, refused, unreachable or not started',
+          "'failed': only hosts that did not succeed in their last run: failed, rolled back, refused, unreachable or not started",
         ).choices(['failed']),
       ),
   );

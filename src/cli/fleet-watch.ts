@@ -61,7 +61,7 @@ export function watchFleet(
     hosts === null || interruption === undefined
       ? null
       : watchForcedExit(services, hosts, {
-          next: `To continue, run ${interruption.retryCommand} with the other options of this run`,
+          next: `To continue: ${interruption.retryCommand} (add the other options of this run)`,
           events: asEvents
             ? (message, lines) =>
                 reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data: { hosts: lines, retry: interruption.retryCommand } })

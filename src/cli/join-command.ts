@@ -120,7 +120,7 @@ function waitReadyMs({ waitReady }: CommandOptions): number | null {
   if (typeof waitReady !== 'string') return null;
   const nanoseconds = parseGoDuration(waitReady);
   if (nanoseconds === null || nanoseconds <= 0n)
-    throw usageError(`--wait-ready: invalid duration "${waitReady}"`, 'Use a duration such as --wait-ready=90s or --wait-ready=5m');
+    throw usageError(`--wait-ready ${waitReady} is not a valid duration`, 'Use a duration such as --wait-ready=90s or --wait-ready=5m');
   return Number(nanoseconds / 1_000_000n);
 }
 

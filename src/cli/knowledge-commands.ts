@@ -225,8 +225,8 @@ function migrateRequest(args: readonly string[], options: CommandOptions): Confi
   return {
     kind: 'kubelet',
     file,
-    from: requireVersion(options, 'from'),
-    to: requireVersion(options, 'to'),
+    from: flagText(options, 'from'),
+    to: flagText(options, 'to'),
     flagFiles: flagList(options, 'flags'),
     extraArgs: flagList(options, 'kubeletExtraArgs'),
     keepDefaults: options.keepDefaults === true,
@@ -235,13 +235,6 @@ function migrateRequest(args: readonly string[], options: CommandOptions): Confi
     newFlags: flagText(options, 'newFlags'),
     format: outputRequest(options).format,
   };
-}
-
-function requireVersion(options: CommandOptions, name: 'from' | 'to'): string {
-  const text = flagText(options, name);
-  if (text === undefined)
-    throw usageError(`--${name} is missing`, 'Pass the current and the new kubelet version, e.g. --from 1.26 --to 1.36');
-  return text;
 }
 
 function fromNodeRequest(args: readonly string[], options: CommandOptions): ConfigFromNodeRequest {

@@ -65,7 +65,7 @@ function describeEvent(event: DemoEvent, shorten: (text: string) => string): str
       return `ConfigMap kube-system/kubelet-config, ${event.lines} lines, annotations ${JSON.stringify(event.annotations)}`;
     case 'starts': {
       const starts = event.starts.map(({ host, count }) => `${host} ${count}`).join(', ');
-      return `\nKubelet starts: ${starts}. ${event.isUnchanged ? 'Nothing pending.' : 'CHANGES ARE PENDING.'}`;
+      return `\nNumber of kubelet starts: ${starts}. ${event.isUnchanged ? 'No change is pending.' : 'CHANGES ARE PENDING.'}`;
     }
   }
 }

@@ -36,7 +36,7 @@ function explainTarget(target: string): ExplainNodeRequest['target'] {
   if (isNodeReference(target)) return { node: parseNodeName(target) };
   const type = /^([^/@:]+)\//.exec(target)?.[1];
   if (type !== undefined && !/^hosts?$/.test(type))
-    throw usageError(`${target}: ${JSON.stringify(type)} is neither a host nor a node`, 'Write node/NAME, or the address of a host');
+    throw usageError(`${target} names neither a host nor a node`, 'Write node/NAME, or the address of a host');
   return { address: hostAddress(target) };
 }
 

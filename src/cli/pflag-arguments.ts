@@ -76,5 +76,5 @@ function negated(name: string): string {
 function readBoolean(name: string, value: string): boolean {
   if (TRUE.has(value)) return true;
   if (FALSE.has(value)) return false;
-  throw usageError(`invalid value ${JSON.stringify(value)} for ${name}: not a boolean`, `Write ${name}, ${name}=true or ${name}=false`);
+  throw usageError(`${name}=${JSON.stringify(value)} is not a boolean`, `Write ${name}, ${name}=true or ${name}=false`);
 }

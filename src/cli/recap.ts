@@ -85,6 +85,7 @@ export function showRecapTable({ output }: Pick<Services, 'output'>, rows: reado
 /** `took 7m31s; to continue: kubeletadm apply -f fleet.yaml --retry failed`. */
 export function showDuration({ output }: Pick<Services, 'output'>, input: RecapInput): void {
   const isUnfinished = hostRows(input).length > 0;
-  const next = isUnfinished && input.retryCommand !== null ? `; to continue: ${input.retryCommand} with the other options of this run` : '';
+  const next =
+    isUnfinished && input.retryCommand !== null ? `; to continue: ${input.retryCommand} (add the other options of this run)` : '';
   output.stderr(joinLines([`took ${formatSeconds(input.elapsedMs)}${next}`]));
 }

@@ -60,7 +60,7 @@ export function flagDuration(
   const text = flagText(options, name);
   if (text === undefined) return undefined;
   const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === null || nanoseconds < BigInt(least)) throw usageError(`${flag}: invalid duration "${text}"`, example);
+  if (nanoseconds === null || nanoseconds < BigInt(least)) throw usageError(`${flag} ${text} is not a valid duration`, example);
   return Number(nanoseconds / 1_000_000n);
 }
 
@@ -152,7 +152,8 @@ function passwordSource(
 function commandTimeoutMs(options: CommandOptions): number | undefined {
   const text = flagText(options, 'commandTimeout');
   if (text === undefined) return undefined;
-  if (!isTimeLimit(text)) throw usageError(`--command-timeout ${text}: not a duration from 1s to 24h`, 'Use a duration such as 90s or 5m');
+  if (!isTimeLimit(text))
+    throw usageError(`--command-timeout ${text} is not a duration from 1s to 24h`, 'Use a duration such as 90s or 5m');
   return goDurationMs(text);
 }
 
@@ -176,7 +177,7 @@ export function hostDirectory(options: CommandOptions, option: string, flag: str
   const text = flagText(options, option);
   if (text === undefined || isAbsolute(text)) return text && (trimTrailing(text, '/') || '/');
   if (flagList(options, 'host').length === 0) return resolve(text);
-  throw usageError(`${flag} ${text}: must be an absolute path with --host`);
+  throw usageError(`${flag} ${text} is not an absolute path, which --host requires`);
 }
 
 /**
@@ -185,7 +186,7 @@ export function hostDirectory(options: CommandOptions, option: string, flag: str
  */
 export function hostAddress(argument: string): string {
   if (!isNodeReference(argument)) return argument.replace(/^hosts?\//, '');
-  throw usageError(`${argument}: a Node, but a host that is reached over SSH is expected`, 'Pass the address of the host');
+  throw usageError(`${argument} names a Node, but the command connects to a host over SSH`, 'Pass the address of the host');
 }
 
 /**
@@ -336,5 +337,5 @@ function extraArgsOf(options: CommandOptions): readonly Arg[] {
 function parseExtraArg(text: string): Arg {
   const match = /^-{0,2}([^=]+)=([\s\S]*)$/.exec(text);
   if (match) return { name: match[1] as string, value: match[2] as string };
-  throw usageError(`--kubelet-extra-args ${text}: not of the form name=value`, 'For example: --kubelet-extra-args v=4');
+  throw usageError(`--kubelet-extra-args ${text} does not have the form name=value`, 'For example: --kubelet-extra-args v=4');
 }

@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'number of hosts, or percentage of all selected hosts, that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: a limit that grows with the run: 10% of the hosts changed so far, rounded to between 1 and 10 hosts)',
+        'number of hosts, or percentage of all selected hosts, that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: a limit that grows with the run: 10% of the hosts changed so far, but at least 1 and at most 10 hosts)',
       ),
   );
 }
@@ -51,7 +51,7 @@ export function parallelOf(options: CommandOptions): number {
 export function rulesRequest(options: CommandOptions): RulesRequest {
   const serial = amountOf(options, 'serial');
   if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
-    throw usageError('--serial 0: must be at least 1', 'Pass a number of hosts such as 5, or a percentage such as 10%');
+    throw usageError('--serial must be at least 1, not 0', 'Pass a number of hosts such as 5, or a percentage such as 10%');
   return {
     parallel: parallelOf(options),
     canary: amountOf(options, 'canary') ?? { hosts: 0 },
@@ -66,5 +66,5 @@ function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'
   const amount = parseAmount(text);
   if (amount !== null) return amount;
   const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw usageError(`--${flag} ${text}: neither a number of hosts nor a percentage`, `For example: --${flag} 5 or --${flag} 10%`);
+  throw usageError(`--${flag} ${text} is neither a number of hosts nor a percentage`, `For example: --${flag} 5 or --${flag} 10%`);
 }

@@ -42,7 +42,7 @@ function linesOf(plan: PlanDocument, noops: boolean): readonly Text[] {
     ...plan.hosts.flatMap((host) => hostLines(host, noops)),
     ...(changes.length === 0 ? [] : [[styled('bold', 'cluster'), ...name]]),
     ...changes.flatMap(clusterChangeLines),
-    ...plan.deferred.map(({ phase, reason }) => `  ~ [${phase}] deferred: ${reason}`),
+    ...plan.deferred.map(({ phase, reason }) => `  > [${phase}] later: ${reason}`),
     planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}${impactSuffix(plan.highestImpact)}.`,
   ];
 }
@@ -57,7 +57,7 @@ function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonl
   return [
     noops || host.changes.length > 0 ? [name] : [name, ': nothing to change'],
     ...host.changes.flatMap(hostChangeLines),
-    ...(noops ? host.noops.map(({ phase, reason }) => `  = [${phase}] nothing to do: ${reason}`) : []),
+    ...(noops ? host.noops.map(({ phase, reason }) => `  = [${phase}] ${reason}`) : []),
   ];
 }
 

@@ -90,7 +90,7 @@ function createRequest([token]: readonly string[], options: CommandOptions): Tok
   const mixed = TOKEN_OPTIONS.filter((name) => flagText(options, name) !== undefined || flagList(options, name).length > 0);
   const given = [...(token === undefined ? [] : ['a token']), ...mixed.map((name) => `--${name}`)];
   if (config !== undefined && given.length > 0)
-    throw usageError(`can not mix --config with ${given.join(', ')}`, 'Set the value in bootstrapTokens of the file');
+    throw usageError(`--config cannot be combined with ${given.join(', ')}`, 'Set the value in bootstrapTokens of the file');
   return {
     config,
     flags: { ...kubeadmFlags(options), ...(token === undefined ? {} : { 'bootstrap-token': token }) },
@@ -105,9 +105,12 @@ function createRequest([token]: readonly string[], options: CommandOptions): Tok
 function readCertificateKey(options: CommandOptions): JoinsAsControlPlane | null {
   const key = flagText(options, 'certificateKey');
   if (key === undefined) return null;
-  if (options.printJoinCommand !== true) throw usageError('cannot use --certificate-key without --print-join-command');
+  if (options.printJoinCommand !== true) throw usageError('--certificate-key requires --print-join-command');
   if (isCertificateKey(key)) return { certificateKey: new Secret(key) };
-  throw usageError('--certificate-key: the value is not 64 hexadecimal digits', 'init phase upload-certs --upload-certs prints one');
+  throw usageError(
+    'the value of --certificate-key does not have 64 hexadecimal digits',
+    'Pass the key that kubeletadm init phase upload-certs --upload-certs prints',
+  );
 }
 
 function tokenIds(args: readonly string[]): readonly string[] {
@@ -115,7 +118,10 @@ function tokenIds(args: readonly string[]): readonly string[] {
     if (/^[a-z0-9]{6}$/.test(text)) return text;
     if (isBootstrapToken(text)) return text.slice(0, 6);
     // The argument may be a mistyped token, a secret: the message does not quote it.
-    throw usageError(`argument ${i + 1} of token delete is neither a token id nor a token`, `Write [a-z0-9]{6} or ${TOKEN_FORM}`);
+    throw usageError(
+      `argument ${i + 1} of token delete is neither a token id nor a token`,
+      `Write a token id such as abcdef, or a token of the form ${TOKEN_FORM}`,
+    );
   });
   return [...new Set(ids)];
 }

@@ -61,7 +61,7 @@ function applyOptions(command: Command): Command {
   addShowOrigin(addPlanOptions(command));
   command
     .option('-y, --yes', 'do not ask before the upgrade')
-    .option('-f, --force', 'upgrade although requirements are not met that may be skipped; implies --yes');
+    .option('-f, --force', 'upgrade even if requirements that may be skipped are not met; implies --yes');
   addUpgradeOptions(command);
   underHeading(command, HEADINGS.cluster, (cluster) =>
     cluster

@@ -83,7 +83,7 @@ function targetRequest(args: readonly string[], options: CommandOptions): Omit<U
 }
 
 const PLAN_NOTES =
-  'The checks are those of upgrade apply: control plane Nodes are Ready, static Pod manifests exist, CoreDNS can be upgraded, and a Job runs in kube-system, which the cluster deletes afterwards. Nothing else is created or changed.';
+  'The checks are those of upgrade apply: control plane Nodes are Ready, static Pod manifests exist, CoreDNS can be upgraded, and the cluster can run a Job, which the check creates in kube-system. The cluster deletes the Job afterwards. Nothing else is created or changed.';
 
 const PLAN_EXAMPLES = `  kubeletadm upgrade plan                      # on a control plane
   kubeletadm upgrade plan v1.36.3 --host cp1   # over SSH, without asking dl.k8s.io

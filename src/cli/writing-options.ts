@@ -78,6 +78,6 @@ function confirmMs(options: CommandOptions): number | null | undefined {
   const nanoseconds = parseGoDuration(text);
   const ms = nanoseconds === null ? null : Number(nanoseconds / 1_000_000n);
   if (ms === null || ms < LEAST_CONFIRM_MS || ms > MOST_CONFIRM_MS)
-    throw usageError(`--confirm-timeout: invalid duration "${text}": not from 10s to 24h`, 'Use a duration such as --confirm-timeout 5m');
+    throw usageError(`--confirm-timeout ${text} is not a duration from 10s to 24h`, 'Use a duration such as --confirm-timeout 5m');
   return ms;
 }

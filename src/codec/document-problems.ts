@@ -82,7 +82,7 @@ export function oldVersion(apiVersion: string, kubeadm: string, position: Positi
 
 /** A deprecated version. */
 export function deprecatedVersion(apiVersion: string, position: Position): Problem {
-  const hint = 'Convert the file with kubeletadm config migrate';
+  const hint = 'Convert the file with kubeletadm config migrate --old-config FILE';
   return {
     ...warning('CONFIG_DEPRECATED_VERSION', `${apiVersion} is deprecated and no longer supported from Kubernetes 1.37 on`, hint),
     position,

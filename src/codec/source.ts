@@ -15,6 +15,7 @@ import {
 } from 'yaml';
 import type { Position, Problem } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
+import { explainYamlError } from './yaml-errors.ts';
 import { resolvePlainScalar, type YamlScalar } from './yaml-scalar.ts';
 
 /** A node of a YAML or JSON text with its position, so that every problem has a line number. */
@@ -167,7 +168,8 @@ function readDocuments(text: string, file: string, { lineCounter, positionAt, ma
     const error = document.errors[0];
     if (error !== undefined) {
       // Only the first error is reported; the parser's later errors usually follow from it.
-      problems.push({ code: 'CONFIG_SYNTAX', message: syntaxMessage(error.message), position: positionAt(error.pos[0]) });
+      const { message, offset } = explainYamlError(text, { message: error.message, offset: error.pos[0] });
+      problems.push({ code: 'CONFIG_SYNTAX', message: `not valid YAML: ${message}`, position: positionAt(offset) });
       continue;
     }
     const reader = new TreeReader(document, problems, positionAt, maxNodes);
@@ -239,11 +241,6 @@ const TOO_MANY_DASHES = new RegExp(`^(?: *- ){${MAX_DEPTH},}|^(?: *\\? ){${MAX_D
 
 function isEmpty(node: unknown): boolean {
   return node === null || (isScalar(node) && node.type === 'PLAIN' && (node.source ?? '') === '');
-}
-
-function syntaxMessage(message: string): string {
-  const first = message.split('\n')[0] ?? message;
-  return `not valid YAML: ${first.charAt(0).toLowerCase()}${first.slice(1)}`.replace(/\.$/, '');
 }
 
 /** Maximum number of problems of one file; more are usually repetitions of one mistake. */

@@ -1,5 +1,7 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { type ConfigSource, describeSource } from '../kubelet/config-source.ts';
+import type { PodRisk } from '../kubelet/workload/pod-risk.ts';
+import { describeRisk, hintOfRisks } from '../kubelet/workload/pod-risks.ts';
 import type { Backend, NodeConfig } from './node-config.ts';
 
 /** The API server answered 200 but dropped the assignment. */
@@ -109,13 +111,13 @@ export function rolloutBlocked(left: number, down: readonly string[]): Problem {
   };
 }
 
-/** An assignment would end pods of a node. @param risks clauses */
-export function podsAtRisk(node: string, risks: readonly string[], severity: 'loss' | 'warning'): Problem {
+/** An assignment would end pods of a node. */
+export function podsAtRisk(node: string, risks: readonly PodRisk[], severity: PodRisk['severity']): Problem {
   return {
     host: node,
     code: 'PODS_AT_RISK',
-    message: risks.join('; '),
-    ...(severity === 'loss' ? { hint: 'Change the configuration, move the pods, or assign with --allow-pod-loss' } : {}),
+    message: risks.map(describeRisk).join('; '),
+    ...(severity === 'loss' ? { hint: hintOfRisks(risks) } : {}),
   };
 }
 

@@ -173,7 +173,7 @@ function tornDirectories({ directory, comparisons }: StoreReading, report: Store
 
 function metaOf(file: FileFact | null): MetaFile {
   if (file === null) return { kind: 'local' };
-  if (file.type !== 'file') return { kind: 'corrupt', why: `it is a ${file.type}, not a file` };
+  if (file.type !== 'file') return { kind: 'corrupt', why: `the path is a ${file.type}, not a file` };
   return parseMetaFile(file.content ?? '');
 }
 
@@ -217,7 +217,7 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
       return [
         {
           code: 'DYNAMIC_META_CORRUPT',
-          message: `${paths[name]}: ${meta.why}: the kubelet exits with code 1 at every start and does not use the other files`,
+          message: `the kubelet exits with code 1 at every start and ignores the other files, because ${paths[name]} is unusable: ${meta.why}`,
           hint: REPAIR,
         },
       ];

@@ -37,7 +37,10 @@ export function driftOf({ plan }: HostOutcome, verbosity = 0): readonly Drift[] 
   if (isNew(phases)) return [{ what: 'host', why: 'the host has not joined the cluster' }];
   const all = phases.flatMap(({ plan: { changes } }): readonly (Change & { readonly path?: string })[] => changes);
   const changes = shownChanges(all, verbosity);
-  const changed = changes.map((change): Drift => {
+  // A reload or restart that only follows from a listed change is no drift of its own.
+  const causes = changes.filter((change) => isClusterChange(change) || (change.kind !== 'restart-unit' && change.kind !== 'daemon-reload'));
+  const changesFiles = causes.some(({ kind }) => kind === 'write-file' || kind === 'remove-file');
+  const changed = (changesFiles ? causes : changes).map((change): Drift => {
     const { reason } = change;
     if (isClusterChange(change)) {
       const { kind, name } = changedRef(change);
@@ -45,7 +48,7 @@ export function driftOf({ plan }: HostOutcome, verbosity = 0): readonly Drift[] 
     }
     if (change.kind === 'daemon-reload') return { what: 'unit kubelet', why: reason };
     if (change.kind === 'confirm-commit') return { what: 'unconfirmed change', why: reason };
-    if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `needs a restart: ${reason}` };
+    if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `must be restarted: ${reason}` };
     return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: reason };
   });
   return plan === null ? changed : [...changed, ...overridesIn(plan)];

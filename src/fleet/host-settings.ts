@@ -112,6 +112,8 @@ class SettingsReader {
   readonly #layers: readonly Layer[];
   readonly #findings: Findings;
   readonly #byAdministrator: boolean;
+  /** A label of the fleet file has a finding. */
+  #wrongLabels = false;
 
   constructor(
     entry: HostEntry,
@@ -298,6 +300,7 @@ class SettingsReader {
       const hint = isReservedLabel(key)
         ? 'Set cluster.kubeconfig to an administrator kubeconfig, with which the Node gets this label'
         : undefined;
+      if (issues.length > 0) this.#wrongLabels = true;
       for (const issue of issues) this.#findings.addShared(issue, place, () => invalidFleetValue(issue, hint));
     }
     return labels.size === 0 ? undefined : [...labels].map(([key, { value }]) => `${key}=${value}`).join(',');
@@ -314,11 +317,12 @@ class SettingsReader {
   /** Applies kubeadm's rules for `nodeRegistration`, with positions in the fleet file. */
   validate(registration: NodeRegistration, args: readonly PlacedArg[]): void {
     for (const { arg, place } of args) {
-      const problem = flagProblem(arg);
+      // The labels of the file have findings of their own.
+      const problem = arg.name === 'node-labels' && this.#wrongLabels ? null : flagProblem(arg);
       if (problem === null) continue;
       this.#findings.addShared(`flag ${arg.name}`, place, (others) => {
-        const hosts = `${this.scope.host}${others === 0 ? '' : ` (and ${others} more)`}`;
-        return { ...problem, message: `${hosts}: the kubelet flag ${arg.name}: ${problem.message}` };
+        const hosts = others === 0 ? `host ${this.scope.host}` : `${others + 1} hosts (${this.scope.host}, ...)`;
+        return { ...problem, message: `kubelet flag ${arg.name} of ${hosts}: ${problem.message}` };
       });
     }
     for (const { path, problem } of nodeRegistrationFindings('node', registration)) {

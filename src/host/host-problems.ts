@@ -211,7 +211,7 @@ export function hostSudoPassword(input: HostProblem & { why: string; hint: strin
 /** The known_hosts file cannot be read, so no host key can be trusted. */
 export function knownHostsUnreadable(input: HostProblem & { file: string; why: string }): AppError {
   return hostError('HOST_KEY_UNKNOWN', input, {
-    message: `cannot check the host key: cannot read ${input.file}: ${input.why}`,
+    message: `cannot check the host key, because ${input.file} cannot be read: ${input.why}`,
     hint: 'Check the permissions of the file',
   });
 }

@@ -276,8 +276,9 @@ function reportPlan(plan: PhasePlan, phase: string, context: PhaseContext): void
   const { host, reporter } = context;
   reportWarnings(plan, phase, context);
   if (plan.deferred !== undefined)
-    reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase, message: `deferred: ${plan.deferred}` });
-  if (plan.noop !== undefined) reporter.report({ level: 'info', code: 'PHASE_NOOP', host: host.name, phase, message: plan.noop });
+    reporter.report({ level: 'info', code: 'PHASE_DEFERRED', host: host.name, phase, message: `later: ${plan.deferred}` });
+  if (plan.noop !== undefined && plan.isReportedByVerify !== true)
+    reporter.report({ level: 'info', code: 'PHASE_NOOP', host: host.name, phase, message: plan.noop });
 }
 
 function reportWarnings({ warnings = [] }: PhasePlan, phase: string, { host, reporter }: PhaseContext): void {

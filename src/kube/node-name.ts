@@ -17,6 +17,8 @@ export function parseNodeName(argument: string): string {
   if (at < 0) return argument;
   const [type, name] = [argument.slice(0, at), argument.slice(at + 1)];
   if (isNodeReference(argument) && name !== '' && !name.includes('/')) return name;
-  const why = isNodeReference(argument) ? 'not of the form node/NAME' : `${JSON.stringify(type)} is not a type of Nodes`;
+  const why = isNodeReference(argument)
+    ? 'the name of the Node is missing or contains a slash'
+    : `${JSON.stringify(type)} is not a type of Nodes`;
   throw usageError(`${argument}: ${why}`, 'Write NAME or node/NAME');
 }

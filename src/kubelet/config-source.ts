@@ -95,7 +95,7 @@ export function formatSourceAnnotation(source: ConfigSource): string {
  */
 export function parseSourceArgument(text: string): ParsedSource {
   const parts = text.split('/');
-  if (parts.length < 2 || parts.length > 3) return issue('not of the form NAMESPACE/NAME/KEY');
+  if (parts.length < 2 || parts.length > 3) return issue('the value does not have the form NAMESPACE/NAME or NAMESPACE/NAME/KEY');
   const [namespace = '', name = '', kubeletConfigKey = DEFAULT_CONFIG_KEY] = parts;
   const source = { namespace, name, kubeletConfigKey };
   const why = configSourceFailure(source);

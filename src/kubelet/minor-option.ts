@@ -7,10 +7,10 @@ import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor }
  */
 export function readMinor(text: string, flag: string, oldest: Minor): Minor {
   const minor = parseMinor(text);
-  if (minor === null) throw usageError(`--${flag} ${text}: not a version`, `Use a version such as ${formatMinor(NEWEST_MINOR)}`);
+  if (minor === null) throw usageError(`--${flag} ${text} is not a version`, `Use a version such as ${formatMinor(NEWEST_MINOR)}`);
   if (minor < oldest || minor > NEWEST_MINOR) {
     const range = `${formatMinor(oldest)} to ${formatMinor(NEWEST_MINOR)}`;
-    throw usageError(`--${flag} ${text}: not a supported kubelet version`, `Use a version from ${range}`);
+    throw usageError(`--${flag} ${text} is not a supported kubelet version`, `Use a version from ${range}`);
   }
   return minor;
 }

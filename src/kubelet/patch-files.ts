@@ -133,7 +133,7 @@ function planFile(plan: MutablePlan, { path, text }: PatchFile): void {
   const name = parsePatchFileName(base);
   if ('ignored' in name) plan.ignored.push({ path, reason: name.ignored });
   else if ('problem' in name) plan.problems.push(patchFileInvalid(path, name.problem));
-  else if (text === '') plan.ignored.push({ path, reason: 'empty file' });
+  else if (text === '') plan.ignored.push({ path, reason: 'the file is empty' });
   else {
     plan.used.push(path);
     if (name.type === 'strategic' && /\+(?:json|merge)\b/.test(base)) plan.problems.push(patchFileNameHint(path));

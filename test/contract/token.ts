@@ -161,10 +161,10 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
         ['--usages', 'signing'],
         '--usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
-      [['--certificate-key', 'a'.repeat(64)], 'cannot use --certificate-key without --print-join-command [USAGE]'],
+      [['--certificate-key', 'a'.repeat(64)], '--certificate-key requires --print-join-command [USAGE]'],
       [
         ['--certificate-key', 'a'.repeat(63), '--print-join-command'],
-        '--certificate-key: the value is not 64 hexadecimal digits. init phase upload-certs --upload-certs prints one. [USAGE]',
+        'the value of --certificate-key does not have 64 hexadecimal digits. Pass the key that kubeletadm init phase upload-certs --upload-certs prints. [USAGE]',
       ],
     ])('create %j is rejected', async (args, message) => {
       expect(await token('create', ...args)).toEqual({ code: 2, stdout: '', stderr: `${message}\n` });
@@ -176,7 +176,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const { code, stderr } = await token('create', `abcdef.${SECRET}`, '--config', config, '--ttl', '1h', '--usages', 'signing');
       expect([code, stderr]).toEqual([
         2,
-        'can not mix --config with a token, --ttl, --usages. Set the value in bootstrapTokens of the file. [USAGE]\n',
+        '--config cannot be combined with a token, --ttl, --usages. Set the value in bootstrapTokens of the file. [USAGE]\n',
       ]);
     });
 

@@ -154,10 +154,10 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
         '  + [install-packages] write-file /etc/apt/sources.list.d/kubernetes.list (0644 root:root): does not exist',
         '  ~ [install-packages] install-packages kubelet=1.36.* cri-tools lab-runtime: kubelet, cri-tools, lab-runtime are not installed',
         '  ~ [install-packages] hold-packages kubelet: system upgrades must not change its version',
-        '  ~ [install-packages] enable-unit lab-runtime: not enabled at boot',
-        '  ~ [install-packages] start-unit lab-runtime: not running',
+        '  ~ [install-packages] enable-unit lab-runtime: the unit is not enabled at boot',
+        '  ~ [install-packages] start-unit lab-runtime: the unit is not running',
         ...['kubelet-start', 'kubelet-start/remember', 'kubelet-wait-bootstrap', 'kubelet-wait-bootstrap/node', 'mark-node'].map(
-          (phase) => `  ~ [${phase}] later: waits for kernel-modules, sysctls, install-packages`,
+          (phase) => `  > [${phase}] later: waits for kernel-modules, sysctls, install-packages`,
         ),
       ]);
       expect(lab.run('node1', 'ls /etc/apt/keyrings; command -v kubelet || true')).toBe('');

@@ -205,7 +205,7 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
     void process.stderr.write(`${what}: ${Math.round((Date.now() - began) / 100) / 10} s\n`);
   const runsLastKnownGood = async (): Promise<boolean> => {
     const { reason, message } = await condition();
-    return reason === 'FallenBack' && /; runs the last known good configuration$/.test(String(message));
+    return reason === 'FallenBack' && /; the kubelet runs the last known good configuration$/.test(String(message));
   };
 
   describe('with the directory of the agent on a full file system', () => {

@@ -50,7 +50,7 @@ describe.skipIf(requirement('a cluster bootstrapped from a fleet file', missing)
   it('is planned: the first control plane in full, the other hosts later', async () => {
     const { code, stdout, stderr } = await run('plan');
     expect(code, stderr).toBe(0);
-    expect(stdout).toMatch(/~ \[join\] later: waits for node1 to bootstrap the cluster/);
+    expect(stdout).toMatch(/> \[join\] later: waits for node1 to bootstrap the cluster/);
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });
 

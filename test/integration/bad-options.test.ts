@@ -42,7 +42,7 @@ describe('options with unusable values', () => {
     [
       'a CA file without certificates',
       JOIN,
-      `discovery: ${noCertificate}: the file contains no certificate, or a damaged one. Use /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
+      `discovery (${noCertificate}): the file contains no certificate, or a damaged one. Use /etc/kubernetes/pki/ca.crt of a control plane. [DISCOVERY_NO_CA]`,
     ],
   ])('%s', async (_, argv, line) => {
     expect(await runCommand(argv)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });

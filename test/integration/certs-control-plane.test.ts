@@ -99,7 +99,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     expect(readdirSync(join(directory, 'csr/pki')).toSorted()).toContain('apiserver.csr');
     const remote = await onHost('generate-csr', '--config', join(directory, 'cluster.yaml'), '--cert-dir', 'pki');
     expect(remote.code).toBe(2);
-    expect(remote.stderr).toMatch(/--cert-dir pki: must be an absolute path with --host/);
+    expect(remote.stderr).toMatch(/--cert-dir pki is not an absolute path, which --host requires/);
   });
 
   it('are created by phases of init on a host that is not prepared for a kubelet; a second run changes nothing', async () => {

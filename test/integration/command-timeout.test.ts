@@ -46,7 +46,7 @@ describe.skipIf(requirement('a slow host over real OpenSSH', sshdMissing))('time
   it.each(['0s', '-1s', '10', 'soon', '1000h'])('is rejected with the value %s', async (text) => {
     const { code, stderr } = await query(null, '--command-timeout', text);
     expect(code).toBe(2);
-    expect(stderr).toContain(`--command-timeout ${text}: not a duration from 1s to 24h. Use a duration such as 90s or 5m. [USAGE]`);
+    expect(stderr).toContain(`--command-timeout ${text} is not a duration from 1s to 24h. Use a duration such as 90s or 5m. [USAGE]`);
     expect((await query(text)).code).toBe(2);
   });
 });

@@ -182,9 +182,9 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
   it.each([
     [
       ['--kubernetes-version', '1.10'],
-      /--kubernetes-version 1.10: not a supported kubelet version. Use a version from 1.11 to 1.37. \[USAGE\]/,
+      /--kubernetes-version 1.10 is not a supported kubelet version. Use a version from 1.11 to 1.37. \[USAGE\]/,
     ],
-    [['--kubernetes-version', 'x'], /--kubernetes-version x: not a version/],
+    [['--kubernetes-version', 'x'], /--kubernetes-version x is not a version/],
   ])('rejects %j', async (options, message) => {
     const { code, stderr } = await runCommand(['config', 'validate', file('good.yaml', HEADER), ...options]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
@@ -226,7 +226,7 @@ describe('config validate --kubelet', () => {
     const { stderr, code } = await runCommand(['config', 'validate', '--kubelet', kubelet('kubelet', refuses), file('good.yaml', HEADER)]);
     expect([code, stderr]).toEqual([
       2,
-      `${directory}/good.yaml:1:1: kubelet v1.30.4 refuses this configuration: the kubelet refuses its configuration: odd. Change the fields named in the message. [KUBELET_REFUSES]\n`,
+      `${directory}/good.yaml:1:1: kubelet v1.30.4 refuses this configuration: odd. Change the fields named in the message. [KUBELET_REFUSES]\n`,
     ]);
   });
 
@@ -235,7 +235,7 @@ describe('config validate --kubelet', () => {
     const none = await runCommand(['config', 'validate', good, '--kubelet', `${directory}/none`]);
     expect(none).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/none --version prints no kubelet version.*\[KUBELET_NOT_ASKED\]/),
+      stderr: expect.stringMatching(/none does not exist or cannot be executed.*\[KUBELET_NOT_ASKED\]/),
     });
     const other = await runCommand(['config', 'validate', good, '--kubelet', kubelet('kubelet', accepts), '--kubernetes-version', '1.36']);
     expect(other).toMatchObject({

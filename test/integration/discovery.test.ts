@@ -178,7 +178,7 @@ describe('join discovers the cluster', () => {
     const without = await joinWith({ file: { kubeConfigPath } });
     expect([without.code, lastLine(without)]).toEqual([
       2,
-      `discovery: ${kubeConfigPath}: the kubeconfig contains no credentials for the TLS bootstrap of the kubelet. Pass a token with --tls-bootstrap-token. [DISCOVERY_NO_TOKEN]`,
+      `discovery (${kubeConfigPath}): the kubeconfig contains no credentials for the TLS bootstrap of the kubelet. Pass a token with --tls-bootstrap-token. [DISCOVERY_NO_TOKEN]`,
     ]);
   });
 
@@ -382,7 +382,7 @@ describe('route to the API server', () => {
     const endpoint = new URL(elsewhere.url).host;
     const joined = await joinWith(byToken({ apiServerEndpoint: endpoint, caCertHashes: caPinsOf(elsewhere.caPem) }));
     expect(lastLine(joined)).toBe(
-      `discovery: ${endpoint}: kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use this address: make the address reachable, or change the server in cluster-info to ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
+      `discovery (${endpoint}): kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use this address: make the address reachable, or change the server in cluster-info to ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
     );
   });
 
@@ -416,7 +416,7 @@ describe('route to the API server', () => {
     });
     expect([joined.code, lastLine(joined)]).toEqual([
       3,
-      `discovery: ${NAME}:6443: the proxy http://127.0.0.1:${port} refused the connection with status 407. Set user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or add the API server to NO_PROXY. [DISCOVERY_PROXY]`,
+      `discovery (${NAME}:6443): the proxy http://127.0.0.1:${port} refused the connection with status 407. Set user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or add the API server to NO_PROXY. [DISCOVERY_PROXY]`,
     ]);
     expect(joined.stderr).not.toContain('hunter2');
   });

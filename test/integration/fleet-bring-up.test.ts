@@ -32,7 +32,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     expect(code, stderr).toBe(6);
     const lines = stdout.split('\n');
     expect(lines).toContain('node3, node2 (2 hosts)');
-    expect(lines).toContain('  ~ [join] later: waits for node1 to bootstrap the cluster');
+    expect(lines).toContain('  > [join] later: waits for node1 to bootstrap the cluster');
     expect(lines.filter((line) => /^ {2}\+ \[(?:certs\/ca|kubeconfig\/admin|control-plane\/apiserver)\] write-file/.test(line))).toEqual([
       '  + [certs/ca] write-file /etc/kubernetes/pki/ca.key (0600 root:root): does not exist',
       '  + [certs/ca] write-file /etc/kubernetes/pki/ca.crt (0644 root:root): does not exist',
@@ -83,7 +83,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     it('shows the plan of the first control plane and asks for the approval of all hosts', async () => {
       const { code, stdout, questions } = await asking(false);
       expect([code, questions]).toEqual([2, ['Apply these changes? [y/N] ']]);
-      expect(stdout).toContain('  ~ [join] later: waits for node1 to bootstrap the cluster\n');
+      expect(stdout).toContain('  > [join] later: waits for node1 to bootstrap the cluster\n');
       expect(stdout).toMatch(/^3 hosts: 3 to change\.$/m);
       for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
     });

@@ -95,7 +95,7 @@ hosts: [{name: node1}, {name: node2}]
       `${readFileSync(journal(2), 'utf8')}not json\n${JSON.stringify({ ...entries(2)[0], reason: '\u001b[31mred' })}\n`,
     );
     const lines = await events();
-    expect(lines[0]).toMatch(/^TIME +HOST +OPERATOR +COMMAND +RESULT +IMPACT +REASON +CHANGES$/);
+    expect(lines[0]).toMatch(/^TIME +HOST +OPERATOR +SSH USER +COMMAND +RESULT +IMPACT +REASON +CHANGES$/);
     expect(lines.filter((line) => line.includes('maxPods 110 → 60'))).toHaveLength(1);
     expect(lines.join('\n')).not.toContain('\u001b');
     const { hosts } = JSON.parse((await ofFleet('fleet', 'history', '-o', 'json')).stdout);

@@ -155,7 +155,7 @@ describe('knownHostsStore', () => {
   it('does not treat an unreadable file as an empty one', async () => {
     const target = sshTargetFor({ directory, port: 22, userKnownHostsFiles: [directory] });
     await expect(knownHostsStore().knownHosts(target)).rejects.toThrow(
-      `node-1: cannot check the host key: cannot read ${directory}: the path is a directory`,
+      `node-1: cannot check the host key, because ${directory} cannot be read: the path is a directory`,
     );
   });
 });

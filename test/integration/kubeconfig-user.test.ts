@@ -95,7 +95,7 @@ describe('kubeconfig user', () => {
 
   it.each([
     [[], '--client-name is missing'],
-    [['--client-name', 'a', '--validity-period', 'x'], '--validity-period: invalid duration "x"'],
+    [['--client-name', 'a', '--validity-period', 'x'], '--validity-period x is not a valid duration'],
     [['--client-name', 'a', '--host', 'h1', '--host', 'h2'], '--host is given more than once'],
   ])('refuses %j', async (more, message) => {
     expect(await user(...more)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });

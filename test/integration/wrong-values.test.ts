@@ -95,7 +95,7 @@ describe('unusable values', () => {
     [
       'an empty batch',
       ['apply', '-f', fleet, '--serial', '0'],
-      '--serial 0: must be at least 1. Pass a number of hosts such as 5, or a percentage such as 10%. [USAGE]',
+      '--serial must be at least 1, not 0. Pass a number of hosts such as 5, or a percentage such as 10%. [USAGE]',
     ],
     ['nothing to assign', ['dynamic', 'assign', 'n1'], 'dynamic assign: nothing to assign. Pass --configmap or --file. [USAGE]'],
     [
@@ -108,7 +108,11 @@ describe('unusable values', () => {
       ['csr', 'approve'],
       'csr approve: no CSR selected. Pass names of CSRs, --host for the nodes on these hosts, or --all. [USAGE]',
     ],
-    ['a duration', ['dynamic', 'gc', '--older-than', 'foo'], '--older-than: invalid duration "foo". Use a duration such as 24h. [USAGE]'],
+    [
+      'a duration',
+      ['dynamic', 'gc', '--older-than', 'foo'],
+      '--older-than foo is not a valid duration. Use a duration such as 24h. [USAGE]',
+    ],
     [
       'a setting without a value',
       ['config', 'render', '--set', 'maxPods'],

@@ -65,7 +65,7 @@ describe.skipIf(requirement('a full file system', missing))('an agent on a full 
     expect(existsSync(filler)).toBe(true);
     expect(() => writeFileSync(join(store, 'more'), Buffer.alloc(128 * 1024))).toThrow(/ENOSPC/);
     expect(statfsSync(store).type).toBe(0x01021994);
-    expect(host.state === null ? null : reported(host.state).message).toMatch(/; runs the last known good configuration$/);
+    expect(host.state === null ? null : reported(host.state).message).toMatch(/; the kubelet runs the last known good configuration$/);
     const restarts = (): number => host.calls().filter((call) => call.startsWith('systemctl restart')).length;
     expect(restarts()).toBe(3);
     await host.stop();

@@ -33,7 +33,7 @@ import { explainKubeletFailure, explainKubeletOutput } from '../../src/kubelet/f
 import { kubeletIssue } from '../../src/kubelet/facts/kubelet-issue.ts';
 import { parseKubeletProcess } from '../../src/kubelet/facts/kubelet-process.ts';
 import { parseKubeletVersion } from '../../src/kubelet/facts/kubelet-version.ts';
-import { leftovers } from '../../src/kubelet/facts/leftovers.ts';
+import { leftoversExcept } from '../../src/kubelet/facts/leftovers.ts';
 import { parseSwaps } from '../../src/kubelet/facts/node-checks.ts';
 import { readFlagsEnv } from '../../src/kubelet/flags-env.ts';
 import { readOpensshFailure } from '../../src/ssh/openssh-failure.ts';
@@ -63,7 +63,8 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseKubeletProcess,
   kubeletIssue,
   parseKubeletVersion,
-  leftovers: (content) => leftovers.parse({ ...NO_LEFTOVERS, defaults: { type: 'file', mode: 0, owner: '', content } } as never, parseEach),
+  leftovers: (content) =>
+    leftoversExcept([]).parse({ ...NO_LEFTOVERS, defaults: { type: 'file', mode: 0, owner: '', content } } as never, parseEach),
   parseProcNetTcp,
   parseSwaps,
   parseOwnAddresses,

@@ -100,7 +100,7 @@ function groupViews(groups: readonly HostGroup[]): readonly object[] {
       left -= texts.reduce((sum, { text }) => sum + text.length, 0);
       return { head: textOf(head).trim(), impact: impactOf(change), lines: left < 0 ? [] : texts };
     });
-    const later = deferred.map(({ phase, reason }) => ({ head: `~ [${phase}] later: ${reason}`, impact: null, lines: [] }));
+    const later = deferred.map(({ phase, reason }) => ({ head: `> [${phase}] later: ${reason}`, impact: null, lines: [] }));
     const count = shown.length + later.length;
     return {
       hosts: namesText(hosts),

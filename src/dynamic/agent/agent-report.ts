@@ -145,7 +145,7 @@ export function planAgentRepair(reading: AgentReading): readonly HostChange[] {
     ...(toLocal || !isUp ? [{ kind: 'restart-unit', unit: 'kubelet', reason: toLocal ? reason : 'unhealthy' } as const] : []),
     ...(agent?.activeState === 'active' || agent?.loadState !== 'loaded'
       ? []
-      : [{ kind: 'restart-unit', unit: AGENT_SERVICE, reason: 'not running' } as const]),
+      : [{ kind: 'restart-unit', unit: AGENT_SERVICE, reason: 'the unit is not running' } as const]),
   ];
 }
 

@@ -92,7 +92,7 @@ export function conditionOf(state: AgentState): ConfigCondition {
     case 'rejected':
     case 'fallen-back': {
       const what = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
-      const runs = isSeen(state) ? `runs ${what}` : notSeenText(state, what);
+      const runs = isSeen(state) ? `the kubelet runs ${what}` : notSeenText(state, what);
       const reason = state.phase === 'rejected' ? REJECTED_REASON : 'FallenBack';
       return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
     }
@@ -119,9 +119,9 @@ export function lostText({ identity, createdAt }: LostAssignment): string {
 /** Text while the kubelet has not been observed with the configuration that it should run. */
 function notSeenText(state: AgentState, what: string): string {
   const { switching, active, unseen } = state;
-  if (switching === null || switching.issue === null) return `starting with ${what}`;
+  if (switching === null || switching.issue === null) return `the kubelet is starting with ${what}`;
   const failed = `the kubelet could not be switched to ${what}: ${switching.issue}`;
-  if (isObserved(state) && active === null) return `${failed}; runs the local configuration until the switch succeeds`;
+  if (isObserved(state) && active === null) return `${failed}; the kubelet runs the local configuration until the switch succeeds`;
   return `${failed}; the running configuration is unknown (${unseen ?? 'not observed'})`;
 }
 

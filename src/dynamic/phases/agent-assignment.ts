@@ -48,7 +48,7 @@ export const agentAssignment = definePhase<AgentAssignmentInput | null, Facts | 
                 kind: 'patch-object',
                 ref: refOf(facts.node),
                 patch: { metadata: { annotations } },
-                reason: `was ${describeSource(from)}`,
+                reason: `replaces ${describeSource(from)}`,
               } as const,
             ]
           : []),

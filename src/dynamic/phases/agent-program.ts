@@ -70,7 +70,9 @@ export const agentOldPrograms = definePhase<{ readonly directory: string; readon
       .map((name) => `${directory}/${name}`)
       .filter((path) => path !== keep);
   },
-  plan: (old) => ({ changes: old.map((path) => ({ kind: 'remove-file', path, before: null, reason: 'unused' })) }),
+  plan: (old) => ({
+    changes: old.map((path) => ({ kind: 'remove-file', path, before: null, reason: 'another version of the agent is used' })),
+  }),
 });
 
 function hashOf(path: string) {

@@ -44,7 +44,7 @@ export const removeAssignment = definePhase<RemoveInput | null, KubeObject | nul
 
 function changesOf(node: KubeObject, keepsReport: boolean): readonly ClusterChange[] {
   const ref = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name };
-  const reason = keepsReport ? 'the kubelet returns to its local configuration' : 'unused after dynamic disable';
+  const reason = keepsReport ? 'the kubelet returns to its local configuration' : 'dynamic configuration is disabled on the node';
   const annotations = ANNOTATIONS.filter((name) => node.metadata.annotations?.[name] !== undefined);
   const { spec, status } = node;
   const isAssigned = isJsonObject(spec) && isJsonObject(spec.configSource);
@@ -63,6 +63,6 @@ function changesOf(node: KubeObject, keepsReport: boolean): readonly ClusterChan
     ...(Object.keys(main).length === 0 ? [] : [{ kind: 'patch-object', ref, patch: main, reason } as const]),
     ...(Object.keys(reported).length === 0
       ? []
-      : [{ kind: 'patch-object', ref, patch: { status: reported }, subresource: 'status', reason } as const]),
+      : [{ kind: 'patch-object', ref, patch: { status: reported }, subresource: 'status', reason: `status: ${reason}` } as const]),
   ];
 }

@@ -10,7 +10,7 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
-import { describeRisk, findPodRisks } from '../../kubelet/workload/pod-risks.ts';
+import { findPodRisks } from '../../kubelet/workload/pod-risks.ts';
 import { type PodInput, readDnsServices, readPodInput } from '../../kubelet/workload/read-pod-input.ts';
 import { preparePayload } from '../agent/prepare-payload.ts';
 import { podsAtRisk } from '../dynamic-problems.ts';
@@ -52,8 +52,8 @@ export async function checkPodRisks(cluster: Cluster, { nodes, source, data }: C
   const found = await inParallel(nodes, AT_ONCE, async (node) => ({ node, ...(await effectsOn(cluster, node, payload)) }));
   const problems = (severity: PodRisk['severity']): readonly Problem[] =>
     found.flatMap(({ node, risks }) => {
-      const texts = risks.filter((risk) => risk.severity === severity).map(describeRisk);
-      return texts.length === 0 ? [] : [podsAtRisk(node.name, texts, severity)];
+      const own = risks.filter((risk) => risk.severity === severity);
+      return own.length === 0 ? [] : [podsAtRisk(node.name, own, severity)];
     });
   const fields = new Map(found.map((one) => [one.node.name, one.fields]));
   return { losses: problems('loss'), warnings: problems('warning'), fields };

@@ -63,7 +63,7 @@ export async function runNodeAgent(
   let server: LocalServer | null = null;
   try {
     const nodeName = request.nodeName ?? (await observeKubelet(host, catalogue, services.signal)).nodeName;
-    if (nodeName === null) throw usageError('the name of the Node is not known', 'Pass --node-name');
+    if (nodeName === null) throw usageError('the name of the Node is unknown', 'Pass --node-name');
     server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown, access }));
     const { clock, signal } = services;
     const random = (): number => services.random();

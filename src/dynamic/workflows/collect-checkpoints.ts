@@ -22,7 +22,7 @@ const collect = definePhase<CollectOptions, readonly HostChange[]>({
   name: 'dynamic-gc',
   short: 'Remove unused checkpoints',
   observe: async ({ host, signal }, { catalogue, directory, olderThanSeconds }) => {
-    const reason = 'unused';
+    const reason = 'the checkpoint is no longer used';
     if (directory === null && (await hasAgent(host, signal))) {
       const { reading } = await readAgent(host, catalogue, signal);
       const hashes = unneededCheckpoints(reading, olderThanSeconds);

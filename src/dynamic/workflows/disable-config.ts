@@ -77,7 +77,7 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
         running: null,
         stopped: AGENT_SERVICE,
         readyUrl: null,
-        kubelet: runsOther ? { when: 'always', reason: 'returns to its local configuration' } : null,
+        kubelet: runsOther ? { when: 'always', reason: 'the kubelet returns to its local configuration' } : null,
         health: local === null ? found.health : { ...found.health, url: await healthzOf(context.host, local.path, context.signal) },
         proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local.text },
       },

@@ -266,7 +266,7 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
   }
   if (flags === null || flags.kind === 'impossible') return { input: NOTHING, warnings, refusals };
   const files = flags.kind === 'up-to-date' ? [] : [{ path: NATIVE_DROP_IN, content: flags.text, mode: 0o644, owner: 'root:root' }];
-  const reason = 'flags changed';
+  const reason = 'the flags of the kubelet change';
   return {
     input: {
       ...NOTHING,

@@ -120,7 +120,14 @@ function withPlan(request: FleetRunRequest, plan: string, signer: PlanSigner | n
 function notPlanned({ name, status, problems = [] }: SavedHost): readonly Problem[] {
   if (status === 'pending' || status === 'unchanged') return [];
   const [first] = problems;
-  const why = first === undefined ? status : first.replace(`${name}: `, '');
-  const message = `not applied: planning the host failed: ${why}`;
-  return [{ host: name, code: 'HOST_NOT_PLANNED', message, hint: 'Fix the cause and plan again' }];
+  const why = first === undefined ? `: ${status}` : reasonOf(first.replace(`${name}: `, ''));
+  const message = `the saved plan has no changes for this host, because planning failed${why}`;
+  return [{ host: name, code: 'HOST_NOT_PLANNED', message, hint: 'Fix the cause and create a new plan' }];
+}
+
+/** ` (CODE): message` of a formatted problem. Its hint is omitted, because it concerns the command that planned. */
+function reasonOf(problem: string): string {
+  const [, text = problem, code] = /^(.*) \[([A-Z0-9_]+)\]$/s.exec(problem) ?? [];
+  const message = text.replace(/[.] [A-Z].*$/s, '');
+  return code === undefined ? `: ${message}` : ` (${code}): ${message}`;
 }

@@ -150,7 +150,8 @@ async function readToken(services: FleetRunPorts, reference: SecretReference, pa
   const where = 'env' in reference ? `the environment variable ${reference.env}` : path(reference.file);
   const text = 'env' in reference ? services.env[reference.env] : await services.input.readText(path(reference.file));
   const token = text?.trim() ?? '';
-  if (token === '') throw usageError(`cluster.token: ${where} is empty`, 'Store the bootstrap token in that variable or file');
+  if (text === undefined) throw usageError(`cluster.token: ${where} is not set`, 'Set it to a bootstrap token');
+  if (token === '') throw usageError(`cluster.token: ${where} is empty`, 'Store a bootstrap token in it');
   if (!isBootstrapToken(token))
     throw usageError(`cluster.token: ${where} does not contain a bootstrap token`, `Expected form: ${TOKEN_FORM}`);
   return new Secret(token);

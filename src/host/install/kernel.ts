@@ -40,7 +40,9 @@ done; true`;
 export function planModules(templates: Templates, modules: readonly string[], { file, loaded }: ModuleFacts): PhasePlan {
   const changes: readonly HostChange[] = [
     ...ownFile(file, MODULES_FILE, String(renderTemplate(templates, MODULES_FILE, { modules }))),
-    ...modules.flatMap((module): HostChange[] => (loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'not loaded' }])),
+    ...modules.flatMap((module): HostChange[] =>
+      loaded.has(module) ? [] : [{ kind: 'load-module', module, reason: 'the module is not loaded' }],
+    ),
   ];
   return changes.length > 0
     ? { changes }

@@ -88,15 +88,15 @@ export function planBinaries(
   const desired = filesToInstall(install, facts);
   const changes: HostChange[] = desired.flatMap((file) => placeFile(file, facts, { content: contents.get(file.name) ?? null, host }));
   if (desired.some(({ path, isArchive }) => isArchive || /\/systemd\//.test(path)))
-    changes.push({ kind: 'daemon-reload', reason: 'unit files may have changed' });
+    changes.push({ kind: 'daemon-reload', reason: 'the new binaries may come with new unit files' });
   for (const unit of install.units) {
     const state = facts.units.get(unit);
-    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'not enabled at boot' });
-    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'not running' });
+    if (state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'the unit is not enabled at boot' });
+    if (state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'the unit is not running' });
   }
   const kubelet = desired.some(({ path }) => path.endsWith('/kubelet'));
   if (kubelet && facts.units.get('kubelet')?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its binary changed', impact: 'drain' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'the kubelet binary is replaced', impact: 'drain' });
   const names = install.files.map(({ name }) => name).join(', ');
   return changes.length > 0 ? { changes } : { changes, noop: `${names}: unchanged` };
 }

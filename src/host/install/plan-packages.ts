@@ -137,11 +137,11 @@ function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { 
   if (runtime !== null) {
     const unit = runtimeUnit(runtime);
     const isNew = missing.includes(runtime);
-    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'not enabled at boot' });
-    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'not running' });
+    if (isNew || state?.unitFileState !== 'enabled') changes.push({ kind: 'enable-unit', unit, reason: 'the unit is not enabled at boot' });
+    if (isNew || state?.activeState !== 'active') changes.push({ kind: 'start-unit', unit, reason: 'the unit is not running' });
   }
   if (missing.includes(HELD_PACKAGE) && kubelet?.activeState === 'active')
-    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'its package changed', impact: 'safe' });
+    changes.push({ kind: 'restart-unit', unit: 'kubelet', reason: 'the kubelet package is replaced', impact: 'safe' });
   return changes;
 }
 

@@ -106,6 +106,8 @@ export interface PhasePlan {
   readonly changes: readonly Change[];
   readonly noop?: string;
   readonly deferred?: string;
+  /** `noop` is not reported when the phase is applied, because `verify` reports it in detail. */
+  readonly isReportedByVerify?: boolean;
   readonly warnings?: readonly Warning[];
 }
 

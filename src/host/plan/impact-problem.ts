@@ -22,7 +22,7 @@ export function impactNotAllowed({ name, phases }: Pick<HostPlan, 'name' | 'phas
   return {
     host: name,
     code: 'IMPACT_NOT_ALLOWED',
-    message: `${above.slice(0, SHOWN).join(', ')}${more}: the impact on the running node is ${highest}, but only ${allowed} is allowed`,
+    message: `the impact is ${highest}, and --allow permits at most ${allowed}: ${above.slice(0, SHOWN).join(', ')}${more}`,
     hint: `${highest === 'drain' ? 'Drain the node' : 'Check the plan'}, then pass --allow ${highest}`,
   };
 }

@@ -49,7 +49,7 @@ function question(name: string | null | undefined): string | undefined {
 function otherVersion({ kind, version, parents, name }: UnknownField): string | undefined {
   if (version === 'v1beta4') return MOVED.get([kind, ...parents, name].join('.'));
   return fieldsAt('v1beta4', kind, parents)?.includes(name)
-    ? 'The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or run kubeletadm config migrate'
+    ? 'The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or convert the file with kubeletadm config migrate --old-config FILE'
     : undefined;
 }
 

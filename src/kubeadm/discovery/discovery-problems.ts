@@ -10,7 +10,7 @@ import { clocksAgree, clocksDiffer, describeClocks } from './clock-reading.ts';
 /** Problems of the discovery. Each begins with the queried endpoint: `discovery: 10.0.0.1:6443: ...`. */
 
 function problem(endpoint: string, code: string, message: string, hint: string): Problem {
-  return { code: `DISCOVERY_${code}`, message: `discovery: ${endpoint}: ${message}`, hint };
+  return { code: `DISCOVERY_${code}`, message: `discovery (${endpoint}): ${message}`, hint };
 }
 
 const NEW_TOKEN = 'Create a new token on a control plane: kubeletadm token create --print-join-command';

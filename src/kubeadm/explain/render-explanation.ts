@@ -2,6 +2,7 @@ import { joinLines } from '../../base/text/styled.ts';
 import { renderTable, wrapText } from '../../base/text/table.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import type { FlagDeprecation, LiveChange } from '../../kubelet/catalogue.ts';
+import { isSafeToRaise } from '../../kubelet/validate/classify-changes.ts';
 import type {
   Explanation,
   FieldExplanation,
@@ -43,7 +44,12 @@ function renderField(field: FieldExplanation): string {
   if (field.kubeadm !== null) rows.push(['KUBEADM:', `${inlineValue(field.kubeadm.value)} (${field.kubeadm.source})`]);
   rows.push(['FLAG:', counterpartText(field)]);
   rows.push(...titled('GATES:', field.featureGates.map(gateText)));
-  rows.push(...titled('LIVE CHANGE:', [LIVE_CHANGES[field.liveChange.class], ...wrapText(field.liveChange.reason, WIDTH - 12)]));
+  rows.push(
+    ...titled('LIVE CHANGE:', [
+      LIVE_CHANGES[field.liveChange.class],
+      ...wrapText(`${field.liveChange.reason}${isSafeToRaise(field.path) ? '; raising it is safe' : ''}`, WIDTH - 12),
+    ]),
+  );
   rows.push(...titled('NOTE:', wrapText(field.note ?? '', WIDTH - 12)));
   rows.push(
     ...titled(
@@ -211,7 +217,7 @@ const DEPRECATIONS: { readonly [D in FlagDeprecation]: string } = {
 const LIVE_CHANGES: { readonly [L in LiveChange]: string } = {
   safe: 'safe: requires only a kubelet restart',
   drain: 'drain: drain the node first',
-  'new-pods-only': 'new-pods-only: running Pods keep the old value',
+  'new-pods-only': 'new-pods-only: affects new Pods, or can evict running Pods',
   unsafe: 'unsafe: may disconnect the node or lose its state',
 };
 

@@ -39,7 +39,7 @@ export const agentFormerAccount = definePhase<FormerAccountInput | null, Facts>(
       // The content is not read: a token must not appear in a plan or journal.
       ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ];
-    return changes.length === 0 ? { changes, noop: 'no account of an earlier version exists' } : { changes };
+    return changes.length === 0 ? { changes, noop: 'no ServiceAccount of an earlier kubeletadm version exists' } : { changes };
   },
 });
 

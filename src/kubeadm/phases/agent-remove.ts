@@ -78,7 +78,7 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
     const runs = unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive';
     const left = removals(found, input);
     const changes: readonly HostChange[] = [
-      ...(runs ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, reason: 'reset' } as const] : []),
+      ...(runs ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, reason: 'its files are removed' } as const] : []),
       ...links.map((path) => ({ kind: 'remove-file', path, before: null, reason: REASON }) as const),
       ...left,
       ...(links.length > 0 && !found.files.includes(AGENT_UNIT) ? [RELOAD] : []),
@@ -87,7 +87,7 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   },
 });
 
-const RELOAD = { kind: 'daemon-reload', reason: 'unit files changed' } as const;
+const RELOAD = { kind: 'daemon-reload', reason: 'the unit files change' } as const;
 
 function leftOfAgent({ directory, programDirectory }: AgentRemoveInput): Fact<Facts> {
   const { queries, parse } = combineFacts({

@@ -46,7 +46,7 @@ export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | nul
       ...annotate(facts.node, input.namespace),
     ];
     return changes.length === 0
-      ? { changes, noop: `the kubelet of ${input.nodeName} has exactly the rights that its agent needs` }
+      ? { changes, noop: `the RBAC rules of the agent are unchanged (the agent uses the credential of the kubelet of ${input.nodeName})` }
       : { changes };
   },
 });

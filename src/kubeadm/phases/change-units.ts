@@ -102,7 +102,7 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
     ...(stops ? [{ kind: 'stop-unit', unit: input.stopped as string, reason: 'no longer needed' } as const] : []),
     ...writes,
     ...removals,
-    ...(needsReload ? [{ kind: 'daemon-reload', reason: 'unit files changed' } as const] : []),
+    ...(needsReload ? [{ kind: 'daemon-reload', reason: 'the unit files change' } as const] : []),
     ...planRunning(facts, input, writes),
     ...(restarts ? [{ kind: 'restart-unit', unit: KUBELET, reason: input.kubelet.reason } as const] : []),
     ...planConfirmation(facts),
@@ -113,7 +113,8 @@ function planUnits(facts: Facts, input: ChangeUnitsInput): PhasePlan {
 function planRunning({ running }: Facts, input: ChangeUnitsInput, writes: readonly HostChange[]): readonly HostChange[] {
   const { running: unit } = input;
   if (unit === null) return [];
-  const enable = running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, reason: 'not enabled at boot' } as const];
+  const enable =
+    running?.unitFileState === 'enabled' ? [] : [{ kind: 'enable-unit', unit, reason: 'the unit is not enabled at boot' } as const];
   const reason =
     running?.activeState !== 'active'
       ? 'not running'

@@ -84,7 +84,7 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
 });
 
 function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
-  const reason = 'reset';
+  const reason = 'written by init or join';
   const pods = facts.pods ?? [];
   const isFull = (path: string): boolean => (facts.directories.get(path) ?? []).length > 0;
   const emptied = [
@@ -97,11 +97,18 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
   const changes: readonly HostChange[] = [
     ...removeCommit(facts.commit),
     ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
-      ? [{ kind: 'stop-unit', unit: 'kubelet', reason } as const]
+      ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its files are removed' } as const]
       : []),
     ...(pods.length > 0 ? [removePods(input)] : []),
     ...(facts.mountsBelowKubelet
-      ? [{ kind: 'unmount-below', path: KUBELET_DIR, flags: umountOptions(input.unmountFlags), reason } as const]
+      ? [
+          {
+            kind: 'unmount-below',
+            path: KUBELET_DIR,
+            flags: umountOptions(input.unmountFlags),
+            reason: 'a directory with mounts cannot be emptied',
+          } as const,
+        ]
       : []),
     ...emptied.map((path) => ({ kind: 'empty-directory', path, reason }) as const),
     ...[...facts.files, ...facts.fragments].flatMap(([path, found]): readonly HostChange[] => {
@@ -134,7 +141,9 @@ function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {
 function removeCommit(commit: CommitRecord | null): readonly HostChange[] {
   if (commit?.state === 'armed')
     return [{ kind: 'confirm-commit', id: commit.id, reason: 'otherwise the host would roll back an unconfirmed change' }];
-  return commit?.state === 'reverted' ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, reason: 'reset' }] : [];
+  return commit?.state === 'reverted'
+    ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, reason: 'record of an earlier rolled-back change' }]
+    : [];
 }
 
 function umountOptions(flags: readonly string[]): readonly string[] {

@@ -73,7 +73,7 @@ function planFinalize({ files, init }: Facts, { certDir, rotates }: KubeletFinal
   return {
     changes: [
       { kind: 'write-file', path: KUBELET_CONF, content, mode, owner, action: 'update', before, reason },
-      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', reason: `${KUBELET_CONF} changed` } as const] : []),
+      ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', reason: `${KUBELET_CONF} changes` } as const] : []),
     ],
   };
 }

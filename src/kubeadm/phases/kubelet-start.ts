@@ -250,7 +250,7 @@ function planRemovals({ outdated }: KubeletStartFacts): readonly RemoveFile[] {
   return [...outdated].flatMap(([path, file]): readonly RemoveFile[] => {
     if (file === null || file.type !== 'file') return [];
     const before = { content: file.content ?? '', mode: file.mode, owner: file.owner };
-    return [{ kind: 'remove-file', path, before, reason: 'its layer no longer exists' }];
+    return [{ kind: 'remove-file', path, before, reason: 'the layer of this file no longer exists' }];
   });
 }
 
@@ -315,7 +315,7 @@ function planStates(facts: KubeletStartFacts, input: KubeletStartInput): readonl
   if (outdated.length === 0) return [];
   const runs = facts.health.unit?.activeState === 'active' || facts.health.unit?.activeState === 'activating';
   return [
-    ...(runs ? [{ kind: 'stop-unit', unit: UNIT, reason: 'it writes the state files' } as const] : []),
+    ...(runs ? [{ kind: 'stop-unit', unit: UNIT, reason: 'a running kubelet writes the state files' } as const] : []),
     ...outdated.flatMap(({ path, content, reason }): HostChange[] => {
       const file = facts.states.get(path);
       const owned = file && { content, mode: file.mode, owner: file.owner };
@@ -363,11 +363,11 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
   if (unitFilesChange || unit?.needsReload === true) {
     changes.push({
       kind: 'daemon-reload',
-      reason: unitFilesChange ? 'its unit files changed' : 'its unit files changed since systemd read them',
+      reason: unitFilesChange ? 'the unit files of the kubelet change' : 'the unit files of the kubelet changed since systemd read them',
     });
   }
   if (unit === null || unit.unitFileState === 'disabled' || unit.loadState === 'not-found') {
-    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'not enabled at boot' });
+    changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'the unit is not enabled at boot' });
   }
   const reason = whyRestart(facts, writes);
   if (reason !== null) changes.push({ kind: 'restart-unit', unit: UNIT, reason });
@@ -376,10 +376,10 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
 
 function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostChange[]): string | null {
   const changed = writes.flatMap((change) => (change.kind === 'write-file' || change.kind === 'remove-file' ? [change.path] : []));
-  if (changed.length > 0) return `${changed.join(', ')} changed`;
+  if (changed.length > 0) return `${changed.join(', ')} ${changed.length === 1 ? 'changes' : 'change'}`;
   if (health.unit?.activeState !== 'active') return `the kubelet is ${health.unit?.activeState ?? 'not running'}`;
   if (!isHealthy(health)) return 'healthz is not ok';
-  if (health.unit.needsReload) return 'its unit files changed since the kubelet started';
+  if (health.unit.needsReload) return 'its unit files changed since it started';
   // The running kubelet has not read these files: a run was killed before the restart, or a file was edited.
   const { startedAt } = health.unit;
   const newer = startedAt === null ? [] : [...files].filter(([, file]) => (file?.modifiedAt ?? 0) > startedAt).map(([path]) => path);

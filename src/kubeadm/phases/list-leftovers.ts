@@ -1,17 +1,28 @@
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
-import { type Leftover, leftovers } from '../../kubelet/facts/leftovers.ts';
+import { type Leftover, leftoversExcept } from '../../kubelet/facts/leftovers.ts';
+import { POINTER_DROP_IN } from '../node-agent/agent-units.ts';
+import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
 
 const NAME = 'leftovers';
 
+export interface LeftoversInput {
+  /** Paths of directories that an earlier phase empties. */
+  readonly emptied: readonly string[];
+}
+
+/** Drop-ins that an earlier phase removes. */
+const OWN_DROP_INS = [POINTER_DROP_IN, NATIVE_DROP_IN];
+
 /** Lists the items that reset leaves on the host, each with a command to remove it. */
-export const listLeftovers = definePhase<unknown, readonly Leftover[]>({
+export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[]>({
   name: NAME,
   short: 'List what reset does not remove, and how to remove it',
-  observe: ({ host, signal }) => observe(host, leftovers, signal),
+  observe: ({ host, signal }, { emptied }) => observe(host, leftoversExcept([...emptied, ...OWN_DROP_INS]), signal),
   plan: (found) => {
     const names = found.map(({ what }) => what).join('; ');
-    return { changes: [], noop: found.length === 0 ? 'no leftovers' : `left on the host: ${names}` };
+    if (found.length === 0) return { changes: [], noop: 'no leftovers' };
+    return { changes: [], noop: `not removed: ${names}`, isReportedByVerify: true };
   },
   verify: async ({ host, reporter }, _, found) => {
     for (const { what, hint } of found)

@@ -147,7 +147,7 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
             {
               host,
               code: CONFIG_OVERRIDDEN,
-              message: `preflight: Node ${nodeName} uses ${described}: ${what} of config.yaml would have no effect: ${refused.map(describeOverridden).join(', ')}`,
+              message: `preflight: ${what} of config.yaml would have no effect, because Node ${nodeName} uses ${described}: ${refused.map(describeOverridden).join(', ')}`,
               hint: `Change the ConfigMap, or remove the assignment with ${reset}. To continue anyway, use --ignore-preflight-errors=${CONFIG_OVERRIDDEN}`,
             },
           ],
@@ -167,7 +167,7 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
 
 function unknownOverrides(why: string): CheckedConfigSource {
   return {
-    warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `${why}: it is unknown which fields this ConfigMap overrides` }],
+    warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `the fields that this ConfigMap overrides are unknown: ${why}` }],
     refusals: [],
   };
 }

@@ -9,7 +9,7 @@ import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
 import { type DropInChange, type KubeletTexts, runningInput } from '../../kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
-import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
+import { describeRisk, hintOfRisks } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import type { NodeGroups } from '../render/node-groups.ts';
@@ -100,6 +100,6 @@ function podsAtRisk(host: string, risk: PodRisk): Problem {
     // Most reasons begin with the field.
     ...(risk.why.startsWith(risk.path) ? {} : { path: risk.path }),
     message: describeRisk(risk),
-    hint: 'Change the field, move the pods, or permit the loss with --allow-pod-loss',
+    hint: hintOfRisks([risk]),
   };
 }

@@ -68,7 +68,7 @@ const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
   PULL_IMAGES,
   {
     name: 'control-plane',
-    short: 'Upgrade the static Pods: backup, etcd, apiserver, controller-manager, scheduler, kubeconfig, complete',
+    short: 'Upgrade the static Pods; subphases: backup, etcd, apiserver, controller-manager, scheduler, kubeconfig, complete',
   },
 ];
 const KUBELET_SERVER: PhaseHelp = { name: 'kubeconfig', short: 'Let the kubelet use the API server of its own host' };

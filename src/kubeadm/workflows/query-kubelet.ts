@@ -35,8 +35,9 @@ export interface FindOptions {
  * @throws AppError KUBELET_NOT_ASKED with exit code 2 when the binary is missing or older than the known kubelets
  */
 export async function findKubelet(host: Host, { catalogue, path = 'kubelet', asNode, signal }: FindOptions): Promise<KubeletToQuery> {
-  const { version, cgroupVersion } = await observe(host, queriedKubelet(path), signal);
+  const { version, isMissing, cgroupVersion } = await observe(host, queriedKubelet(path), signal);
   const minor = version === null ? null : parseMinor(version);
+  if (isMissing) throw notQueried(host, `${path} does not exist or cannot be executed`, 'Pass the path of a kubelet with --kubelet');
   if (version === null || minor === null)
     throw notQueried(host, `${path} --version prints no kubelet version`, 'Check the path of the kubelet');
   if (minor < OLDEST_KNOWN_MINOR) throw notQueried(host, `${path} is version ${version}, which is too old to be supported`);

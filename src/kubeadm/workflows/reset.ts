@@ -73,7 +73,7 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
       ({ peerURL }) => peerURL === null,
     ),
     cleanupNode.select((input) => input.cleanup),
-    listLeftovers.select(() => null),
+    listLeftovers.select((input) => ({ emptied: input.cleanup.etcdDataDir === null ? [] : [input.cleanup.etcdDataDir] })),
   ],
   prepare: prepareReset,
 };

@@ -19,7 +19,7 @@ export function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: M
   if (kubeletMinor !== null) return rules;
   const whose =
     used === controlPlaneMinor
-      ? 'the version of the cluster'
+      ? 'the version of the control plane'
       : `the known version nearest to cluster version ${formatMinor(controlPlaneMinor)}`;
   return [
     { code: 'KUBELET_MISSING', message: `no kubelet is installed: files are generated for ${formatMinor(used)}, ${whose}` },

@@ -155,7 +155,7 @@ function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningCo
       code: 'KUBELET_FLAG_INVALID',
       severity: 'warning',
       path,
-      message: `--${flag.name}: ${why}: the kubelet does not start with this flag`,
+      message: `the kubelet does not start with --${flag.name}: ${why}`,
     });
   return settings.reduce((under, { path, value, own, last }) => {
     const source = flags.findLast((flag) => flag.name === last.name)?.source ?? 'command line';

@@ -35,14 +35,24 @@ export function kubeletAcceptance({ kubeletPath, config, flags }: KubeletAccepta
   );
 }
 
-/** The version of a kubelet binary and the cgroup version of the host; null if unknown. */
-export function queriedKubelet(kubeletPath: string): Fact<{ readonly version: string | null; readonly cgroupVersion: 1 | 2 | null }> {
+export interface QueriedKubelet {
+  /** Null: `--version` failed or printed something else. */
+  readonly version: string | null;
+  /** The shell could not execute the binary. */
+  readonly isMissing: boolean;
+  /** Null: unknown. */
+  readonly cgroupVersion: 1 | 2 | null;
+}
+
+/** The version of a kubelet binary and the cgroup version of the host. */
+export function queriedKubelet(kubeletPath: string): Fact<QueriedKubelet> {
   return defineFact(
     {
       version: { kind: 'command', argv: [kubeletPath, '--version'] },
       cgroup: { kind: 'command', argv: ['stat', '-f', '-c', '%T', '/sys/fs/cgroup'] },
     },
     ({ version, cgroup }) => ({
+      isMissing: version.exitCode === 126 || version.exitCode === 127,
       version: version.exitCode === 0 ? parseKubeletVersion(version.stdout) : null,
       cgroupVersion: cgroup.exitCode === 0 ? (cgroup.stdout.trim() === 'cgroup2fs' ? 2 : 1) : null,
     }),

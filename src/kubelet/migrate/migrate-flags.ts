@@ -94,7 +94,7 @@ function moveIntoField(
   const what = `--${name}`;
   const read = readFlagValue(flag, texts, field);
   if ('fault' in read)
-    return { step: { did: 'kept', what, message: `no kubelet accepts its value: ${read.fault}`, lossy: true }, edit: null };
+    return { step: { did: 'kept', what, message: `no kubelet accepts the value: ${read.fault}`, lossy: true }, edit: null };
   const reported = valueAt(config, path);
   const value = combineWithFile(flag, reported, read.value);
   return {

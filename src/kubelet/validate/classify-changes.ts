@@ -168,6 +168,11 @@ function classify({ field, ...difference }: Difference, catalogue: Catalogue): C
 
 type Direction = (before: Json | undefined, after: Json | undefined) => { readonly class: LiveChange; readonly reason: string } | null;
 
+/** Whether only a decrease of the field is disruptive. */
+export function isSafeToRaise(field: string): boolean {
+  return LIMITS.has(field);
+}
+
 /** Limits whose decrease is disruptive. */
 const LIMITS: ReadonlyMap<string, Direction> = new Map<string, Direction>([
   ['maxPods', raised((value) => value)],

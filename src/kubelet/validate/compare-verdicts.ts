@@ -37,7 +37,12 @@ export function compareVerdicts(acceptance: KubeletAcceptance, { file, accepts }
     case 'refused':
       if (!accepts) return [];
       return [
-        { code: 'KUBELET_REFUSES', message: `${kubelet} refuses this configuration: ${acceptance.cause}`, hint: acceptance.hint, position },
+        {
+          code: 'KUBELET_REFUSES',
+          message: `${kubelet} refuses this configuration: ${acceptance.cause.replace(/^the kubelet refuses its configuration: /, '')}`,
+          hint: acceptance.hint,
+          position,
+        },
       ];
   }
 }

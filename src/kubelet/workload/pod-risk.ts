@@ -8,4 +8,6 @@ export interface PodRisk {
   readonly pods: readonly string[];
   /** `loss`: refused without `--allow-pod-loss`. `warning`: reported. */
   readonly severity: 'loss' | 'warning';
+  /** The kubelet would exit: moving or losing pods does not help. */
+  readonly stopsKubelet?: boolean;
 }

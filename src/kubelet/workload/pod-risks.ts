@@ -31,6 +31,15 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
   return [...found.filter(({ severity }) => severity === 'loss'), ...found.filter(({ severity }) => severity === 'warning')];
 }
 
+/** The hint for losses: `--allow-pod-loss` is mentioned only if the kubelet can run with the configuration. */
+export function hintOfRisks(risks: readonly Pick<PodRisk, 'path' | 'pods' | 'stopsKubelet'>[]): string {
+  const fields = [...new Set(risks.map(({ path }) => path))].join(', ');
+  if (risks.some(({ stopsKubelet }) => stopsKubelet === true)) return `Change ${fields}`;
+  return risks.some(({ pods }) => pods.length > 0)
+    ? `Change ${fields}, or move these pods to other nodes, or pass --allow-pod-loss to let them be terminated`
+    : `Change ${fields}, or pass --allow-pod-loss to apply the change anyway`;
+}
+
 /** Number of pods that a text names. */
 const NAMED = 5;
 

@@ -83,7 +83,8 @@ export function readProbe(pod: KubeObject | null): ProbeResult {
   if (phase === 'Failed') return { state: 'failed', why: describe(reason, message) };
   if (isJsonObject(waiting)) {
     const why = describe(waiting.reason, waiting.message);
-    if (IMAGE_MISSING.test(String(waiting.reason))) return { state: 'unusable', why: `its image is not available: ${why}` };
+    if (IMAGE_MISSING.test(String(waiting.reason)))
+      return { state: 'unusable', why: `the image of the probe pod is not available: ${why}` };
     if (!NOT_STARTED.test(String(waiting.reason ?? ''))) return { state: 'failed', why };
   }
   return { state: 'starting', seen: sandboxIssue(status) };

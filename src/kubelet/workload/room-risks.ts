@@ -58,7 +58,7 @@ export function reservationRisks(input: RiskInput): readonly PodRisk[] {
     if (withheldBefore !== null && withheldBefore[name] > capacity[name]) return [];
     const path = FIELDS[resource].find((field) => isFieldChanged(input, field, resource)) ?? 'systemReserved';
     const why = `the reservations and hard eviction thresholds of ${resource} add up to ${amountText(withheld[name], resource)}, more than the ${amountText(capacity[name], resource)} of the node: the kubelet would exit`;
-    return [{ path, why, pods: [], severity: 'loss' }];
+    return [{ path, why, pods: [], severity: 'loss', stopsKubelet: true }];
   });
 }
 
@@ -74,7 +74,7 @@ export function reservedCpuRisks(input: RiskInput): readonly PodRisk[] {
   const reserved = cpusOf(text);
   if (reserved !== null && [...reserved].every((cpu) => online.has(cpu))) return [];
   const why = `${path} ${text} includes CPUs that the host does not have (online: ${input.host?.onlineCpus}): the kubelet would exit`;
-  return [{ path, why, pods: [], severity: 'loss' }];
+  return [{ path, why, pods: [], severity: 'loss', stopsKubelet: true }];
 }
 
 /**

@@ -26,7 +26,7 @@ export function probePodFailed(
   return new AppError({
     host,
     code: 'PROBE_POD_FAILED',
-    message: `${phase}: Node ${nodeName} cannot start new pods: probe pod ${pod}: ${printable(why, 500)}`,
+    message: `${phase}: Node ${nodeName} cannot start new pods, because the probe pod ${pod} failed: ${printable(why, 500)}`,
     hint: 'Fix the cause in the message. See journalctl -u kubelet on the host',
   });
 }

@@ -39,8 +39,8 @@ describe('a command line in the syntax of pflag', () => {
   });
 
   it('refuses a boolean that is neither true nor false', () => {
-    expect(() => read('init --dry-run=maybe')).toThrow('invalid value "maybe" for --dry-run: not a boolean');
-    expect(() => read('init --dry-run=')).toThrow('invalid value "" for --dry-run');
+    expect(() => read('init --dry-run=maybe')).toThrow('--dry-run="maybe" is not a boolean');
+    expect(() => read('init --dry-run=')).toThrow('--dry-run="" is not a boolean');
   });
 
   it('accepts help as a command', () => {
@@ -62,6 +62,6 @@ describe('kubeletadm', () => {
     const generate = (...more: readonly string[]) => runCommand(['token', 'generate', ...more]);
     expect(await generate('-v=5')).toMatchObject({ code: 0, stderr: '' });
     const create = await runCommand(['token', 'create', '--print-join-command=maybe']);
-    expect(create).toMatchObject({ code: 2, stderr: expect.stringContaining('for --print-join-command: not a boolean') });
+    expect(create).toMatchObject({ code: 2, stderr: expect.stringContaining('--print-join-command="maybe" is not a boolean') });
   });
 });

@@ -26,11 +26,16 @@ describe('the drift of a host', () => {
   const changes = [write('/etc/x'), RESTART, write(NODE_SETTINGS_PATH)];
 
   it('leaves out the record of the declared settings, which follows from other changes', () => {
-    expect(subjects(changes)).toEqual(['/etc/x', 'unit kubelet']);
+    expect(subjects(changes)).toEqual(['/etc/x']);
+  });
+
+  it('lists a restart only if no listed change of a file causes it', () => {
+    expect(subjects([write('/etc/x'), RESTART])).toEqual(['/etc/x']);
+    expect(subjects([RESTART])).toEqual(['unit kubelet']);
   });
 
   it('contains the record with a higher verbosity, and if it is the only change', () => {
-    expect(subjects(changes, 1)).toEqual(['/etc/x', 'unit kubelet', NODE_SETTINGS_PATH]);
+    expect(subjects(changes, 1)).toEqual(['/etc/x', NODE_SETTINGS_PATH]);
     expect(subjects([write(NODE_SETTINGS_PATH)])).toEqual([NODE_SETTINGS_PATH]);
   });
 });

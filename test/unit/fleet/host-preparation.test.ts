@@ -153,7 +153,7 @@ hosts:
 hosts: [{name: n1, variables: {dir: "/a\\nb"}}, {name: n2, variables: {dir: /c}}]
 `;
     expect(resolve(body).problems.join()).toContain(
-      'kubeletExtraArgs[0].name: n1: the kubelet flag pod-manifest-path: systemd cannot pass this value to the kubelet',
+      'kubeletExtraArgs[0].name: kubelet flag pod-manifest-path of host n1: systemd cannot pass this value to the kubelet',
     );
   });
 

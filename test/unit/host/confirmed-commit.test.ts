@@ -284,7 +284,7 @@ describe('verification of a change by the API server', () => {
 
   it.each<[string, (pod: KubeObject) => JsonObject, RegExp]>([
     ['rejects a running pod', () => RUNNING, /does not run any more: default\/web \(OutOfpods: too many pods\).*\[PODS_LOST\]/],
-    ['cannot start a new pod', probeOf, /cannot start new pods: probe pod .*: OutOfpods: too many pods.*\[PROBE_POD_FAILED\]/],
+    ['cannot start a new pod', probeOf, /cannot start new pods, because the probe pod .*: OutOfpods: too many pods.*\[PROBE_POD_FAILED\]/],
   ])('rolls back at once when the kubelet %s: exit code 5', async (_, statusOf, message) => {
     const it = world();
     const cluster = await withNode(true);

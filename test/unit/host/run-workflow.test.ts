@@ -136,7 +136,7 @@ describe('applyPhases', () => {
     const { host, reporter, context } = world();
     await run([phase('p', { changes: [write('/a', '1')], deferred: 'at boot' }, { verify: () => expect.unreachable() })], context);
     expect(host.text('/a')).toBe('1');
-    expect(reporter.messages('PHASE_DEFERRED')).toEqual(['deferred: at boot']);
+    expect(reporter.messages('PHASE_DEFERRED')).toEqual(['later: at boot']);
   });
 
   it('reports warnings', async () => {

@@ -94,7 +94,7 @@ describe('planPatches', () => {
     expect(used).toEqual(['kubeletconfiguration.yaml']);
     expect(problems).toEqual([]);
     expect(ignored).toEqual([
-      { path: 'etcd.yaml', reason: 'empty file' },
+      { path: 'etcd.yaml', reason: 'the file is empty' },
       { path: 'foo.yaml', reason: TARGET.ignored },
       { path: 'notes.txt', reason: EXTENSION.ignored },
     ]);

@@ -33,7 +33,7 @@ export const kubeletServer = definePhase<KubeletServerInput, FileFact | null>({
   plan: (found, { kubeconfig, noop }) => {
     const change = kubeconfig === null ? null : diffFile(found, kubeconfig);
     if (change === null) return { changes: [], noop };
-    return { changes: [change, { kind: 'restart-unit', unit: 'kubelet', reason: `${KUBELET_CONF} changed`, impact: 'safe' }] };
+    return { changes: [change, { kind: 'restart-unit', unit: 'kubelet', reason: `${KUBELET_CONF} changes`, impact: 'safe' }] };
   },
   verify: async (context, _, __, applied) => {
     if (applied.length > 0) await waitForUnit(context, NAME, { unit: 'kubelet', readyUrl: null });

@@ -67,7 +67,9 @@ describe('an agent whose disk is full', () => {
     fill(-1_000_000);
     await world.until('it runs the local configuration', () => world.runs() === 110);
     await world.until('reported', async () =>
-      /could not be switched to the last known good.*; runs the local configuration until the switch succeeds$/.test(await message()),
+      /could not be switched to the last known good.*; the kubelet runs the local configuration until the switch succeeds$/.test(
+        await message(),
+      ),
     );
     expect((await world.status()).active).toBeUndefined();
     const starts = world.starts();
@@ -105,6 +107,9 @@ describe('the status of an agent', () => {
     // An administrator starts the kubelet with its local configuration.
     world.host.files.delete(`${AGENT_DIRECTORY}/active.env`);
     world.restartKubelet();
-    await world.until('the status is corrected', async () => !(await message()).endsWith('; runs the last known good configuration'));
+    await world.until(
+      'the status is corrected',
+      async () => !(await message()).endsWith('; the kubelet runs the last known good configuration'),
+    );
   });
 });

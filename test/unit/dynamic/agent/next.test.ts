@@ -87,7 +87,11 @@ describe('a trial', () => {
     agent.run(1, () => healthy('a', seen));
     expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { code: 'RUN_FAILED', cause }, rejected: [{ hash: 'a' }] });
     expect(agent.pointer).toBeNull();
-    expect(conditionOf(agent.state)).toEqual({ status: 'False', reason: 'FallenBack', message: `${cause}; runs the local configuration` });
+    expect(conditionOf(agent.state)).toEqual({
+      status: 'False',
+      reason: 'FallenBack',
+      message: `${cause}; the kubelet runs the local configuration`,
+    });
   });
 
   it('allows 45 s for a kubelet that an administrator stops or restarts', () => {

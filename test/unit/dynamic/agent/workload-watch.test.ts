@@ -223,7 +223,7 @@ describe('the probe pod of a trial', () => {
       KUBELET,
       [waiting('ErrImagePull')],
       [MANIFESTS],
-      'a probe pod did not start before the change either: its image is not available: ErrImagePull',
+      'a probe pod did not start before the change either: the image of the probe pod is not available: ErrImagePull',
     ],
     [
       'the kubelet has no directory for static pods',

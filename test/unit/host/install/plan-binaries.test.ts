@@ -83,7 +83,7 @@ describe('planBinaries', () => {
         content: contents.get('kubelet'),
         reason: 'its SHA-256 differs',
       },
-      { kind: 'restart-unit', unit: 'kubelet', reason: 'its binary changed', impact: 'drain' },
+      { kind: 'restart-unit', unit: 'kubelet', reason: 'the kubelet binary is replaced', impact: 'drain' },
     ]);
     const loose = { ...EXISTING, modes: new Map([...EXISTING.modes, ['/usr/local/bin/crictl', 0o777]]) };
     expect(planBinaries(INSTALL, loose, { contents, host: 'n1' }).changes).toMatchObject([

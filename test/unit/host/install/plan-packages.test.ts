@@ -70,8 +70,8 @@ describe('planPackages', () => {
         reason: 'kubelet, cri-tools, containerd are not installed',
       },
       { kind: 'hold-packages', packages: ['kubelet'], reason: 'system upgrades must not change its version' },
-      { kind: 'enable-unit', unit: 'containerd', reason: 'not enabled at boot' },
-      { kind: 'start-unit', unit: 'containerd', reason: 'not running' },
+      { kind: 'enable-unit', unit: 'containerd', reason: 'the unit is not enabled at boot' },
+      { kind: 'start-unit', unit: 'containerd', reason: 'the unit is not running' },
     ]);
   });
 

@@ -130,7 +130,7 @@ describe('the documents of a file', () => {
     [
       'invalid YAML',
       'apiVersion: [\n',
-      ['f.yaml:2:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] [CONFIG_SYNTAX]'],
+      ['f.yaml:1:13: not valid YAML: the [ is not closed with ], or a line before the ] is not indented [CONFIG_SYNTAX]'],
     ],
   ])('rejects %s', (_, text, expected) => {
     expect(linesOf(load(text))).toEqual(expected);
@@ -150,7 +150,7 @@ describe('the documents of a file', () => {
 
   it('warns about v1beta3 unless deprecated versions are allowed', () => {
     const warning =
-      'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated and no longer supported from Kubernetes 1.37 on. Convert the file with kubeletadm config migrate. [CONFIG_DEPRECATED_VERSION]';
+      'warning: f.yaml:1:13: kubeadm.k8s.io/v1beta3 is deprecated and no longer supported from Kubernetes 1.37 on. Convert the file with kubeletadm config migrate --old-config FILE. [CONFIG_DEPRECATED_VERSION]';
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'] }))).toEqual([warning]);
     expect(linesOf(loadConfig(documentOf('init3'), 'f.yaml', { kinds: ['InitConfiguration'], allowDeprecated: true }))).toEqual([]);
   });

@@ -87,9 +87,9 @@ describe('kubelet-start plans', () => {
       `write-file ${DROP_IN}: does not exist`,
       `write-file ${CONFIG}: does not exist`,
       `write-file ${FLAGS}: does not exist`,
-      'daemon-reload: its unit files changed',
-      'enable-unit kubelet: not enabled at boot',
-      `restart-unit kubelet: ${UNIT_FILE}, ${DROP_IN}, ${CONFIG}, ${FLAGS} changed`,
+      'daemon-reload: the unit files of the kubelet change',
+      'enable-unit kubelet: the unit is not enabled at boot',
+      `restart-unit kubelet: ${UNIT_FILE}, ${DROP_IN}, ${CONFIG}, ${FLAGS} change`,
     ]);
   });
 
@@ -98,21 +98,25 @@ describe('kubelet-start plans', () => {
       'a restart when the configuration differs',
       { ...DONE, [CONFIG]: 'maxPods: 4\n' },
       fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
-      [`write-file ${CONFIG}: its content differs`, `restart-unit kubelet: ${CONFIG} changed`],
+      [`write-file ${CONFIG}: its content differs`, `restart-unit kubelet: ${CONFIG} changes`],
     ],
     [
       'a reload when the drop-in differs',
       { ...DONE, [DROP_IN]: '[Service]\nRestart=no\n' },
       fakeUnit({ activeState: 'active', unitFileState: 'enabled' }),
-      [`write-file ${DROP_IN}: its content differs`, 'daemon-reload: its unit files changed', `restart-unit kubelet: ${DROP_IN} changed`],
+      [
+        `write-file ${DROP_IN}: its content differs`,
+        'daemon-reload: the unit files of the kubelet change',
+        `restart-unit kubelet: ${DROP_IN} changes`,
+      ],
     ],
     [
       'a reload and a restart when the unit files changed earlier',
       DONE,
       fakeUnit({ activeState: 'active', unitFileState: 'enabled', needsReload: true }),
       [
-        'daemon-reload: its unit files changed since systemd read them',
-        'restart-unit kubelet: its unit files changed since the kubelet started',
+        'daemon-reload: the unit files of the kubelet changed since systemd read them',
+        'restart-unit kubelet: its unit files changed since it started',
       ],
     ],
     ['a start when it is stopped', DONE, fakeUnit({ unitFileState: 'enabled' }), ['restart-unit kubelet: the kubelet is inactive']],
@@ -122,7 +126,12 @@ describe('kubelet-start plans', () => {
       fakeUnit({ unitFileState: 'enabled', activeState: 'activating', subState: 'auto-restart' }),
       ['restart-unit kubelet: the kubelet is activating'],
     ],
-    ['enabling it when it is disabled', DONE, fakeUnit({ activeState: 'active' }), ['enable-unit kubelet: not enabled at boot']],
+    [
+      'enabling it when it is disabled',
+      DONE,
+      fakeUnit({ activeState: 'active' }),
+      ['enable-unit kubelet: the unit is not enabled at boot'],
+    ],
     [
       'only the missing directory',
       Object.fromEntries(Object.entries(DONE).slice(1)),
@@ -171,7 +180,7 @@ describe('kubelet-start plans', () => {
     const { host } = world({ ...DONE, [CONFIG]: { type: 'file', mode: 0o600, owner: 'me:me', content: 'maxPods: 5\n' } });
     expect((await plan(host)).changes.map(line)).toEqual([
       `write-file ${CONFIG}: its owner is me:me`,
-      `restart-unit kubelet: ${CONFIG} changed`,
+      `restart-unit kubelet: ${CONFIG} changes`,
     ]);
     expect((await plan(host, { ...INPUT, mayChown: false })).changes).toEqual([]);
   });
@@ -282,10 +291,10 @@ describe('the state files of managers in a kubelet-start plan', async () => {
   it('stops the kubelet, and removes a file of another policy before the new files are written', async () => {
     const { host } = world(before, running());
     expect((await plan(host, desired)).changes.map(line)).toEqual([
-      'stop-unit kubelet: it writes the state files',
+      'stop-unit kubelet: a running kubelet writes the state files',
       `remove-file ${STATE}: written with cpuManagerPolicy none, not static`,
       `write-file ${CONFIG}: its content differs`,
-      `restart-unit kubelet: ${CONFIG} changed`,
+      `restart-unit kubelet: ${CONFIG} changes`,
     ]);
   });
 

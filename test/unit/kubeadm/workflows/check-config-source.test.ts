@@ -97,7 +97,7 @@ const planUpgrade = (setting: string, more: Partial<UpgradeNodeOptions> = {}) =>
 };
 
 const MESSAGE =
-  'preflight: Node w1 uses ConfigMap kube-system/node-config: this change of config.yaml would have no effect: maxPods (desired 20, running 33)';
+  'preflight: this change of config.yaml would have no effect, because Node w1 uses ConfigMap kube-system/node-config: maxPods (desired 20, running 33)';
 const HINT =
   'Change the ConfigMap, or remove the assignment with kubeletadm dynamic reset w1. To continue anyway, use --ignore-preflight-errors=ConfigOverridden';
 const REFUSED = { exitCode: 3, problems: [{ host: 'w1', code: 'ConfigOverridden', message: MESSAGE, hint: HINT }] };
@@ -136,7 +136,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     };
     await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'w1' }, 'merge', { metadata: { annotations } });
     const { problems } = await problemsOf(planJoin('maxPods: 20'));
-    expect(problems[0]?.message).toContain('ConfigMap kube-system/node-config, assigned at 2030-01-01T00:00:00Z: this change');
+    expect(problems[0]?.message).toContain('ConfigMap kube-system/node-config, assigned at 2030-01-01T00:00:00Z: maxPods');
   });
 
   it('is refused without the Node', async () => {
@@ -203,7 +203,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     host.files.set(`${DIRECTORY}/checkpoints/${HASH}/manifest.json`, regular('{'));
     expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
       code: 'CONFIG_OVERRIDE_UNKNOWN',
-      message: expect.stringMatching(/^the kubelet uses a ConfigMap, but .*manifest\.json, which names .* cannot be read: it is unknown/),
+      message: expect.stringMatching(/^the fields .* are unknown: the kubelet uses a ConfigMap, but .*manifest\.json, which names .* cannot be read$/),
     });
   });
 
@@ -216,7 +216,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     argv = null;
     expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
       code: 'CONFIG_OVERRIDE_UNKNOWN',
-      message: expect.stringMatching(/^the kubelet uses ConfigMap kube-system\/node-config, but the checkpoint on the host cannot be read/),
+      message: expect.stringMatching(/: the kubelet uses ConfigMap kube-system\/node-config, but the checkpoint on the host cannot be read/),
     });
   });
 

@@ -72,7 +72,7 @@ const REFUSED = {
       host: 'w1',
       code: 'PODS_AT_RISK',
       message: 'maxPods 1 is less than the 3 pods of the node: default/b, default/c would be terminated',
-      hint: 'Change the field, move the pods, or permit the loss with --allow-pod-loss',
+      hint: 'Change maxPods, or move these pods to other nodes, or pass --allow-pod-loss to let them be terminated',
     },
   ],
 };

@@ -17,7 +17,7 @@ describe('the versions of a node', () => {
 
   it('name the assumed version when the host has no kubelet', () => {
     expect(versionWarnings(null, 35)).toEqual([
-      { code: 'KUBELET_MISSING', message: 'no kubelet is installed: files are generated for 1.35, the version of the cluster' },
+      { code: 'KUBELET_MISSING', message: 'no kubelet is installed: files are generated for 1.35, the version of the control plane' },
     ]);
     expect(codes(null, 38)).toEqual(['KUBELET_MISSING', 'KUBELET_RULES_OF_OTHER_MINOR']);
     expect(versionWarnings(null, 38)[0]?.message).toContain('generated for 1.37, the known version nearest to cluster version 1.38');

@@ -219,7 +219,7 @@ describe('migrateKubelet', () => {
       ['--max-pods=many'],
       [24, 36],
       ['max-pods=many'],
-      ['LOSSY kept: --max-pods: no kubelet accepts its value: must be an integer, not the string "many"'],
+      ['LOSSY kept: --max-pods: no kubelet accepts the value: must be an integer, not the string "many"'],
     ],
     [
       'a renamed flag',

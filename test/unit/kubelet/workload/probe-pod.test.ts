@@ -73,7 +73,7 @@ describe('the result of a probe pod', () => {
     (reason) => {
       expect(read(waitingPod(reason, 'not found'))).toEqual({
         state: 'unusable',
-        why: `its image is not available: ${reason}: not found`,
+        why: `the image of the probe pod is not available: ${reason}: not found`,
       });
     },
   );

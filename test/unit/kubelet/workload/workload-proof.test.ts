@@ -253,7 +253,12 @@ describe('the probe pod of a change', () => {
   it.each<[string, JsonObject | null, string, number]>([
     ['its container cannot start', waitingPod('RunContainerError', 'pids.max'), 'RunContainerError: pids.max', 5_000],
     ['it is rejected', failed('OutOfpods', 'too many pods'), 'OutOfpods: too many pods', 5_000],
-    ['its image is not available', waitingPod('ErrImagePull', 'denied'), 'its image is not available: ErrImagePull: denied', 5_000],
+    [
+      'its image is not available',
+      waitingPod('ErrImagePull', 'denied'),
+      'the image of the probe pod is not available: ErrImagePull: denied',
+      5_000,
+    ],
     [
       'it has no sandbox',
       waitingPod('ContainerCreating'),
@@ -492,7 +497,7 @@ describe('join --wait-ready', () => {
     await expect(joined(it)).rejects.toMatchObject({
       code: 'PROBE_POD_FAILED',
       message: expect.stringContaining(
-        'kubelet-wait-bootstrap/node: Node w1 cannot start new pods: probe pod kube-system/kubeletadm-probe-w1-',
+        'kubelet-wait-bootstrap/node: Node w1 cannot start new pods, because the probe pod kube-system/kubeletadm-probe-w1-',
       ),
     });
     expect(leftProbes(it.admin)).toEqual([]);

@@ -92,7 +92,7 @@ describe('discoverByKubeconfig', () => {
     expect(clock.elapsedMs).toBe(3_000);
     const late = await attempt({ replies: [{ issue: { kind: 'refused' } }] });
     expect([late.message, late.exitCode]).toEqual([
-      expect.stringMatching(/^discovery: 10\.0\.0\.1:6443: connection refused \(gave up after 1m0s\)\./),
+      expect.stringMatching(/^discovery \(10\.0\.0\.1:6443\): connection refused \(gave up after 1m0s\)\./),
       1,
     ]);
   });
@@ -103,7 +103,7 @@ describe('discoverByKubeconfig', () => {
     expect(unknown.message).toMatch(/is not signed by a system CA of the local host\./);
     const none = await attempt({ cluster: {}, machine: [ca.certPem], replies: [status(403)] });
     expect([none.message, none.exitCode]).toEqual([
-      'discovery: d.conf: the kubeconfig contains no CA, and kube-public/cluster-info provides none. Set certificate-authority-data. [DISCOVERY_NO_CA]',
+      'discovery (d.conf): the kubeconfig contains no CA, and kube-public/cluster-info provides none. Set certificate-authority-data. [DISCOVERY_NO_CA]',
       2,
     ]);
   });
@@ -143,7 +143,7 @@ describe('discoverByKubeconfig', () => {
     [
       'with a CA file without certificates',
       () => ({ cluster: { 'certificate-authority': 'ca.crt' } }),
-      /^discovery: ca\.crt: the file contains no certificate, or a damaged one/,
+      /^discovery \(ca\.crt\): the file contains no certificate, or a damaged one/,
     ],
     ['without credentials', () => ({ user: {} }), /\[DISCOVERY_NO_TOKEN\]$/],
   ])('rejects a file %s, and sends no request', async (_, input, expected) => {
@@ -203,7 +203,7 @@ describe('the credentials of the file', () => {
   it('must not refer to local files when the file is from a web server', async () => {
     const { message, requests } = await attempt({ user: { tokenFile: '/etc/shadow' }, readFile: null });
     expect(message).toBe(
-      'discovery: d.conf: the kubeconfig refers to files of the local host: tokenFile. Embed their content: kubectl config view --raw --flatten. [DISCOVERY_NAMES_FILES]',
+      'discovery (d.conf): the kubeconfig refers to files of the local host: tokenFile. Embed their content: kubectl config view --raw --flatten. [DISCOVERY_NAMES_FILES]',
     );
     expect(requests).toEqual([]);
   });

@@ -120,14 +120,14 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has signatures of 1 other token); retrying for up to 1m0s',
+      'discovery (10.0.0.1:6443): kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has signatures of 1 other token); retrying for up to 1m0s',
     ]);
   });
 
   it('has no signature until the timeout', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has no signature at all: check that the bootstrapsigner of kube-controller-manager is enabled) (gave up after 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
+      `discovery (10.0.0.1:6443): kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has no signature at all: check that the bootstrapsigner of kube-controller-manager is enabled) (gave up after 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
@@ -135,7 +135,7 @@ describe('the token', () => {
   it('is unknown to the verified API server: discovery fails early', async () => {
     const { message, exitCode, clock, requests } = await attempt({ replies: [info({ signers: {} })], acceptsToken: async () => false });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the API server does not know the token abcdef, and kube-public/cluster-info has no signature with this token: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
+      `discovery (10.0.0.1:6443): the API server does not know the token abcdef, and kube-public/cluster-info has no signature with this token: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
     expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'ca', 'unverified', 'ca']);
@@ -155,7 +155,7 @@ describe('the token', () => {
     });
     const { message } = await attempt({ replies: [outdated, info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the signature of the token abcdef was removed from kube-public/cluster-info: the token has expired or was deleted. ${NEW_TOKEN} [DISCOVERY_TOKEN_EXPIRED]`,
+      `discovery (10.0.0.1:6443): the signature of the token abcdef was removed from kube-public/cluster-info: the token has expired or was deleted. ${NEW_TOKEN} [DISCOVERY_TOKEN_EXPIRED]`,
     );
   });
 
@@ -166,7 +166,7 @@ describe('the token', () => {
       replies: [info({ signers: { abcdef: 'fedcba9876543210' }, ...times('00:00:00', '00:00:05') })],
     });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef does not match: the token secret is wrong, or the content was modified in transit. Check the token. ${NEW_TOKEN} [DISCOVERY_SIGNATURE]`,
+      `discovery (10.0.0.1:6443): the signature of kube-public/cluster-info for the token abcdef does not match: the token secret is wrong, or the content was modified in transit. Check the token. ${NEW_TOKEN} [DISCOVERY_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
     expect(message).not.toContain(TOKEN.secret);
@@ -177,7 +177,7 @@ describe('the token', () => {
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: the signature of kube-public/cluster-info for the token abcdef is older than the content of the ConfigMap and does not match that content; retrying for up to 1m0s',
+      'discovery (10.0.0.1:6443): the signature of kube-public/cluster-info for the token abcdef is older than the content of the ConfigMap and does not match that content; retrying for up to 1m0s',
     ]);
   });
 
@@ -204,7 +204,7 @@ describe('the CA', () => {
   it('is not the pinned one: the error shows both pins', async () => {
     const { message, exitCode, requests } = await attempt({ pins: [OTHER_PIN] });
     expect(message).toBe(
-      `discovery: 10.0.0.1:6443: the CA of the cluster is not the pinned one: expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. A wrong pin means another cluster or an intercepted connection. [DISCOVERY_PIN_MISMATCH]`,
+      `discovery (10.0.0.1:6443): the CA of the cluster is not the pinned one: expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. A wrong pin means another cluster or an intercepted connection. [DISCOVERY_PIN_MISMATCH]`,
     );
     expect([exitCode, requests.length]).toEqual([3, 1]);
   });
@@ -212,7 +212,7 @@ describe('the CA', () => {
   it('is not the one that signed the certificate of the server', async () => {
     const { message, exitCode } = await attempt({ server: { authority: foreign.certPem } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. Check the address: another cluster, another server or a TLS-terminating proxy answers at this address. [DISCOVERY_UNTRUSTED_SERVER]',
+      'discovery (10.0.0.1:6443): the server certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. Check the address: another cluster, another server or a TLS-terminating proxy answers at this address. [DISCOVERY_UNTRUSTED_SERVER]',
     );
     expect(exitCode).toBe(3);
   });
@@ -268,14 +268,14 @@ describe('the certificate of the server', () => {
   it('is for other names', async () => {
     const { message } = await attempt({ server: { names: ['kubernetes', '10.0.0.2'] } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate is valid for kubernetes, 10.0.0.2, not for 10.0.0.1. Use one of these names as the address, or add 10.0.0.1 to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
+      'discovery (10.0.0.1:6443): the server certificate is valid for kubernetes, 10.0.0.2, not for 10.0.0.1. Use one of these names as the address, or add 10.0.0.1 to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
     );
   });
 
   it('has expired', async () => {
     const { message } = await attempt({ server: { notAfter: new Date(NOW.getTime() - DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
+      'discovery (10.0.0.1:6443): the server certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
     );
   });
 
@@ -283,7 +283,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() + 2 * DAY) };
     const { message, reporter } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
+      'discovery (10.0.0.1:6443): the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
     );
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
   });
@@ -292,7 +292,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
     const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until that time, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
+      'discovery (10.0.0.1:6443): the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until that time, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
     );
   });
 
@@ -313,7 +313,7 @@ describe('the certificate of the server', () => {
     const { found, reporter } = await attempt({ replies: [reply] });
     expect(found).not.toBeNull();
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toEqual([
-      'discovery: 10.0.0.1:6443: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:50:00Z, 10m0s behind. Set the clocks of both hosts (timedatectl, chronyc): otherwise certificates seem expired or not yet valid',
+      'discovery (10.0.0.1:6443): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:50:00Z, 10m0s behind. Set the clocks of both hosts (timedatectl, chronyc): otherwise certificates seem expired or not yet valid',
     ]);
   });
 });
@@ -374,7 +374,7 @@ describe('the content of cluster-info', () => {
   it('is different when read over verified TLS', async () => {
     const { message, exitCode } = await attempt({ replies: [info(), info({ server: 'https://10.0.0.9:6443' })] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: kube-public/cluster-info differs between the first, unverified request and the second, verified request. The ConfigMap was changed between the two requests, or the first connection was intercepted. Rerun the command. [DISCOVERY_CHANGED]',
+      'discovery (10.0.0.1:6443): kube-public/cluster-info differs between the first, unverified request and the second, verified request. The ConfigMap was changed between the two requests, or the first connection was intercepted. Rerun the command. [DISCOVERY_CHANGED]',
     );
     expect(exitCode).toBe(3);
   });
@@ -434,7 +434,7 @@ describe('the responding server', () => {
   ])('%s: fails immediately', async (_, reply, expected) => {
     const { message, exitCode, clock } = await attempt({ replies: [reply] });
     expect(message).toMatch(expected);
-    expect(message).toMatch(/^discovery: 10\.0\.0\.1:6443: /);
+    expect(message).toMatch(/^discovery \(10\.0\.0\.1:6443\): /);
     expect([exitCode, clock.elapsedMs]).toEqual([3, 0]);
   });
 
@@ -527,7 +527,7 @@ describe('the connection to the server', () => {
   it('is opened by the local host for other hosts: the hint mentions it', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
-      'discovery: 10.0.0.1:6443: timed out (gave up after 1m0s). Check the address, that the API server is running, and that no firewall blocks the connection. With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+      'discovery (10.0.0.1:6443): timed out (gave up after 1m0s). Check the address, that the API server is running, and that no firewall blocks the connection. With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 
@@ -537,10 +537,10 @@ describe('the connection to the server', () => {
       replies: [{ issue: { kind: 'refused' } }, ...Array<FakeReply>(30).fill(status(500))],
     });
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery: 10.0.0.1:6443: connection refused; retrying for up to 1m30s',
-      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 1m29s',
-      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 57s',
-      'discovery: 10.0.0.1:6443: the API server answered 500; retrying for up to 27s',
+      'discovery (10.0.0.1:6443): connection refused; retrying for up to 1m30s',
+      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 1m29s',
+      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 57s',
+      'discovery (10.0.0.1:6443): the API server answered 500; retrying for up to 27s',
     ]);
   });
 
