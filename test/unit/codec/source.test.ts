@@ -89,7 +89,11 @@ describe('parseSource', () => {
     ['a tab at the end', 'a: {b: 1}\n\t', /^2:1 CONFIG_SYNTAX not valid YAML: a line must not begin with a tab$/],
     ['a tab before a comment', 'a: [1,\n\t\n 2]\n\t # c\r\nb: 1', /^4:1 CONFIG_SYNTAX not valid YAML: a line must not begin with a tab$/],
     ['an open bracket', 'a: [1\nb: 2\n', /^1:4 CONFIG_SYNTAX not valid YAML: the \[ is not closed with \]/],
-    ['an open brace after a closed one', 'a: {}\nb:\n  c: {d: {}\ne: 1\n', /^3:6 CONFIG_SYNTAX not valid YAML: the \{ is not closed with \}/],
+    [
+      'an open brace after a closed one',
+      'a: {}\nb:\n  c: {d: {}\ne: 1\n',
+      /^3:6 CONFIG_SYNTAX not valid YAML: the \{ is not closed with \}/,
+    ],
     ['an open quotation mark', 'a: "x\n', /CONFIG_SYNTAX not valid YAML: the quotation mark " that opens the value is not closed$/],
     ['two mappings in one line', 'a: b: c\n', /^1:\d+ CONFIG_SYNTAX not valid YAML: unexpected second colon in the line/],
     ['text after a list', '[a]\nb\n', /^2:1 CONFIG_SYNTAX not valid YAML: unexpected text after a complete value$/],

@@ -203,7 +203,9 @@ describe('a change of a field that a ConfigMap overrides', () => {
     host.files.set(`${DIRECTORY}/checkpoints/${HASH}/manifest.json`, regular('{'));
     expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
       code: 'CONFIG_OVERRIDE_UNKNOWN',
-      message: expect.stringMatching(/^the fields .* are unknown: the kubelet uses a ConfigMap, but .*manifest\.json, which names .* cannot be read$/),
+      message: expect.stringMatching(
+        /^the fields .* are unknown: the kubelet uses a ConfigMap, but .*manifest\.json, which names .* cannot be read$/,
+      ),
     });
   });
 
@@ -216,7 +218,9 @@ describe('a change of a field that a ConfigMap overrides', () => {
     argv = null;
     expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
       code: 'CONFIG_OVERRIDE_UNKNOWN',
-      message: expect.stringMatching(/: the kubelet uses ConfigMap kube-system\/node-config, but the checkpoint on the host cannot be read/),
+      message: expect.stringMatching(
+        /: the kubelet uses ConfigMap kube-system\/node-config, but the checkpoint on the host cannot be read/,
+      ),
     });
   });
 
