@@ -7,14 +7,24 @@ const WORDINGS: readonly (readonly [message: RegExp, wording: string])[] = [
   [/^unexpected (\S+) in flow (?:map|sequence)$/i, 'unexpected $1 in brackets'],
   [/^unexpected empty item in .*/i, 'unexpected empty item in brackets'],
   [/^unexpected \S+ at node end$/i, 'unexpected text after a complete value'],
-  [/^nested mappings are not allowed in compact mappings$/i, 'unexpected second colon in the line: quote a value that contains ": "'],
-  [/^implicit keys need to be on a single line$/i, 'a line is neither "key: value" nor "- item"'],
+  [
+    /^nested mappings are not allowed in compact mappings$/i,
+    'unexpected second colon: check the indentation of the next line, and quote a value that contains ": "',
+  ],
+  [
+    /^implicit keys need to be on a single line$/i,
+    'the line does not fit the lines before or after it: check the indentation and the form "key: value" or "- item"',
+  ],
   [/^implicit map keys need to be followed by map values$/i, 'the key is not followed by a colon'],
   [/^all (?:mapping|sequence) items must start at the same column$/i, 'lines of the same level must have the same indentation'],
   [/^a block sequence may not be used as an implicit map key$/i, 'unexpected list item: check the indentation'],
   [/^sequence item without - indicator$/i, 'an item of a list must begin with "- "'],
+  [/^unexpected \S+ token in YAML stream: (.*)$/i, 'unexpected $1'],
   [/^tabs are not allowed as indentation$/i, 'a line must not begin with a tab'],
-  [/^plain value cannot start with (.*)$/i, 'a value that begins with $1 must be quoted'],
+  [
+    /^plain value cannot start with (?:reserved character |block scalar indicator |flow indicator character |directive indicator character )?(.*)$/i,
+    'a value that begins with $1 must be quoted',
+  ],
 ];
 
 const OPENING: Readonly<Record<string, string>> = { ']': '[', '}': '{' };

@@ -80,17 +80,17 @@ describe('unusable values', () => {
     [
       'a spread above a day',
       ['agent', '--node-name', 'n1', '--spread', '25h'],
-      '--spread: "25h" is more than 24h. Use a duration such as 10m or 90s. [USAGE]',
+      '--spread "25h" is more than 24h. Use a duration such as 10m or 90s. [USAGE]',
     ],
     [
       'too many checkpoints to keep',
       ['agent', '--node-name', 'n1', '--keep', '10000'],
-      '--keep: "10000" is not an integer from 0 to 9999. For example: --keep=5. [USAGE]',
+      '--keep "10000" is not an integer from 0 to 9999. For example: --keep=5. [USAGE]',
     ],
     [
       'port 0 of the agent',
       ['agent', '--node-name', 'n1', '--listen', '127.0.0.1:0'],
-      '--listen: "127.0.0.1:0" is not an address and port. Use an address and port such as 127.0.0.1:10246. [USAGE]',
+      '--listen "127.0.0.1:0" is not an address and port. Use an address and port such as 127.0.0.1:10246. [USAGE]',
     ],
     [
       'an empty batch',

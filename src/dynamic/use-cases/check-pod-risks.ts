@@ -100,7 +100,12 @@ async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, cat
   if (prepared.config === null) return { risks: [], fields: null };
   const change = { before: running, after: prepared.config };
   const risks = findPodRisks({ ...change, ...(await readPodInput(cluster, name, change, services)), nodeName: name, minor, host: null });
-  if (running !== null) return { risks, fields: configFieldChanges(running, prepared.config, { catalogue, minor }) };
+  if (running !== null) {
+    const fatal = new Set(risks.filter(({ stopsKubelet }) => stopsKubelet === true).map(({ path }) => fieldOf(path)));
+    const fields = configFieldChanges(running, prepared.config, { catalogue, minor });
+    // The class of a field does not know the capacity of the node.
+    return { risks, fields: fields.map((field) => (fatal.has(fieldOf(field.field)) ? { ...field, impact: 'unsafe' } : field)) };
+  }
   // Without the running configuration, a default value may be no change.
   const set = new Set(prepared.candidate.changes.map((text) => fieldOf(text)));
   return { risks: risks.filter(({ path }) => set.has(fieldOf(path))), fields: null };
