@@ -373,7 +373,7 @@ function amountOf(options: CommandOptions, name: 'canary' | 'maxUnavailable', ab
   const amount = parseAmount(text);
   if (amount === null)
     throw usageError(
-      `${optionName(name)} ${text}: neither a number of nodes nor a percentage`,
+      `${optionName(name)} ${text} is neither a number of nodes nor a percentage`,
       `For example: ${optionName(name)} 5 or ${optionName(name)} 10%`,
     );
   return { isZero: ('hosts' in amount ? amount.hosts : amount.percent) === 0, of: (total: number): number => hostsOf(amount, total) };
