@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,21 +65,40 @@ describe.skipIf(requirement('an upgrade of control planes', missing))('an upgrad
   }, 120_000);
 
   const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
-  const apply = (directoryOfPatches: string) =>
-    runCommand([
-      'upgrade',
-      'apply',
-      TO,
-      '--yes',
-      '--config',
-      join(directory, 'upgrade.yaml'),
-      '--patches',
-      directoryOfPatches,
-      ...ssh('node1'),
-      ...IGNORED,
-    ]);
+  const applyArguments = (directoryOfPatches: string): readonly string[] => [
+    'upgrade',
+    'apply',
+    TO,
+    '--yes',
+    '--config',
+    join(directory, 'upgrade.yaml'),
+    '--patches',
+    directoryOfPatches,
+    ...ssh('node1'),
+    ...IGNORED,
+  ];
+  const apply = (directoryOfPatches: string) => runCommand(applyArguments(directoryOfPatches));
+  /** Kills the upgrade (SIGKILL) as soon as its output matches. @returns how the process ended */
+  const applyKilledAt = async (output: RegExp): Promise<string> => {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/kubeletadm.mjs'), ...applyArguments(patches)], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let text = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (output.test(text)) child.kill('SIGKILL');
+    });
+    const [code, signal] = await once(child, 'close');
+    return signal ?? `exit code ${code}: ${text}`;
+  };
   const imagesOn = (host: string): string => lab.run(host, 'grep -h "image:" /etc/kubernetes/manifests/kube-*.yaml');
   const runningOn = (host: string, component: string): string => lab.run(host, `pgrep -af '^${component} ' || true`);
+
+  it('continues after it was killed while the API server restarted, or between two components', async () => {
+    expect(await applyKilledAt(/updated \/etc\/kubernetes\/manifests\/kube-apiserver\.yaml/)).toBe('SIGKILL');
+    expect(await applyKilledAt(/kube-apiserver runs \S+:v1\.36\.2/)).toBe('SIGKILL');
+    expect(imagesOn('node1')).toContain(':v1.36.2');
+  }, 900_000);
 
   it('restores the previous Pod of a component whose new Pod crashes', async () => {
     const before = lab.run('node1', 'cat /etc/kubernetes/manifests/kube-scheduler.yaml');
