@@ -76,6 +76,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     makeTemporaryDirectory,
     removeTemporaryDirectory,
     listFiles,
+    readHostEntries: async (root) => (await import('./cli/adapters/host-entries.ts')).readHostEntries(root),
     random: Math.random,
     watchFile: (path, onChange, signal) =>
       void import('./cli/adapters/watch-file.ts').then(({ watchFile }) => watchFile(path, onChange, signal)),

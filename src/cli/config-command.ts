@@ -1,10 +1,11 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { ListImagesRequest } from './config-images.ts';
 import type { PullImagesRequest } from './config-images-pull.ts';
 import type { PrintDefaultsRequest } from './config-print.ts';
 import type { ConfigRenderRequest } from './config-render.ts';
+import type { UserDataRequest } from './config-user-data.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
 import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts';
@@ -66,6 +67,7 @@ export function defineConfig(config: Command, on: On): void {
   addInitOptions(addClusterOptions(addHostOptions(addNodeOptions(render), 'directory to read instead of /, e.g. the root of an image')));
   for (const option of render.options) if (NOT_RENDERED.has(option.long ?? '')) option.hideHelp();
   on(render, renderRequest, async () => (await import('./config-render.ts')).runRender);
+  defineUserData(config, on);
   addKnowledgeCommands(config, on);
 }
 
@@ -126,6 +128,31 @@ function addImagesOptions(command: Command): Command {
     .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated');
 }
 
+function defineUserData(config: Command, on: On): void {
+  const userData = config
+    .command('user-data')
+    .description('Print user data (cloud-init, Butane, Ignition) with which a host joins a cluster at its first boot')
+    .requiredOption('--join-file <url|path>', 'place of the JoinConfiguration: https URL to fetch at first boot, or path on the host')
+    .option('--join-file-ca <file>', 'file with CA certificates to verify the server of the URL (default: those of the host)')
+    .option('--rootfs <dir>', 'directory with files for the host, e.g. of join --rootfs (default: no files)')
+    .option('--program <path>', 'path of kubeletadm or kubeadm on the host', '/usr/local/bin/kubeletadm')
+    .addOption(new Option('--variant <variant>', 'operating system, with -o butane').choices(['fcos', 'flatcar']).default('fcos'))
+    .addOption(outputOption(['cloud-init', 'butane', 'ignition']));
+  on(userData, userDataRequest, async () => (await import('./config-user-data.ts')).runUserData);
+  addSections(userData, { notes: USER_DATA_NOTES, examples: USER_DATA_EXAMPLES });
+}
+
+function userDataRequest(_: readonly string[], options: CommandOptions): UserDataRequest {
+  return {
+    format: flagChoice(options, 'output', ['cloud-init', 'butane', 'ignition']),
+    variant: flagChoice(options, 'variant', ['fcos', 'flatcar']),
+    rootDir: flagText(options, 'rootfs'),
+    joinFile: flagText(options, 'joinFile') ?? '',
+    joinFileCa: flagText(options, 'joinFileCa'),
+    program: flagText(options, 'program') ?? '',
+  };
+}
+
 function renderRequest(paths: readonly string[], options: CommandOptions): ConfigRenderRequest {
   return {
     paths,
@@ -169,3 +196,10 @@ const PULL_EXAMPLES = `  kubeletadm config images pull --kubernetes-version v1.3
 const IMAGES_EXAMPLES = `  kubeletadm config images list --kubernetes-version v1.36.2
   kubeletadm config images list --config init.yaml | xargs -n1 crictl pull
   kubeletadm config images list --image-repository registry.example.org/k8s -o json`;
+
+const USER_DATA_NOTES = `User data contains no secret: a file with a token, a private key or a password is refused, and the bootstrap kubeconfig of join --rootfs is omitted. kubeletadm-join.service fetches the join file, runs join, and retries both until join succeeds.`;
+
+const USER_DATA_EXAMPLES = `  kubeletadm join --config join.yaml --rootfs ./node
+  kubeletadm config user-data --rootfs ./node --join-file https://config.example.com/join.yaml > user-data.yaml
+  kubeletadm config user-data --rootfs ./node --join-file /run/join.yaml --program /opt/bin/kubeletadm -o ignition
+  kubeletadm config user-data --join-file https://config.example.com/join.yaml -o butane --variant flatcar`;

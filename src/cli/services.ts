@@ -8,6 +8,7 @@ import type { PlanSignatures } from '../fleet/plan-signatures.ts';
 import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
 import type { RunJournals } from '../fleet/run-journals.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
+import type { HostEntry } from '../kubeadm/user-data/model.ts';
 import type { Lab, LabOptions } from '../lab/lab-options.ts';
 
 /**
@@ -77,6 +78,11 @@ export interface LocalMachine {
   removeTemporaryDirectory(path: string): Promise<void>;
   /** `mode path` of every file below these directories of a root. */
   listFiles(root: string, directories: readonly string[]): Promise<readonly string[]>;
+  /**
+   * Reads a directory as the root directory of a host, in the order of paths; a directory precedes its entries.
+   * @throws AppError INPUT_UNREADABLE, INPUT_NOT_A_DIRECTORY, INPUT_TOO_LARGE or USER_DATA_UNUSABLE (exit code 2)
+   */
+  readHostEntries(root: string): Promise<readonly HostEntry[]>;
 }
 
 /**

@@ -1,0 +1,80 @@
+import { AppError, type Problem } from '../../base/errors.ts';
+import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
+import { secretIn } from './find-secrets.ts';
+import { type JoinFileSource, joinUnit } from './join-unit.ts';
+import type { FirstBoot, HostEntry } from './model.ts';
+
+export interface FirstBootInput {
+  /** The directory that `--rootfs` names, as entries of the host. */
+  readonly entries: readonly HostEntry[];
+  readonly joinFile: JoinFileSource;
+  /** Path of kubeletadm or kubeadm on the host. */
+  readonly program: string;
+}
+
+/** Path on the host of the CA certificates that verify the server of the join file. */
+const JOIN_FILE_CA = '/etc/kubeletadm/join-file-ca.crt';
+
+/** Directories that every system has: user data must not change their modes. */
+const SYSTEM_DIRECTORIES: ReadonlySet<string> = new Set(
+  ['/boot', '/etc', '/home', '/mnt', '/opt', '/root', '/run', '/srv', '/tmp', '/usr', '/var'].concat(
+    ['/etc/default', '/etc/sysconfig', '/etc/sysctl.d', '/etc/modules-load.d', '/etc/systemd', '/etc/systemd/system', '/etc/yum.repos.d'],
+    ['/etc/apt', '/etc/apt/keyrings', '/etc/apt/sources.list.d', '/opt/bin', '/usr/bin', '/usr/lib', '/usr/lib/systemd', '/usr/local'],
+    ['/usr/local/bin', '/usr/sbin', '/usr/share', '/var/lib', '/var/log', '/var/tmp'],
+  ),
+);
+
+/**
+ * The content of user data with which a host joins a cluster at its first boot: the files of a directory and a systemd unit that
+ * runs join.
+ * @returns also the path of the bootstrap kubeconfig if the directory has one: it contains a token, and join creates it
+ * @throws AppError USER_DATA_SECRET or USER_DATA_UNUSABLE (exit code 2), with all problems
+ */
+export function firstBoot({ entries, joinFile, program }: FirstBootInput): {
+  readonly content: FirstBoot;
+  readonly omitted: string | null;
+} {
+  const kept = entries.filter(({ kind, path }) => !(kind === 'file' && path === BOOTSTRAP_CONF));
+  const unit = joinUnit(joinFile.kind === 'url' && joinFile.caPem !== null ? { ...joinFile, caPath: JOIN_FILE_CA } : joinFile, program);
+  const own: readonly HostEntry[] =
+    joinFile.kind === 'url' && joinFile.caPem !== null
+      ? [{ kind: 'file', path: JOIN_FILE_CA, content: Buffer.from(joinFile.caPem, 'utf8'), mode: 0o644, uid: 0, gid: 0 }]
+      : [];
+  const reserved = new Set([`/etc/systemd/system/${unit.name}`, ...own.map(({ path }) => path)]);
+  const problems = [
+    ...kept.filter(({ path }) => path === KUBELET_CONF).map(hasJoined),
+    ...kept.filter(({ path }) => reserved.has(path)).map(({ path }) => unusable(`${path}: kubeletadm writes this file`, `Remove ${path}`)),
+    ...[...kept, ...own].flatMap(secretProblems),
+  ];
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
+  const omitted = kept.length === entries.length ? null : BOOTSTRAP_CONF;
+  return { content: { entries: [...kept.filter((entry) => isWritten(entry, kept)), ...own], unit }, omitted };
+}
+
+/** Whether a directory would differ from the one that cloud-init and Ignition create for the files below it. */
+function isWritten(entry: HostEntry, all: readonly HostEntry[]): boolean {
+  if (entry.kind !== 'directory') return true;
+  if (SYSTEM_DIRECTORIES.has(entry.path)) return false;
+  const isEmpty = !all.some(({ path }) => path.startsWith(`${entry.path}/`));
+  return isEmpty || entry.mode !== 0o755 || entry.uid !== 0 || entry.gid !== 0;
+}
+
+function secretProblems(entry: HostEntry): readonly Problem[] {
+  if (entry.kind !== 'file') return [];
+  const found = secretIn(entry.content);
+  if (found === null) return [];
+  const place = found.line === null ? entry.path : `${entry.path}:${found.line}`;
+  const message = `${place}: the file contains ${found.what}, and every process of a host can read its user data`;
+  return [{ code: 'USER_DATA_SECRET', message, hint: 'Remove the file or the value from the directory, and let the host fetch it' }];
+}
+
+function hasJoined({ path }: HostEntry): Problem {
+  return unusable(
+    `${path}: the directory is that of a control plane or of a host that has joined; join would not run`,
+    'Create the directory with kubeletadm join --rootfs',
+  );
+}
+
+function unusable(message: string, hint: string): Problem {
+  return { code: 'USER_DATA_UNUSABLE', message, hint };
+}

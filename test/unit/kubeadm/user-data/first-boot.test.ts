@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { isAppError } from '../../../../src/base/errors.ts';
+import { firstBoot } from '../../../../src/kubeadm/user-data/first-boot.ts';
+import { parseJoinFile } from '../../../../src/kubeadm/user-data/join-unit.ts';
+import type { HostEntry } from '../../../../src/kubeadm/user-data/model.ts';
+
+const PROGRAM = '/usr/local/bin/kubeletadm';
+const JOIN_FILE = { kind: 'path', path: '/run/join.yaml' } as const;
+const TOKEN = 'abcdef.0123456789abcdef';
+
+function file(path: string, text: string): HostEntry {
+  return { kind: 'file', path, content: Buffer.from(text), mode: 0o644, uid: 0, gid: 0 };
+}
+
+function directory(path: string, mode = 0o755): HostEntry {
+  return { kind: 'directory', path, mode, uid: 0, gid: 0 };
+}
+
+/** The problems of the files, as `CODE message`. */
+function problemsOf(...entries: readonly HostEntry[]): readonly string[] {
+  try {
+    firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM });
+    return [];
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    expect(error.exitCode).toBe(2);
+    return error.problems.map(({ code, message }) => `${code} ${message}`);
+  }
+}
+
+describe('the content of user data', () => {
+  it('has no file with a secret, and the error does not show the secret', () => {
+    const key = ['-----BEGIN', 'EC PRIVATE KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf1\n'].join(' ');
+    const secrets: readonly (readonly [path: string, text: string, line: number | null])[] = [
+      ['/etc/kubernetes/pki/ca.key', key, 1],
+      ['/etc/a.yaml', `kind: JoinConfiguration\ndiscovery:\n  bootstrapToken:\n    token: ${TOKEN}\n`, 4],
+      ['/etc/b.sh', `#!/bin/sh\nkubeadm join --token ${TOKEN}\n`, 2],
+      ['/etc/c.conf', 'users:\n- name: a\n  user:\n    client-key-data: c2VjcmV0\n', 4],
+      ['/etc/d.json', '{"auths":{"registry.example.com":{"auth":"dXNlcjpzZWNyZXQ="}}}', 1],
+      ['/etc/e.toml', '[plugins]\n  password = "hunter2"\n', 2],
+      ['/etc/f.conf', '[Service]\nEnvironment=HTTPS_PROXY=http://user:hunter2@proxy.example.com\n', 2],
+      ['/etc/g.der', `\0${key}`, null],
+    ];
+    for (const [path, text, line] of secrets) {
+      const [problem = '', ...others] = problemsOf(file(path, text));
+      expect(problem).toContain(`USER_DATA_SECRET ${path}${line === null ? '' : `:${line}`}: the file contains`);
+      expect(problem).not.toMatch(/hunter2|0123456789|c2Vj|dXNl|MHcC/);
+      expect(others).toEqual([]);
+    }
+    expect(problemsOf(...secrets.map(([path, text]) => file(path, text)))).toHaveLength(secrets.length);
+  });
+
+  it('may have files that only name secrets', () => {
+    const harmless = [
+      'authentication:\n  webhook:\n    enabled: true\n  x509:\n    clientCAFile: /etc/kubernetes/pki/ca.crt\n',
+      'KUBELET_KUBEADM_ARGS="--node-ip=192.0.2.7 --pod-infra-container-image=registry.k8s.io/pause:3.10"\n',
+      'users:\n- name: a\n  user:\n    tokenFile: /var/run/token\n',
+      '-----BEGIN CERTIFICATE-----\nMHcCAQEEIIrYSSNQFaA2Hwf1\n',
+      'https://proxy.example.com:3128/path@2\n',
+    ];
+    expect(problemsOf(...harmless.map((text, i) => file(`/etc/${i}`, text)))).toEqual([]);
+  });
+
+  it('omits the bootstrap kubeconfig, which join creates', () => {
+    const bootstrap = file('/etc/kubernetes/bootstrap-kubelet.conf', `token: ${TOKEN}\n`);
+    const { content, omitted } = firstBoot({ entries: [bootstrap, file('/etc/a', 'a')], joinFile: JOIN_FILE, program: PROGRAM });
+    expect(content.entries.map(({ path }) => path)).toEqual(['/etc/a']);
+    expect(omitted).toBe('/etc/kubernetes/bootstrap-kubelet.conf');
+  });
+
+  it('refuses files with which the unit would not run, or that it would overwrite', () => {
+    const refused = problemsOf(file('/etc/kubernetes/kubelet.conf', ''), file('/etc/systemd/system/kubeletadm-join.service', ''));
+    expect(refused.map((problem) => problem.split(':')[0])).toEqual([
+      'USER_DATA_UNUSABLE /etc/kubernetes/kubelet.conf',
+      'USER_DATA_UNUSABLE /etc/systemd/system/kubeletadm-join.service',
+    ]);
+  });
+
+  it('has the directories that would differ on the host, but never those of the system', () => {
+    const entries = [
+      directory('/etc', 0o700),
+      directory('/etc/kubernetes'),
+      file('/etc/kubernetes/a', ''),
+      directory('/opt/empty'),
+      directory('/var/lib/kubelet', 0o700),
+      file('/var/lib/kubelet/b', ''),
+    ];
+    const { content } = firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM });
+    expect(content.entries.filter(({ kind }) => kind === 'directory').map(({ path }) => path)).toEqual(['/opt/empty', '/var/lib/kubelet']);
+  });
+});
+
+describe('the join file', () => {
+  const unitOf = (text: string, caPem: string | null = null) =>
+    firstBoot({ entries: [], joinFile: parseJoinFile(text, caPem), program: PROGRAM }).content;
+
+  it('is fetched by https into memory, with the words of systemd', () => {
+    const { unit, entries } = unitOf('https://config.example.com/a%20b?n=$HOME#x', '-----BEGIN CERTIFICATE-----\n');
+    expect(unit.text).toContain(' --proto =https ');
+    expect(unit.text).toContain(' --cacert /etc/kubeletadm/join-file-ca.crt --output /run/kubeletadm-join/join.yaml ');
+    expect(unit.text).toContain(' "https://config.example.com/a%%20b?n=$$HOME"\n');
+    expect(unit.text).toContain('\nRuntimeDirectoryMode=0700\n');
+    expect(unit.text).toContain(`\nExecStart=${PROGRAM} join --config /run/kubeletadm-join/join.yaml\n`);
+    expect(entries.map(({ path }) => path)).toEqual(['/etc/kubeletadm/join-file-ca.crt']);
+  });
+
+  it('can be a file that the host gets in another way', () => {
+    const { unit } = unitOf('/run/secrets/join.yaml');
+    expect(unit.text).toContain(`\nExecStart=${PROGRAM} join --config /run/secrets/join.yaml\n`);
+    expect(unit.text).not.toContain('curl');
+  });
+
+  it.each([
+    ['http://config.example.com/join.yaml', null, 'USAGE'],
+    ['https://', null, 'USAGE'],
+    ['join.yaml', null, 'USAGE'],
+    ['/run/join file', null, 'USAGE'],
+    ['/run/../etc/join\n', null, 'USAGE'],
+    ['/run/join.yaml', '-----BEGIN CERTIFICATE-----\n', 'USAGE'],
+    ['https://config.example.com/join.yaml', 'no certificate', 'USAGE'],
+    ['https://user:word@config.example.com/join.yaml', null, 'USER_DATA_SECRET'],
+    ['https://config.example.com/join.yaml?X-Amz-Signature=a', null, 'USER_DATA_SECRET'],
+    ['https://config.example.com/join.yaml?sig=a', null, 'USER_DATA_SECRET'],
+  ])('is refused: %s', (text, caPem, code) => {
+    let error: unknown;
+    try {
+      parseJoinFile(text, caPem);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(isAppError(error, code)).toBe(true);
+    expect(String(error)).not.toContain('user:word');
+  });
+});
