@@ -140,7 +140,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const { code, stderr } = await token('delete', 'aaaaaa', 'aaaaaa.0123456789ABCDEF');
       expect([code, stderr]).toEqual([
         2,
-        'argument 2 of token delete is neither a token id nor a token. Write [a-z0-9]{6} or [a-z0-9]{6}.[a-z0-9]{16}. [USAGE]\n',
+        'argument 2 of token delete is neither a token id nor a token. Write a token id such as abcdef, or a token of the form [a-z0-9]{6}.[a-z0-9]{16}. [USAGE]\n',
       ]);
       expect(await dataOf('aaaaaa')).toHaveProperty('token-id');
     });

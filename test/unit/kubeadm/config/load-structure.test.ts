@@ -87,7 +87,7 @@ describe('unknown fields', () => {
       'init3',
       'dryRun: true',
       [
-        'f.yaml:3:1 dryRun: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or run kubeletadm config migrate [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:3:1 dryRun: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or convert the file with kubeletadm config migrate --old-config FILE [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
@@ -95,7 +95,7 @@ describe('unknown fields', () => {
       'join3',
       `${DISCOVERY}nodeRegistration: {imagePullSerial: true}`,
       [
-        'f.yaml:4:20 nodeRegistration.imagePullSerial: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or run kubeletadm config migrate [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:4:20 nodeRegistration.imagePullSerial: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or convert the file with kubeletadm config migrate --old-config FILE [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
