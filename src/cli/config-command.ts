@@ -136,6 +136,9 @@ function defineUserData(config: Command, on: On): void {
     .option('--join-file-ca <file>', 'file with CA certificates to verify the server of the URL (default: those of the host)')
     .option('--rootfs <dir>', 'directory with files for the host, e.g. of join --rootfs (default: no files)')
     .option('--program <path>', 'path of kubeletadm or kubeadm on the host', '/usr/local/bin/kubeletadm')
+    .option('--http-proxy <url>', 'proxy of the container runtime, the kubelet and join for http')
+    .option('--https-proxy <url>', 'the same for https')
+    .option('--no-proxy <list>', 'with a proxy: addresses, subnets and domains without it, comma-separated')
     .addOption(new Option('--variant <variant>', 'operating system, with -o butane').choices(['fcos', 'flatcar']).default('fcos'))
     .addOption(outputOption(['cloud-init', 'butane', 'ignition']));
   on(userData, userDataRequest, async () => (await import('./config-user-data.ts')).runUserData);
@@ -150,6 +153,11 @@ function userDataRequest(_: readonly string[], options: CommandOptions): UserDat
     joinFile: flagText(options, 'joinFile') ?? '',
     joinFileCa: flagText(options, 'joinFileCa'),
     program: flagText(options, 'program') ?? '',
+    proxy: {
+      httpProxy: flagText(options, 'httpProxy'),
+      httpsProxy: flagText(options, 'httpsProxy'),
+      noProxy: flagText(options, 'proxy'),
+    },
   };
 }
 

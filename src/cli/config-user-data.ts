@@ -5,6 +5,7 @@ import { firstBoot } from '../kubeadm/user-data/first-boot.ts';
 import { type ButaneVariant, butaneConfig, cloudConfig, ignitionConfig } from '../kubeadm/user-data/formats.ts';
 import { hostPath, parseJoinFile } from '../kubeadm/user-data/join-unit.ts';
 import type { FirstBoot, UserDataFormat } from '../kubeadm/user-data/model.ts';
+import { hostProxy, type ProxyOptions } from '../kubeadm/user-data/proxy.ts';
 import type { Services } from './services.ts';
 
 export interface UserDataRequest {
@@ -17,6 +18,7 @@ export interface UserDataRequest {
   /** A local file. */
   readonly joinFileCa: string | undefined;
   readonly program: string;
+  readonly proxy: ProxyOptions;
 }
 
 /** `config user-data`: prints user data with which a host joins a cluster at its first boot. */
@@ -25,7 +27,7 @@ export async function runUserData(services: Services, request: UserDataRequest):
   const caPem = joinFileCa === undefined ? null : await services.input.readText(joinFileCa);
   const joinFile = parseJoinFile(request.joinFile, caPem);
   const entries = rootDir === undefined ? [] : await services.readHostEntries(rootDir);
-  const { content, omitted } = firstBoot({ entries, joinFile, program: hostPath(program, '--program') });
+  const { content, omitted } = firstBoot({ entries, joinFile, program: hostPath(program, '--program'), proxy: hostProxy(request.proxy) });
   if (omitted !== null) services.output.stderr(`${omitted} is omitted: it contains a bootstrap token, and join creates it\n`);
   services.output.document(showUserData(content, format, request.variant));
   return 0;

@@ -157,6 +157,21 @@ describe('config user-data', () => {
     expect(await userData('ignition', `${root}/x`)).toMatchObject({ code: 2, stderr: expect.stringContaining('[INPUT_UNREADABLE]') });
   });
 
+  it.each(FORMATS)('gives a host a proxy, with which join works: %s', async (format) => {
+    const proxy = ['--https-proxy', 'http://proxy.example.com:3128', '--no-proxy', 'localhost,10.0.0.0/8'];
+    const { code, stdout, stderr } = await userData(format, node, ...proxy);
+    expect(code, stderr).toBe(0);
+    const host = join(temporary, `with-proxy-${format}`);
+    const { text } = unpackUserData(stdout, format, host);
+    const dropIn = readFileSync(join(host, 'etc/systemd/system/kubelet.service.d/http-proxy.conf'), 'utf8');
+    expect(dropIn).toContain('\nEnvironment="HTTPS_PROXY=http://proxy.example.com:3128"\nEnvironment="NO_PROXY=localhost,10.0.0.0/8"\n');
+    expect(text).toContain('\nEnvironment="HTTPS_PROXY=http://proxy.example.com:3128"\n');
+    expect(stdout.includes('[ systemctl, try-restart, containerd.service, crio.service ]')).toBe(format === 'cloud-init');
+    const joined = await runCommand(['join', '--config', joinFile, '--rootfs', host]);
+    expect(joined.code, joined.stderr).toBe(0);
+    expect(readFileSync(join(host, 'etc/systemd/system/kubelet.service.d/http-proxy.conf'), 'utf8')).toBe(dropIn);
+  });
+
   it('writes the CA certificates of the server of the join file', async () => {
     const ca = join(temporary, 'ca.crt');
     writeFileSync(ca, api.caPem);

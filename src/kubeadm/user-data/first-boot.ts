@@ -3,6 +3,7 @@ import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { secretIn } from './find-secrets.ts';
 import { type JoinFileSource, joinUnit } from './join-unit.ts';
 import type { FirstBoot, HostEntry } from './model.ts';
+import type { HostProxy } from './proxy.ts';
 
 export interface FirstBootInput {
   /** The directory that `--rootfs` names, as entries of the host. */
@@ -10,6 +11,7 @@ export interface FirstBootInput {
   readonly joinFile: JoinFileSource;
   /** Path of kubeletadm or kubeadm on the host. */
   readonly program: string;
+  readonly proxy: HostProxy;
 }
 
 /** Path on the host of the CA certificates that verify the server of the join file. */
@@ -30,16 +32,17 @@ const SYSTEM_DIRECTORIES: ReadonlySet<string> = new Set(
  * @returns also the path of the bootstrap kubeconfig if the directory has one: it contains a token, and join creates it
  * @throws AppError USER_DATA_SECRET or USER_DATA_UNUSABLE (exit code 2), with all problems
  */
-export function firstBoot({ entries, joinFile, program }: FirstBootInput): {
+export function firstBoot({ entries, joinFile, program, proxy }: FirstBootInput): {
   readonly content: FirstBoot;
   readonly omitted: string | null;
 } {
   const kept = entries.filter(({ kind, path }) => !(kind === 'file' && path === BOOTSTRAP_CONF));
-  const unit = joinUnit(joinFile.kind === 'url' && joinFile.caPem !== null ? { ...joinFile, caPath: JOIN_FILE_CA } : joinFile, program);
-  const own: readonly HostEntry[] =
-    joinFile.kind === 'url' && joinFile.caPem !== null
-      ? [{ kind: 'file', path: JOIN_FILE_CA, content: Buffer.from(joinFile.caPem, 'utf8'), mode: 0o644, uid: 0, gid: 0 }]
-      : [];
+  const caPem = joinFile.kind === 'url' ? joinFile.caPem : null;
+  const caPath = caPem === null ? undefined : JOIN_FILE_CA;
+  const unit = joinUnit({ joinFile, caPath, program, environment: proxy.environment });
+  const ca: readonly HostEntry[] =
+    caPem === null ? [] : [{ kind: 'file', path: JOIN_FILE_CA, content: Buffer.from(caPem, 'utf8'), mode: 0o644, uid: 0, gid: 0 }];
+  const own = [...ca, ...proxy.dropIns];
   const reserved = new Set([`/etc/systemd/system/${unit.name}`, ...own.map(({ path }) => path)]);
   const problems = [
     ...kept.filter(({ path }) => path === KUBELET_CONF).map(hasJoined),
@@ -48,7 +51,7 @@ export function firstBoot({ entries, joinFile, program }: FirstBootInput): {
   ];
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   const omitted = kept.length === entries.length ? null : BOOTSTRAP_CONF;
-  return { content: { entries: [...kept.filter((entry) => isWritten(entry, kept)), ...own], unit }, omitted };
+  return { content: { entries: [...kept.filter((entry) => isWritten(entry, kept)), ...own], unit, restart: proxy.restart }, omitted };
 }
 
 /** Whether a directory would differ from the one that cloud-init and Ignition create for the files below it. */

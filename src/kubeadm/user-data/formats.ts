@@ -13,7 +13,7 @@ const IGNITION_VERSION = '3.4.0';
  * directories, links and numeric owners.
  * @see cloudinit.readthedocs.io: modules Write Files, Runcmd
  */
-export function cloudConfig({ entries, unit }: FirstBoot): object {
+export function cloudConfig({ entries, unit, restart }: FirstBoot): object {
   const files = [...entries.filter((entry) => entry.kind === 'file'), unitFile(unit)];
   return {
     write_files: files.map(({ path, mode, content }) => {
@@ -28,6 +28,8 @@ export function cloudConfig({ entries, unit }: FirstBoot): object {
     runcmd: [
       ...entries.flatMap(commandsFor),
       ['systemctl', 'daemon-reload'],
+      // The host has started its units; Ignition writes files before that.
+      ...(restart.length === 0 ? [] : [['systemctl', 'try-restart', ...restart]]),
       // Without --no-block, cloud-init would wait until join succeeds.
       ['systemctl', 'enable', '--now', '--no-block', unit.name],
     ],

@@ -13,6 +13,13 @@ export type JoinFileSource =
       readonly caPem: string | null;
     };
 
+export interface JoinUnitInput {
+  readonly joinFile: JoinFileSource;
+  readonly caPath: string | undefined;
+  readonly program: string;
+  readonly environment: readonly string[];
+}
+
 const NAME = 'kubeletadm-join';
 const FETCHED = `/run/${NAME}/join.yaml`;
 const HOST_PATH = /^(?:\/[\w.@+-]+)+$/;
@@ -59,11 +66,12 @@ export function hostPath(path: string, option: string): string {
 /**
  * The unit that joins the host to its cluster until that has succeeded. A fetched join file is stored in memory (/run), for
  * the time of the run, and is fetched again for each retry, so that an expired token can be replaced on the server.
- * @param joinFile.caPath path of the CA certificates on the host
+ * @param input.caPath path of the CA certificates on the host
+ * @param input.environment lines of the section Service
  * @see systemd.service(5): Restart=on-failure of Type=oneshot requires systemd 244
  */
-export function joinUnit(joinFile: JoinFileSource & { readonly caPath?: string }, program: string): EnabledUnit {
-  const fetch = joinFile.kind === 'path' ? [] : fetchLines(joinFile.url, joinFile.caPath);
+export function joinUnit({ joinFile, caPath, program, environment }: JoinUnitInput): EnabledUnit {
+  const fetch = joinFile.kind === 'path' ? [] : fetchLines(joinFile.url, caPath);
   const config = joinFile.kind === 'path' ? joinFile.path : FETCHED;
   const text = [
     '# Written by kubeletadm config user-data.',
@@ -79,6 +87,7 @@ export function joinUnit(joinFile: JoinFileSource & { readonly caPath?: string }
     '[Service]',
     'Type=oneshot',
     'UMask=0077',
+    ...environment,
     ...fetch,
     `ExecStart=${program} join --config ${config}`,
     'Restart=on-failure',

@@ -37,6 +37,8 @@ export interface FirstBoot {
   /** In the order of their paths; a directory precedes its entries. */
   readonly entries: readonly HostEntry[];
   readonly unit: EnabledUnit;
+  /** Units to restart if they run before the files are written. */
+  readonly restart: readonly string[];
 }
 
 export type UserDataFormat = 'cloud-init' | 'butane' | 'ignition';

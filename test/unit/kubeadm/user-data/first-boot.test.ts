@@ -3,9 +3,11 @@ import { isAppError } from '../../../../src/base/errors.ts';
 import { firstBoot } from '../../../../src/kubeadm/user-data/first-boot.ts';
 import { parseJoinFile } from '../../../../src/kubeadm/user-data/join-unit.ts';
 import type { HostEntry } from '../../../../src/kubeadm/user-data/model.ts';
+import { hostProxy } from '../../../../src/kubeadm/user-data/proxy.ts';
 
 const PROGRAM = '/usr/local/bin/kubeletadm';
 const JOIN_FILE = { kind: 'path', path: '/run/join.yaml' } as const;
+const NO_PROXY = hostProxy({});
 const TOKEN = 'abcdef.0123456789abcdef';
 
 function file(path: string, text: string): HostEntry {
@@ -19,7 +21,7 @@ function directory(path: string, mode = 0o755): HostEntry {
 /** The problems of the files, as `CODE message`. */
 function problemsOf(...entries: readonly HostEntry[]): readonly string[] {
   try {
-    firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM });
+    firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM, proxy: NO_PROXY });
     return [];
   } catch (error) {
     if (!isAppError(error)) throw error;
@@ -63,7 +65,12 @@ describe('the content of user data', () => {
 
   it('omits the bootstrap kubeconfig, which join creates', () => {
     const bootstrap = file('/etc/kubernetes/bootstrap-kubelet.conf', `token: ${TOKEN}\n`);
-    const { content, omitted } = firstBoot({ entries: [bootstrap, file('/etc/a', 'a')], joinFile: JOIN_FILE, program: PROGRAM });
+    const { content, omitted } = firstBoot({
+      entries: [bootstrap, file('/etc/a', 'a')],
+      joinFile: JOIN_FILE,
+      program: PROGRAM,
+      proxy: NO_PROXY,
+    });
     expect(content.entries.map(({ path }) => path)).toEqual(['/etc/a']);
     expect(omitted).toBe('/etc/kubernetes/bootstrap-kubelet.conf');
   });
@@ -85,14 +92,14 @@ describe('the content of user data', () => {
       directory('/var/lib/kubelet', 0o700),
       file('/var/lib/kubelet/b', ''),
     ];
-    const { content } = firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM });
+    const { content } = firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM, proxy: NO_PROXY });
     expect(content.entries.filter(({ kind }) => kind === 'directory').map(({ path }) => path)).toEqual(['/opt/empty', '/var/lib/kubelet']);
   });
 });
 
 describe('the join file', () => {
   const unitOf = (text: string, caPem: string | null = null) =>
-    firstBoot({ entries: [], joinFile: parseJoinFile(text, caPem), program: PROGRAM }).content;
+    firstBoot({ entries: [], joinFile: parseJoinFile(text, caPem), program: PROGRAM, proxy: NO_PROXY }).content;
 
   it('is fetched by https into memory, with the words of systemd', () => {
     const { unit, entries } = unitOf('https://config.example.com/a%20b?n=$HOME#x', '-----BEGIN CERTIFICATE-----\n');
@@ -130,5 +137,42 @@ describe('the join file', () => {
     }
     expect(isAppError(error, code)).toBe(true);
     expect(String(error)).not.toContain('user:word');
+  });
+});
+
+describe('the proxy', () => {
+  const httpsProxy = 'http://proxy.example.com:3128/a%20b';
+  const noProxy = 'localhost,10.0.0.0/8,.svc,[::1],fd00::/8';
+
+  it('is given to the runtime, the kubelet and join, in drop-ins', () => {
+    const proxy = hostProxy({ httpsProxy, noProxy });
+    const { content } = firstBoot({ entries: [], joinFile: JOIN_FILE, program: PROGRAM, proxy });
+    const lines = `Environment="HTTPS_PROXY=http://proxy.example.com:3128/a%%20b"\nEnvironment="NO_PROXY=${noProxy}"\n`;
+    expect(content.entries.map((entry) => (entry.kind === 'file' ? `${entry.path}\n${entry.content}` : ''))).toEqual(
+      ['containerd', 'crio', 'kubelet'].map(
+        (unit) => `/etc/systemd/system/${unit}.service.d/http-proxy.conf\n# Written by kubeletadm config user-data.\n[Service]\n${lines}`,
+      ),
+    );
+    expect(content.unit.text).toContain(lines);
+    expect(content.restart).toEqual(['containerd.service', 'crio.service']);
+  });
+
+  it.each([
+    [{ httpsProxy }, 'USAGE'],
+    [{ noProxy }, 'USAGE'],
+    [{ httpsProxy, noProxy: 'a, b' }, 'USAGE'],
+    [{ httpsProxy, noProxy: '' }, 'USAGE'],
+    [{ httpsProxy: 'proxy.example.com:3128', noProxy }, 'USAGE'],
+    [{ httpProxy: 'http://proxy.example.com/"\nUser=', noProxy }, 'USAGE'],
+    [{ httpProxy: 'http://user:hunter2@proxy.example.com', noProxy }, 'USER_DATA_SECRET'],
+  ])('is refused: %o', (options, code) => {
+    let error: unknown;
+    try {
+      hostProxy(options);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(isAppError(error, code)).toBe(true);
+    expect(String(error)).not.toContain('hunter2');
   });
 });
