@@ -73,7 +73,7 @@ function secretProblems(entry: HostEntry): readonly Problem[] {
 
 function hasJoined({ path }: HostEntry): Problem {
   return unusable(
-    `${path}: the directory is that of a control plane or of a host that has joined; join would not run`,
+    `${path}: the directory is that of a control plane or of a host that has joined`,
     'Create the directory with kubeletadm join --rootfs',
   );
 }

@@ -1,5 +1,4 @@
 import { AppError, usageError } from '../../base/errors.ts';
-import { KUBELET_CONF } from '../../kube/well-known.ts';
 import type { EnabledUnit } from './model.ts';
 
 /** Where a host gets the JoinConfiguration. */
@@ -22,6 +21,8 @@ export interface JoinUnitInput {
 
 const NAME = 'kubeletadm-join';
 const FETCHED = `/run/${NAME}/join.yaml`;
+/** Exists after a successful join. */
+const JOINED = `/var/lib/${NAME}/joined`;
 const HOST_PATH = /^(?:\/[\w.@+-]+)+$/;
 /** Names of parameters with which a URL authenticates a request. */
 const CREDENTIAL = /(?:^|[-_])(?:sig|signature|token|secret|password|credential|key)$/i;
@@ -80,16 +81,18 @@ export function joinUnit({ joinFile, caPath, program, environment }: JoinUnitInp
     'Documentation=https://kubernetes.io/docs/reference/setup-tools/kubeadm/kubeadm-join/',
     'Wants=network-online.target',
     'After=network-online.target containerd.service crio.service',
-    // The kubelet writes this file when it has got its client certificate.
-    `ConditionPathExists=!${KUBELET_CONF}`,
+    // Not kubelet.conf: it exists before join has finished, and an interrupted join must be resumed.
+    `ConditionPathExists=!${JOINED}`,
     'StartLimitIntervalSec=0',
     '',
     '[Service]',
     'Type=oneshot',
     'UMask=0077',
+    `StateDirectory=${NAME}`,
     ...environment,
     ...fetch,
     `ExecStart=${program} join --config ${config}`,
+    `ExecStartPost=/bin/touch ${JOINED}`,
     'Restart=on-failure',
     'RestartSec=10',
     '',

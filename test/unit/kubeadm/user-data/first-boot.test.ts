@@ -108,6 +108,9 @@ describe('the join file', () => {
     expect(unit.text).toContain(' "https://config.example.com/a%%20b?n=$$HOME"\n');
     expect(unit.text).toContain('\nRuntimeDirectoryMode=0700\n');
     expect(unit.text).toContain(`\nExecStart=${PROGRAM} join --config /run/kubeletadm-join/join.yaml\n`);
+    expect(unit.text).toContain('\nConditionPathExists=!/var/lib/kubeletadm-join/joined\n');
+    expect(unit.text).toContain('\nStateDirectory=kubeletadm-join\n');
+    expect(unit.text).toContain('\nExecStartPost=/bin/touch /var/lib/kubeletadm-join/joined\n');
     expect(entries.map(({ path }) => path)).toEqual(['/etc/kubeletadm/join-file-ca.crt']);
   });
 
