@@ -58,8 +58,8 @@ export interface Cluster {
    */
   getRaw(path: string): Promise<JsonObject>;
   /**
-   * The same API server, for the repeated requests of a wait. With `--kube-api-qps` they start only when no other
-   * request is waiting. Absent: no difference. Closed with this one.
+   * The same API server, for the repeated requests of a wait. With `--kube-api-qps` other requests start first, except
+   * at every third turn. Absent: no difference. Closed with this one.
    */
   readonly forPolls?: Cluster;
   close(): Promise<void>;

@@ -2,10 +2,14 @@ import { onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 
 /**
- * A request that makes progress, or a repeated request of a wait. With a limit, polls use only the turns that no step
- * needs: otherwise the polls of waiting hosts would delay the hosts that are joining.
+ * A request that makes progress, or a repeated request of a wait. With a limit, steps start before polls: otherwise the
+ * polls of waiting hosts would delay the hosts that are joining. Every third turn belongs to the polls all the same: a
+ * wait has a deadline, and must notice its result also while steps are always waiting.
  */
 export type RequestUrgency = 'step' | 'poll';
+
+/** Number of steps that start before the first waiting poll. */
+const STEPS_PER_POLL = 2;
 
 /** A limit for the requests of a process to API servers, shared by all its connections. */
 export interface RequestPace {
@@ -24,8 +28,19 @@ export function requestPace(clock: Clock): RequestPace {
   let spacingMs = 0;
   let nextAt = 0;
   let isServing = false;
+  let stepsBeforePoll = 0;
   const queues: Readonly<Record<RequestUrgency, Set<() => void>>> = { step: new Set(), poll: new Set() };
 
+  /** The queue of the next turn. */
+  const nextQueue = (): Set<() => void> => {
+    const { step, poll } = queues;
+    if (poll.size > 0 && (step.size === 0 || stepsBeforePoll >= STEPS_PER_POLL)) {
+      stepsBeforePoll = 0;
+      return poll;
+    }
+    stepsBeforePoll = poll.size === 0 ? 0 : stepsBeforePoll + 1;
+    return step;
+  };
   /** Starts the waiting requests one after the other. */
   const serve = async (): Promise<void> => {
     if (isServing) return;
@@ -33,7 +48,7 @@ export function requestPace(clock: Clock): RequestPace {
     while (queues.step.size + queues.poll.size > 0) {
       const now = clock.now().getTime();
       if (nextAt > now) await clock.sleep(nextAt - now);
-      const queue = queues.step.size > 0 ? queues.step : queues.poll;
+      const queue = nextQueue();
       const [start] = queue;
       // All waiting requests may have been aborted during the sleep.
       if (start === undefined) break;

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { type Cluster, forPolls } from '../../kube/cluster.ts';
+import type { Cluster } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object-ref.ts';
@@ -21,6 +21,8 @@ export type ProbeOutcome =
 
 export interface ProbeRun {
   readonly cluster: Cluster;
+  /** The client for the repeated reads of the pod. Default: `cluster`. */
+  readonly reads?: Cluster | undefined;
   readonly nodeName: string;
   readonly image: string;
   /** Shown in messages. */
@@ -42,9 +44,9 @@ const MAX_SECONDS = 300;
  */
 export async function runProbe(context: PhaseContext, run: ProbeRun): Promise<ProbeOutcome> {
   const { clock, signal, host, reporter } = context;
-  const { cluster, phase, timeoutMs, meanwhile } = run;
+  const { cluster, reads = cluster, phase, timeoutMs, meanwhile } = run;
   const pod = podOnNode(run, clock.now());
-  const probe = probeOver(cluster, pod);
+  const probe = probeOver({ cluster, reads }, pod);
   try {
     return await waitUntil<ProbeOutcome, Pending>(
       { clock, signal, host, reporter, phase },
@@ -102,7 +104,7 @@ interface Probe {
   mayExist(): boolean;
 }
 
-function probeOver(cluster: Cluster, pod: KubeObject): Probe {
+function probeOver({ cluster, reads }: { readonly cluster: Cluster; readonly reads: Cluster }, pod: KubeObject): Probe {
   let state: 'absent' | 'requested' | 'created' = 'absent';
   let failedAtMs: number | null = null;
 
@@ -136,7 +138,7 @@ function probeOver(cluster: Cluster, pod: KubeObject): Probe {
       if (refused !== null) return refused;
       let found: KubeObject | null;
       try {
-        found = await forPolls(cluster).get(refOf(pod));
+        found = await reads.get(refOf(pod));
       } catch (error) {
         return mayPass(error) ? away(error) : { done: notRun(error) };
       }

@@ -2,7 +2,7 @@ import { type AppError, isAppError } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import type { Cluster } from '../../kube/cluster.ts';
+import { type Cluster, forPolls } from '../../kube/cluster.ts';
 import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, podsOfNode, readPod } from './pod.ts';
@@ -77,6 +77,7 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
     unused(image === undefined ? NO_IMAGE : NO_ROOM);
     return { hasProbed: false, checkPods: () => watch.check(podLosses), probe: null };
   }
+  // No polls: the host reverts a change that is not confirmed in time.
   const run = { cluster, nodeName, image, phase };
   const baseline = await runProbe(context, { ...run, timeoutMs: BASELINE_MS });
   if (baseline.state !== 'started') {
@@ -117,7 +118,7 @@ export async function probeNewNode(
   if (image === undefined) return unused(NO_IMAGE);
   const items = await listPods({ cluster, node });
   if (!isAppError(items)) await deleteLeftProbes(context, { cluster, phase }, items);
-  const outcome = await runProbe(context, { cluster, nodeName, image, phase, timeoutMs: NEW_NODE_MS });
+  const outcome = await runProbe(context, { cluster, reads: forPolls(cluster), nodeName, image, phase, timeoutMs: NEW_NODE_MS });
   if (outcome.state === 'failed') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
   if (outcome.state !== 'started') unused(outcome.why);
 }

@@ -41,7 +41,7 @@ describe('the pace of requests', () => {
     expect(waits).toEqual([100, 200, 300]);
   });
 
-  it('starts polls only when no other request waits', async () => {
+  it('starts steps before polls, except at every third turn', async () => {
     const clock = fakeClock();
     const pace = requestPace(clock);
     pace.limit(10);
@@ -59,8 +59,32 @@ describe('the pace of requests', () => {
       request('join', 'step'),
       request('other', 'step'),
     ]);
-    expect(started).toEqual(['first', 'join', 'other', 'join again', 'wait a', 'wait b']);
+    expect(started).toEqual(['first', 'join', 'other', 'wait a', 'join again', 'wait b']);
     expect(clock.elapsedMs).toBe(500);
+  });
+
+  it('gives polls a third of the turns while steps are always waiting', async () => {
+    const pace = requestPace(fakeClock());
+    pace.limit(5);
+    const started: string[] = [];
+    const repeat = async (urgency: 'step' | 'poll'): Promise<void> => {
+      while (started.length < 22) {
+        await pace.turn(undefined, urgency);
+        started.push(urgency);
+      }
+    };
+    await Promise.all([...Array.from({ length: 10 }, () => repeat('step')), repeat('poll')]);
+    // The first step started before the poll waited.
+    const thirds = Array.from({ length: 7 }, () => ['step', 'step', 'poll']).flat();
+    expect(started.slice(0, 22)).toEqual(['step', ...thirds]);
+  });
+
+  it('lets polls use all turns that no step needs', async () => {
+    const clock = fakeClock();
+    const pace = requestPace(clock);
+    pace.limit(10);
+    await Promise.all(Array.from({ length: 11 }, () => pace.turn(undefined, 'poll')));
+    expect(clock.elapsedMs).toBe(1_000);
   });
 
   it('gives no turn to a request whose wait has ended', async () => {

@@ -31,6 +31,8 @@ interface WorldOptions {
   readonly signal?: AbortSignal;
   readonly before?: string;
   readonly after?: string;
+  /** The requests that are sent as polls are recorded. */
+  readonly countsPolls?: boolean;
 }
 
 async function world(options: WorldOptions = {}) {
@@ -51,9 +53,17 @@ async function world(options: WorldOptions = {}) {
   admin.store.subscribe(({ type, object }) => {
     if (type === 'ADDED' && object.kind === 'Pod') created.push(object.metadata.name);
   });
+  const polls: string[] = [];
+  const forPolls: Cluster = {
+    ...cluster,
+    get: (ref) => {
+      polls.push(ref.kind);
+      return cluster.get(ref);
+    },
+  };
   const context = {
     host: fakeHost({ units: {} }),
-    cluster: cluster as Cluster,
+    cluster: (options.countsPolls ? { ...cluster, forPolls } : cluster) as Cluster,
     clock,
     reporter,
     ...(signal === undefined ? {} : { signal }),
@@ -79,7 +89,7 @@ async function world(options: WorldOptions = {}) {
     }
   };
   let tookMs = -1;
-  return { admin, cluster, clock, reporter, context, heartbeat, prepare, change, created, tookMs: () => tookMs };
+  return { admin, cluster, clock, reporter, context, heartbeat, prepare, change, created, polls, tookMs: () => tookMs };
 }
 
 const leftProbes = (cluster: FakeCluster): readonly string[] =>
@@ -88,6 +98,12 @@ const leftProbes = (cluster: FakeCluster): readonly string[] =>
     .map(({ metadata }) => metadata.name);
 
 describe('a change of a kubelet, verified by the pods of its node', () => {
+  it('sends no request as a poll, because the host reverts a change that is not confirmed in time', async () => {
+    const it = await world({ countsPolls: true });
+    await it.change();
+    expect([it.created.length, it.polls]).toEqual([2, []]);
+  });
+
   it.each<[string, FakePod, (cluster: FakeCluster) => void, string | null, number]>([
     [
       'rejects a pod',
@@ -490,6 +506,12 @@ describe('join --wait-ready', () => {
     expect([it.created.length, leftProbes(it.admin), it.reporter.events]).toEqual([1, [], []]);
     await joined(it, null);
     expect(it.created).toHaveLength(1);
+  });
+
+  it('reads the probe pod of a new node, which nothing reverts, as a poll', async () => {
+    const it = await world({ countsPolls: true });
+    await joined(it);
+    expect(new Set(it.polls)).toEqual(new Set(['Pod']));
   });
 
   it('fails when the probe pod does not start', async () => {
