@@ -44,6 +44,8 @@ export async function servicesInRoot(services: Services, directory: string): Pro
     },
     writeLocalFile: async (path, text) => services.writeLocalFile(await below(path), text),
     requireWritable: async (path) => services.requireWritable(await below(path)),
+    // A kubeconfig of an image is not that of the operator: it may name programs, and files of the local host.
+    connectCluster: (target) => services.connectCluster({ ...target, root: { directory: root, pathOf: (path) => pathInRoot(root, path) } }),
     connectHost: async (target, reporter) =>
       target.member === undefined && target.address === undefined
         ? hostThrough(localTransport({ root }), target, reporter)

@@ -46,3 +46,19 @@ export function kubeconfigReferenceUnreadable(
   const hint = 'Check the path. A relative path is resolved against the directory of the kubeconfig';
   return new AppError({ code: 'KUBECONFIG_FILE_UNREADABLE', message, hint }, { exitCode: 2, ...options });
 }
+
+/**
+ * A kubeconfig below another root directory names a program, which would run outside of that directory.
+ * @param plugin.field of the user entry: `exec` or `auth-provider`
+ */
+export function kubeconfigPluginRefused(plugin: {
+  readonly user: string;
+  readonly field: 'exec' | 'auth-provider';
+  readonly position: Position;
+  readonly directory: string;
+}): AppError {
+  const { user, field, position, directory } = plugin;
+  const message = `user ${JSON.stringify(user)}: the credential plugin (${field}) is not used, because it would run outside --rootfs ${directory}`;
+  const hint = `Pass a kubeconfig with a client certificate or a token, or run the command inside the directory with chroot ${directory}`;
+  return new AppError({ code: 'KUBECONFIG_PLUGIN_REFUSED', message, position, hint }, { exitCode: 2 });
+}

@@ -20,6 +20,14 @@ export const KUBECONFIG_LIMITS: SourceLimits = {
   hint: 'Check that this is a kubeconfig',
 };
 
+/** Another root directory (`--rootfs`), below which a kubeconfig and the files that it references lie. */
+export interface KubeconfigRoot {
+  /** Its path on the local host, for messages. */
+  readonly directory: string;
+  /** The path on the local host of a path below the root; links never lead out of the root. */
+  pathOf(path: string): Promise<string>;
+}
+
 export interface KubeconfigCluster {
   readonly name: string;
   readonly position: Position;

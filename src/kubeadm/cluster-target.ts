@@ -1,5 +1,6 @@
 import type { Host } from '../host/host.ts';
 import type { HostKubeconfig } from '../kube/host-kubeconfig.ts';
+import type { KubeconfigRoot } from '../kube/kubeconfig.ts';
 import type { OperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
 import type { EtcdCredentials } from './control-plane/etcd-credentials.ts';
 
@@ -9,6 +10,8 @@ export type ClusterTarget = OperatorClusterTarget | HostClusterTarget;
 /** Uses the operator's own kubeconfig. */
 export interface OperatorClusterTarget {
   readonly kubeconfig: OperatorKubeconfig;
+  /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
+  readonly root?: KubeconfigRoot;
   readonly context?: string;
   /** Host that opens the connections; absent: the local host. */
   readonly from?: Host;
@@ -17,6 +20,8 @@ export interface OperatorClusterTarget {
 /** Uses the credentials of a host. */
 export interface HostClusterTarget {
   readonly kubeconfig: HostKubeconfig;
+  /** As `OperatorClusterTarget.root`; the kubeconfig of a host references no file. */
+  readonly root?: KubeconfigRoot;
   /** Replaces the server address of the kubeconfig. */
   readonly server?: string;
   /** Host that opens the connections; absent: the local host. */

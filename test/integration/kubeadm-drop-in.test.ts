@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
@@ -141,6 +143,72 @@ describe('as kubeadm', () => {
             stderr: expect.stringMatching(/\[INPUT_(?:UNREADABLE|NOT_A_DIRECTORY)\]/),
           });
       } finally {
+        rmSync(root, { recursive: true, force: true });
+        rmSync(outside, { recursive: true, force: true });
+      }
+    },
+  );
+
+  it.skipIf(requirement('kubeconfigs below --rootfs', process.getuid?.() === 0 ? null : 'chroot needs root'))(
+    'runs no program and reads no file outside --rootfs for a kubeconfig',
+    async () => {
+      const root = mkdtempSync(join(tmpdir(), 'kubeletadm-rootfs-'));
+      const outside = mkdtempSync(join(tmpdir(), 'kubeletadm-outside-'));
+      const asked: (string | undefined)[] = [];
+      const server = createServer(({ headers }, response) => {
+        asked.push(headers.authorization);
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ kind: 'SecretList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [] }));
+      });
+      try {
+        await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+        const { port } = server.address() as AddressInfo;
+        installPrograms(root, ['/bin/sh']);
+        mkdirSync(join(root, 'etc/kubernetes'), { recursive: true });
+        const listTokens = async (user: object) => {
+          const kubeconfig = {
+            ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'c' },
+            clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}` } }],
+            contexts: [{ name: 'c', context: { cluster: 'c', user: 'robot' } }],
+            users: [{ name: 'robot', user }],
+          };
+          writeFileSync(join(root, 'etc/kubernetes/admin.conf'), JSON.stringify(kubeconfig));
+          return asKubeadm([`--rootfs=${root}`, 'token', 'list', '--kubeconfig=/etc/kubernetes/admin.conf']);
+        };
+
+        const ran = join(outside, 'ran');
+        for (const [field, plugin] of Object.entries({
+          exec: {
+            apiVersion: 'client.authentication.k8s.io/v1',
+            command: '/bin/sh',
+            args: ['-c', `touch ${ran}`],
+            interactiveMode: 'Never',
+          },
+          'auth-provider': { name: 'gcp', config: { 'cmd-path': '/bin/sh', 'cmd-args': `-c 'touch ${ran}'` } },
+        })) {
+          const refused = await listTokens({ [field]: plugin });
+          expect([refused.code, refused.stdout, asked, existsSync(ran)], field).toEqual([1, '', [], false]);
+          expect(refused.stderr).toContain(`user "robot": the credential plugin (${field}) is not used`);
+          expect(refused.stderr).toContain('[KUBECONFIG_PLUGIN_REFUSED]');
+        }
+
+        writeFileSync(join(outside, 'secret'), 'outside\n');
+        symlinkSync(join(outside, 'secret'), join(root, 'etc/kubernetes/link'));
+        for (const tokenFile of [join(outside, 'secret'), 'link', `../../..${outside}/secret`]) {
+          const refused = await listTokens({ tokenFile });
+          expect([refused.code, refused.stdout, asked], tokenFile).toEqual([1, '', []]);
+          expect(refused.stderr).toContain('[KUBECONFIG_FILE_UNREADABLE]');
+        }
+
+        // The same paths below the root.
+        mkdirSync(join(root, outside), { recursive: true });
+        writeFileSync(join(root, outside, 'secret'), 'inside\n');
+        for (const tokenFile of [join(outside, 'secret'), 'link', `../../..${outside}/secret`])
+          expect(await listTokens({ tokenFile }), tokenFile).toMatchObject({ code: 0, stderr: '' });
+        expect(new Set(asked)).toEqual(new Set(['Bearer inside']));
+      } finally {
+        server.closeAllConnections();
+        server.close();
         rmSync(root, { recursive: true, force: true });
         rmSync(outside, { recursive: true, force: true });
       }

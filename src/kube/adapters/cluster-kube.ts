@@ -9,8 +9,8 @@ import type { Asked } from '../api-answer.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../cluster.ts';
 import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
-import { type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
-import { kubeconfigUnreadable } from '../kubeconfig-problems.ts';
+import { type KubeconfigRoot, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
+import { kubeconfigPluginRefused, kubeconfigUnreadable } from '../kubeconfig-problems.ts';
 import type { KubeObject } from '../object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../object-ref.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
@@ -27,6 +27,8 @@ export interface KubeClusterOptions {
    * A path, or the text of a file already read; relative paths in it are relative to the folder of that file.
    */
   readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string };
+  /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
+  readonly root?: KubeconfigRoot | undefined;
   /** Default: the kubeconfig's current-context. */
   readonly context?: string;
   /** Replaces the address in the kubeconfig, e.g. with the local API server's. */
@@ -63,14 +65,14 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
  * `delete` returns the object if the server sends it, else one with its name and uid only. A watch whose
  * connection breaks ends as if the server had ended it: watch again from the last resourceVersion.
  * @throws AppError, exit code 2: KUBECONFIG_FILE_UNREADABLE, KUBECONFIG_INVALID, KUBECONFIG_NO_CONTEXT,
- *   CONFIG_SYNTAX; USAGE for an invalid proxy URL
+ *   CONFIG_SYNTAX, KUBECONFIG_PLUGIN_REFUSED; USAGE for an invalid proxy URL
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
   const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, pace } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
   const dial = options.dial === undefined ? {} : { dial: options.dial };
-  const connection = createConnection({ target, file, folder, clock, credentialTimeoutMs, ...dial });
+  const connection = createConnection({ target, file, folder, root: options.root, clock, credentialTimeoutMs, ...dial });
   const closing = new AbortController();
   const close = async (): Promise<void> => {
     closing.abort();
@@ -143,7 +145,7 @@ function clientOver({ server, context, sender, closed, close }: Client): Cluster
   };
 }
 
-function loadTarget({ kubeconfig, context, server, env = {} }: KubeClusterOptions): {
+function loadTarget({ kubeconfig, root, context, server, env = {} }: KubeClusterOptions): {
   target: KubeconfigTarget;
   file: string;
   folder: string;
@@ -151,6 +153,7 @@ function loadTarget({ kubeconfig, context, server, env = {} }: KubeClusterOption
   const file = 'path' in kubeconfig ? kubeconfig.path : kubeconfig.file;
   const text = 'path' in kubeconfig ? readTextFile(file, (why, cause) => kubeconfigUnreadable(file, why, { cause })) : kubeconfig.text;
   const target = resolveContext(parseKubeconfig(text, file), context);
+  if (root !== undefined) refusePlugins(target, root);
   const cluster = server === undefined ? target.cluster : { ...target.cluster, server: trimTrailing(server, '/') };
   const proxyUrl = cluster.proxyUrl ?? environmentProxy(cluster.server, env);
   return {
@@ -158,6 +161,12 @@ function loadTarget({ kubeconfig, context, server, env = {} }: KubeClusterOption
     file,
     folder: dirname(file),
   };
+}
+
+/** @throws AppError KUBECONFIG_PLUGIN_REFUSED (exit code 2): a plugin would run outside of the root directory */
+function refusePlugins({ user }: KubeconfigTarget, { directory }: KubeconfigRoot): void {
+  const field = user?.exec !== undefined ? 'exec' : user?.authProvider !== undefined ? 'auth-provider' : null;
+  if (user !== null && field !== null) throw kubeconfigPluginRefused({ user: user.name, field, position: user.position, directory });
 }
 
 function environmentProxy(server: string, env: ProxyEnvironment): string | undefined {

@@ -7,7 +7,7 @@ import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 import { partsOfToken } from '../bootstrap-token.ts';
 import { clusterCredentials } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
-import { decodeDataField, type KubeconfigCluster, type KubeconfigTarget, type KubeconfigUser } from '../kubeconfig.ts';
+import { decodeDataField, type KubeconfigCluster, type KubeconfigRoot, type KubeconfigTarget, type KubeconfigUser } from '../kubeconfig.ts';
 import { kubeconfigReferenceUnreadable } from '../kubeconfig-problems.ts';
 import type { PrepareOptions } from './client-node-options.ts';
 import type { CredentialMaterial } from './credential-material.ts';
@@ -50,6 +50,8 @@ export interface ConnectionOptions {
   readonly file: string;
   /** Base of relative paths in the kubeconfig. */
   readonly folder: string;
+  /** The root directory of the paths in the kubeconfig. Absent: that of the local host. */
+  readonly root?: KubeconfigRoot | undefined;
   readonly clock: Clock;
   /** Opens connections to the server instead of the local host; the proxy is ignored then. */
   readonly dial?: Dial;
@@ -73,7 +75,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   let prepare: PrepareOptions | null = null;
   let current: Current | null = null;
   const refresh = async (): Promise<Current> => {
-    const material = readMaterial(options);
+    const material = await readMaterial(options);
     prepare ??= needsClientNode(target) ? await loadClientNode(target, folder) : plainOptions(options);
     const prepared = await withinTime(prepare(material), options);
     const identity = identityOf(prepared);
@@ -106,18 +108,20 @@ export function createConnection(options: ConnectionOptions): Connection {
   };
 }
 
-function readMaterial({ target: { cluster, user }, file, folder }: ConnectionOptions): CredentialMaterial {
-  const read = (path: string, field: string) => {
+/** Files are read at their path below the root directory each time: their links may change. */
+async function readMaterial({ target: { cluster, user }, file, folder, root }: ConnectionOptions): Promise<CredentialMaterial> {
+  const read = async (path: string, field: string): Promise<string> => {
     const full = isAbsolute(path) ? path : join(folder, path);
-    return readTextFile(full, (why, cause) => kubeconfigReferenceUnreadable({ file, field, path: full, why }, { cause }));
+    const local = root === undefined ? full : await root.pathOf(full);
+    return readTextFile(local, (why, cause) => kubeconfigReferenceUnreadable({ file, field, path: full, why }, { cause }));
   };
-  const base64 = (path: string | undefined, field: string) =>
-    path === undefined ? undefined : Buffer.from(read(path, field), 'utf8').toString('base64');
+  const base64 = async (path: string | undefined, field: string): Promise<string | undefined> =>
+    path === undefined ? undefined : Buffer.from(await read(path, field), 'utf8').toString('base64');
   const found = {
-    caData: base64(cluster.caFile, 'certificate-authority') ?? cluster.caData,
-    certData: base64(user?.certFile, 'client-certificate') ?? user?.certData,
-    keyData: base64(user?.keyFile, 'client-key') ?? user?.keyData?.reveal(),
-    token: user?.tokenFile === undefined ? user?.token?.reveal() : read(user.tokenFile, 'tokenFile').trim(),
+    caData: (await base64(cluster.caFile, 'certificate-authority')) ?? cluster.caData,
+    certData: (await base64(user?.certFile, 'client-certificate')) ?? user?.certData,
+    keyData: (await base64(user?.keyFile, 'client-key')) ?? user?.keyData?.reveal(),
+    token: user?.tokenFile === undefined ? user?.token?.reveal() : (await read(user.tokenFile, 'tokenFile')).trim(),
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
