@@ -24,6 +24,8 @@ export interface ComponentUpgrade {
   readonly isVerified: boolean;
   /** The manifest of before was restored after the new Pod did not run. */
   readonly isRolledBack: boolean;
+  /** The component has answered on its health endpoint after this rollback, so it can read its data. */
+  readonly hasAnswered: boolean;
 }
 
 /** An upgrade of a control plane host that has started and is not complete. */
@@ -133,6 +135,7 @@ const component = z.object({
   written: z.array(z.string()),
   isVerified: z.boolean().catch(false),
   isRolledBack: z.boolean().catch(false),
+  hasAnswered: z.boolean().catch(false),
 });
 const SCHEMA = z.object({
   version: z.string(),

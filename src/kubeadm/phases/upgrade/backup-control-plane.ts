@@ -134,7 +134,7 @@ function entryOf(options: {
   const before = manifestDigest(content);
   // The kubelet may still show the Pod of the interrupted run.
   const hashBefore = entry !== undefined && !entry.isVerified && entry.before === before ? entry.hashBefore : hash;
-  return { hashBefore, before, written: [desired], isVerified: false, isRolledBack: false };
+  return { hashBefore, before, written: [desired], isVerified: false, isRolledBack: false, hasAnswered: false };
 }
 
 /** A copy of the etcd data that was interrupted. */

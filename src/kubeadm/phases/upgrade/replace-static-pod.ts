@@ -12,7 +12,7 @@ import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../..
 import { etcdDataPaths, manifestBackupPath, manifestDigest, recordedManifest } from '../../upgrade/upgrade-record.ts';
 import { ETCD_HEALTH_MS, type RestoreComponent } from './restore-etcd-data.ts';
 import { closeRolledBack, observeUpgrade, recordRolledBack, recordVerified } from './upgrade-progress.ts';
-import { waitForStaticPod } from './wait-static-pod.ts';
+import { waitForStaticPod, watchAnswers } from './wait-static-pod.ts';
 
 export interface ReplaceStaticPodInput {
   readonly nodeName: string;
@@ -102,17 +102,27 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
     },
     verifyUndone: async (context, input, { previous }) => {
       if (previous === null) return undefined;
+      const answers = watchAnswers(context.clock, { isRestarting: true });
       await recordRolledBack(context, component);
       const { content, hash } = previous;
       const expected = { ...input, phase: name, component, manifest: content, replacedHashes: [], hash };
       const restoredAt = context.clock.now().getTime();
       let others: string | undefined;
       try {
-        await waitForStaticPod(context, { ...expected, ...(input.restore === null ? {} : { unhealthyMs: ETCD_HEALTH_MS }) });
+        await waitForStaticPod(context, {
+          ...expected,
+          ...(input.restore === null ? {} : { restored: { unhealthyMs: ETCD_HEALTH_MS, answers } }),
+        });
       } catch (error) {
         if (input.restore === null || !isAppError(error)) throw error;
         const waitedMs = context.clock.now().getTime() - restoredAt;
-        others = await input.restore(context, { manifest: previous.change, content, cause: error, waitedMs });
+        others = await input.restore(context, {
+          manifest: previous.change,
+          content,
+          cause: error,
+          waitedMs,
+          hasAnswered: answers.hasAnswered(),
+        });
       }
       await closeRolledBack(context, component);
       return others;

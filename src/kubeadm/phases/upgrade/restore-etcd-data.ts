@@ -13,19 +13,26 @@ import { isConnectionLost } from '../../../host/run-host.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH } from '../../upgrade/upgrade-record.ts';
-import { observeUpgrade, writeUpgradeRecord } from './upgrade-progress.ts';
-import { componentHealth, staticPodPause, waitForStaticPod } from './wait-static-pod.ts';
+import { observeUpgrade, recordAnswered, writeUpgradeRecord } from './upgrade-progress.ts';
+import { componentHealth, staticPodPause, waitForStaticPod, watchAnswers } from './wait-static-pod.ts';
 
 /**
  * @param failed.manifest writes the manifest of before the upgrade
  * @param failed.content this manifest
  * @param failed.cause why the component does not run with this manifest
  * @param failed.waitedMs milliseconds since this manifest was restored
+ * @param failed.hasAnswered the component has answered on its health endpoint since then
  * @returns what was restored in addition to the manifest, as a sentence without a full stop
  */
 export type RestoreComponent = (
   context: PhaseContext,
-  failed: { readonly manifest: HostChange; readonly content: string; readonly cause: AppError; readonly waitedMs: number },
+  failed: {
+    readonly manifest: HostChange;
+    readonly content: string;
+    readonly cause: AppError;
+    readonly waitedMs: number;
+    readonly hasAnswered: boolean;
+  },
 ) => Promise<string>;
 
 export interface RestoreEtcdData {
@@ -40,6 +47,8 @@ export interface RestoreEtcdData {
 
 /** kubeadm 1.36 asks the previous etcd 10 times, every 15 s, before it restores the data. */
 export const ETCD_HEALTH_MS = 150_000;
+/** A single answer that fails is not enough to replace data. */
+const LAST_CHECK_MS = 30_000;
 /**
  * The kubelet restarts a container that crashed repeatedly after at most 5 minutes, also if the manifest was removed and
  * written again: a static Pod with an unchanged manifest keeps its back-off.
@@ -49,28 +58,40 @@ const STOP_MS = 120_000;
 
 /**
  * Restores the copy of the etcd data, for an etcd that does not start with its previous manifest: the new version may
- * have changed the data. Only etcd's own health endpoint decides; an API server that does not answer is no reason. The
+ * have changed the data. Only etcd's own health endpoint decides; an API server that does not answer is no reason. An
+ * etcd that answered once with its previous manifest, also in an earlier run, can read its data, which is kept. The
  * copy is complete next to the data before etcd is stopped, the data is swapped by renames and kept, and the manifest is
  * written last. Only for an etcd with a single member: a member of a larger cluster must not return to older data,
  * because it would break the agreement with the other members.
- * @throws (restore) AppError ETCD_DATA_NOT_RESTORED, the cause if etcd is healthy, and the errors of `waitForStaticPod`
+ * @throws (restore) AppError ETCD_DATA_NOT_RESTORED, after the problems of the cause
  * @see kubeadm 1.36 phases/upgrade/staticpods.go rollbackEtcdData (which restores the data of each cluster)
  */
 export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
   const { phase, timestamp, timeoutMs, hash = null, api } = options;
-  return async (context, { manifest, content, cause, waitedMs }) => {
+  return async (context, { manifest, content, cause, waitedMs, hasAnswered }) => {
     const { host, reporter } = context;
     const record = await observeUpgrade(context);
     const copy = record === null || record.etcd === null ? null : etcdBackupPath(record.backup);
-    const refuse = (why: string): AppError => {
-      const restore = 'Restore the member by hand: https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/';
-      const hint = `${restore}. ${copy === null ? 'No backup of its data exists' : `The backup of its data is in ${copy} on the host`}`;
+    const byHand = 'Restore the member by hand: https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/';
+    const refuse = (why: string, fix: string = byHand): AppError => {
+      const hint = `${fix}. ${copy === null ? 'No backup of its data exists' : `The backup of its data is in ${copy} on the host`}`;
       const problem = { host: host.name, code: 'ETCD_DATA_NOT_RESTORED', message: `${phase}: ${why}`, hint };
       return new AppError([...cause.problems, problem], { cause });
     };
     const url = readManifest(content, 'etcd').healthUrl;
     if (url === null) throw refuse('the etcd data was kept: its manifest has no health endpoint that shows whether etcd runs');
-    if (await becomesHealthy(context, { phase, url, timeoutMs: Math.max(0, ETCD_HEALTH_MS - waitedMs) })) throw cause;
+    const lastCheckMs = Math.max(LAST_CHECK_MS, ETCD_HEALTH_MS - waitedMs);
+    if (
+      hasAnswered ||
+      record?.components.get('etcd')?.hasAnswered === true ||
+      (await becomesHealthy(context, { phase, url, timeoutMs: lastCheckMs }))
+    ) {
+      await recordAnswered(context);
+      throw refuse(
+        'the etcd data was kept, because etcd has answered on its health endpoint with its previous manifest',
+        'Find out why etcd or the API server does not run, then rerun the command',
+      );
+    }
     if (record === null || record.etcd === null || copy === null)
       throw refuse('the etcd data was not restored, because it was not copied before the upgrade');
     const { members } = record.etcd;
@@ -156,12 +177,15 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       unknown: `the manifest of etcd was written to ${etcdManifest}; the etcd data in ${member} was restored, and the replaced data is in ${kept}`,
     });
     const { nodeName, criSocket } = record;
+    const answers = watchAnswers(context.clock, { isRestarting: false });
     try {
-      const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, api } as const;
+      const restored = { unhealthyMs: Number.POSITIVE_INFINITY, answers };
+      const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, api, restored } as const;
       await waitForStaticPod(context, { ...pod, timeoutMs: Math.max(timeoutMs, BACK_OFF_MS) });
     } catch (error) {
       if (!isAppError(error)) throw error;
       const why = error.problems[0]?.message ?? '';
+      if (answers.hasAnswered()) await recordAnswered(context);
       if (isConnectionLost(error))
         throw refuse(
           `it is not known whether etcd runs with the data of the backup of ${since} (UTC); the replaced data is in ${kept}: ${why}`,

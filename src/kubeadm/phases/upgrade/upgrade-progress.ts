@@ -1,3 +1,4 @@
+import { isAppError } from '../../../base/errors.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
@@ -49,6 +50,21 @@ export async function recordRolledBack(context: RecordContext, name: StaticPodNa
   const record = await observeUpgrade(context);
   if (record === null || !record.components.has(name)) return;
   await writeUpgradeRecord(context, withComponent(record, name, { isRolledBack: true }));
+}
+
+/**
+ * Records that etcd has answered with its previous manifest: no later run replaces its data. The record of a host that is
+ * unreachable by now stays as it is, because the caller already reports a failure.
+ */
+export async function recordAnswered(context: RecordContext): Promise<void> {
+  try {
+    const record = await observeUpgrade(context);
+    const entry = record?.components.get('etcd');
+    if (record === null || entry === undefined || entry.hasAnswered) return;
+    await writeUpgradeRecord(context, withComponent(record, 'etcd', { hasAnswered: true }));
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+  }
 }
 
 /**

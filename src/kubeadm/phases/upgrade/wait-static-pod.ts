@@ -1,3 +1,4 @@
+import type { Clock } from '../../../base/clock.ts';
 import { AppError, isAppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { quickAtFirst, type Wait, waitUntil } from '../../../base/wait-until.ts';
@@ -24,10 +25,45 @@ export interface ExpectedPod {
   readonly hash: string | null;
   readonly criSocket: string;
   readonly timeoutMs: number;
-  /** Ends the wait earlier if the health endpoint of the component does not answer after this time; absent: it does not. */
-  readonly unhealthyMs?: number | undefined;
+  /**
+   * For a Pod whose manifest was restored: ends the wait after `unhealthyMs` if its health endpoint has not answered
+   * until then. Absent: only `timeoutMs` ends the wait.
+   */
+  readonly restored?: { readonly unhealthyMs: number; readonly answers: AnswerWatch } | undefined;
   /** Access to an API server that does not run yet; absent: the cluster of the context. */
   readonly api?: { readonly reach: (context: PhaseContext) => Promise<Cluster | null> } | undefined;
+}
+
+/** Whether a component has answered on its health endpoint since its manifest was restored. */
+export interface AnswerWatch {
+  readonly saw: (isHealthy: boolean) => void;
+  readonly hasAnswered: () => boolean;
+}
+
+/** The shortest time in which the kubelet replaces a static Pod: it stops one, creates a sandbox and starts the other. */
+const RESTART_MS = 2_000;
+/** The kubelet reads manifests every 20 s and stops a static Pod within 30 s. */
+const REPLACED_MS = 60_000;
+
+/**
+ * Starts to watch the answers of a component. In doubt an answer is that of the Pod with the restored manifest: only the
+ * answers that follow each other without time for a restart, from the beginning on, are those of the Pod before.
+ * @param isRestarting the kubelet still has to replace the Pod, so that the replaced Pod may answer
+ */
+export function watchAnswers(clock: Clock, { isRestarting }: { readonly isRestarting: boolean }): AnswerWatch {
+  const startedMs = clock.now().getTime();
+  let lastMs = startedMs;
+  let isReplaced = !isRestarting;
+  let hasAnswered = false;
+  return {
+    saw: (isHealthy) => {
+      const nowMs = clock.now().getTime();
+      isReplaced ||= !isHealthy || nowMs - lastMs > RESTART_MS || nowMs - startedMs > REPLACED_MS;
+      hasAnswered ||= isHealthy && isReplaced;
+      lastMs = nowMs;
+    },
+    hasAnswered: () => hasAnswered,
+  };
 }
 
 /** The reasons why a Pod does not run as expected, as clauses; empty: it does. */
@@ -50,7 +86,7 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
       probe: async (elapsedMs) => {
         const missing = await missingOfStaticPod(context, expected, facts);
         if (missing.length === 0) return { done: elapsedMs() };
-        if (await isGivenUp(context, expected, elapsedMs())) throw await notRunning(context, expected, { missing, waitedMs: elapsedMs() });
+        if (isGivenUp(expected, elapsedMs())) throw await notRunning(context, expected, { missing, waitedMs: elapsedMs() });
         return { pending: missing };
       },
       timeoutMs,
@@ -63,9 +99,8 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
   );
 }
 
-async function isGivenUp(context: PhaseContext, { component, manifest, unhealthyMs }: ExpectedPod, waitedMs: number): Promise<boolean> {
-  if (unhealthyMs === undefined || waitedMs < unhealthyMs) return false;
-  return (await componentHealth(context, readManifest(manifest, component).healthUrl)).length > 0;
+function isGivenUp({ restored }: ExpectedPod, waitedMs: number): boolean {
+  return restored !== undefined && waitedMs >= restored.unhealthyMs && !restored.answers.hasAnswered();
 }
 
 /**
@@ -89,6 +124,7 @@ export async function missingOfStaticPod(
 ): Promise<Missing> {
   const { component } = expected;
   const health = await componentHealth(context, healthUrl);
+  expected.restored?.answers.saw(health.length === 0);
   // A request to an API server that is down takes seconds, in which it may have started.
   if (health.length > 0 && API_SERVER_NEEDS.includes(component)) return health;
   const pod = await readPod(context, expected);

@@ -10,7 +10,7 @@ import type { Workflow } from '../../../host/run-workflow.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { ETCD_HEALTH_MS, isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { closeRolledBack, recordRolledBack } from '../../phases/upgrade/upgrade-progress.ts';
-import { componentHealth, staticPodPause, waitForStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
+import { componentHealth, staticPodPause, waitForStaticPod, watchAnswers } from '../../phases/upgrade/wait-static-pod.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import {
   backupTimestamp,
@@ -38,7 +38,15 @@ export interface RecoverUpgradeOptions {
 const NAME = 'control-plane/recover';
 
 interface RecoverFacts {
-  readonly restored: ReadonlyMap<StaticPodName, { readonly change: HostChange | null; readonly content: string }>;
+  readonly restored: ReadonlyMap<StaticPodName, RestoredManifest>;
+}
+
+interface RestoredManifest {
+  readonly content: string;
+  /** Null: the manifest on the host is already the previous one. */
+  readonly change: HostChange | null;
+  /** The kubelet runs a Pod from another manifest, which it has to replace. */
+  readonly isRestarting: boolean;
 }
 
 /**
@@ -85,7 +93,8 @@ async function observeRecovery(context: PhaseContext, { record, components }: Re
         name,
       );
     const state = recordedManifest(record, name, current?.content ?? null);
-    return [name, { content, change: state === 'before' ? null : changeTo(content, { record, name, current }) }] as const;
+    const change = state === 'before' ? null : changeTo(content, { record, name, current });
+    return [name, { content, change, isRestarting: state === 'written' }] as const;
   });
   await requireEtcdData(context, record, components);
   return { restored: new Map(restored) };
@@ -127,6 +136,7 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
   const { record, api, timeoutMs } = options;
   const { nodeName, criSocket } = record;
   const { host, reporter, clock } = context;
+  const answers = watchAnswers(clock, { isRestarting: restored.get('etcd')?.isRestarting ?? false });
   for (const name of restored.keys()) await recordRolledBack(context, name);
   for (const [component, { content, change }] of restored) {
     const hash = record.components.get(component)?.hashBefore ?? null;
@@ -134,13 +144,14 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
     const restoredAt = clock.now().getTime();
     let others: string | undefined;
     try {
-      await waitForStaticPod(context, { ...pod, ...(component === 'etcd' ? { unhealthyMs: ETCD_HEALTH_MS } : {}) });
+      await waitForStaticPod(context, { ...pod, ...(component === 'etcd' ? { restored: { unhealthyMs: ETCD_HEALTH_MS, answers } } : {}) });
     } catch (error) {
       if (component !== 'etcd' || !isAppError(error)) throw error;
       const timestamp = backupTimestamp(clock.now());
       const restore = restoreEtcdData({ phase: NAME, timestamp, timeoutMs, hash, api });
       const manifest = change ?? changeTo(content, { record, name: component, current: null });
-      others = await restore(context, { manifest, content, cause: error, waitedMs: clock.now().getTime() - restoredAt });
+      const waitedMs = clock.now().getTime() - restoredAt;
+      others = await restore(context, { manifest, content, cause: error, waitedMs, hasAnswered: answers.hasAnswered() });
     }
     if (others !== undefined) options.onRestored(others);
     await closeRolledBack(context, component);

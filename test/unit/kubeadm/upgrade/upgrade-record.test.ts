@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeUpgradeRecord, encodeUpgradeRecord, type UpgradeRecord } from '../../../../src/kubeadm/upgrade/upgrade-record.ts';
 
 const BACKUP = { manifests: '/etc/kubernetes/tmp/kubeadm-backup-manifests-2030', etcd: '/etc/kubernetes/tmp/kubeadm-backup-etcd-2030' };
-const ENTRY = { hashBefore: 'h', before: 'a', written: ['b'], isVerified: true, isRolledBack: false };
+const ENTRY = { hashBefore: 'h', before: 'a', written: ['b'], isVerified: true, isRolledBack: false, hasAnswered: false };
 const RECORD: UpgradeRecord = {
   ...{ version: 'v1.36.2', backup: BACKUP, nodeName: 'cp-1', criSocket: 'unix:///run/containerd/containerd.sock' },
   ...{ etcd: { dataDir: '/var/lib/etcd', members: 1 }, restoring: '2030-01-01' },
@@ -39,7 +39,7 @@ describe('the record of an upgrade', () => {
     expect(decodeWith({ restoring: '../x' })?.restoring).toBeNull();
     const components = { etcd: { ...ENTRY, written: 'b' }, 'kube-proxy': ENTRY, 'kube-apiserver': { before: 'a', written: [] } };
     expect([...(decodeWith({ components })?.components ?? [])]).toEqual([
-      ['kube-apiserver', { hashBefore: null, before: 'a', written: [], isVerified: false, isRolledBack: false }],
+      ['kube-apiserver', { hashBefore: null, before: 'a', written: [], isVerified: false, isRolledBack: false, hasAnswered: false }],
     ]);
   });
 });

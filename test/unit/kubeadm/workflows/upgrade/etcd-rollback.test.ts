@@ -77,6 +77,61 @@ describe('the rollback of etcd', () => {
     expect(codes(world)).not.toContain('ETCD_DATA_RESTORING');
   });
 
+  /** The new etcd crashes, and the API server does not start again; seconds since the previous etcd was restored. */
+  const withoutApiServer = (world: UpgradeWorld, isDown: (seconds: number) => boolean): void => {
+    let restoredAtMs: number | null = null;
+    let isAway = false;
+    world.crashes = (name, text) => {
+      isAway ||= name === 'etcd' && isNew(text);
+      if (name === 'kube-apiserver') return isAway;
+      if (name !== 'etcd' || !isAway || isNew(text)) return name === 'etcd' && isNew(text);
+      restoredAtMs ??= world.clock.elapsedMs;
+      return isDown((world.clock.elapsedMs - restoredAtMs) / 1000);
+    };
+  };
+  const FIVE_MINUTES = { timeouts: { ...NEW_PROBE.timeouts, upgradeManifests: '5m0s' } };
+
+  it('keeps the data of an etcd that was healthy and fails later, also in the next run', async () => {
+    const world = await upgradeWorld();
+    withoutApiServer(world, (seconds) => seconds >= 200);
+    await expect(world.apply(FIVE_MINUTES)).rejects.toMatchObject({
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING' },
+        { code: 'ROLLBACK_FAILED', message: expect.stringMatching(/the etcd data was kept.*kubeadm-backup-etcd-2030/s) },
+      ],
+    });
+    const planned = await world.recover();
+    await expect(planned?.apply(world.context)).rejects.toMatchObject({
+      problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ETCD_DATA_NOT_RESTORED' }],
+    });
+    expect(kept(world)).toEqual([]);
+    expect(codes(world)).not.toContain('ETCD_DATA_RESTORING');
+  });
+
+  it('keeps the data of an etcd that becomes healthy while it is checked for the last time', async () => {
+    const world = await upgradeWorld();
+    withoutApiServer(world, (seconds) => seconds < 165);
+    await expect(world.apply(FIVE_MINUTES)).rejects.toMatchObject({
+      problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ROLLBACK_FAILED' }],
+    });
+    expect(kept(world)).toEqual([]);
+  });
+
+  it('restores the data if only the new etcd answered, before the kubelet replaced it', async () => {
+    const world = await upgradeWorld();
+    const isDamaged = damages(world);
+    let restoredAtMs: number | null = null;
+    world.crashes = (name, text) => {
+      const crashes = isDamaged(name, text);
+      if (name !== 'etcd' || !crashes || isNew(text)) return crashes;
+      restoredAtMs ??= world.clock.elapsedMs;
+      world.stale.set('etcd', 'the new manifest');
+      return world.clock.elapsedMs - restoredAtMs >= 5_000;
+    };
+    await expect(world.apply(NEW_PROBE)).rejects.toThrow();
+    expect(kept(world)).not.toEqual([]);
+  });
+
   it.each([
     ['still has a container of etcd', '0123\n'],
     ['does not answer', null],
