@@ -20,6 +20,9 @@ export interface WaitBootstrapInput {
 }
 
 const NAME = 'kubelet-wait-bootstrap';
+const PROGRESS_MS = 5_000;
+/** Time before a progress message at which its CSRs are read. */
+const READ_AHEAD_MS = 2_000;
 
 const CREDENTIALS = combineFacts({ files: fileFacts([BOOTSTRAP_CONF]), identity: clientIdentity });
 const FACTS = combineFacts({ credentials: CREDENTIALS, init: initSystem });
@@ -64,14 +67,17 @@ async function inspect({ host, signal }: PhaseContext) {
  *   the state of the CSR in the cluster
  */
 export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
-  const { host, signal } = context;
+  const { host, signal, cluster } = context;
   if ((await observe(host, initSystem, signal)) !== 'systemd') return;
   const earlier = await decidedBefore(context, nodeName);
-  const explain = async (why: string, waitedMs: number, isLate: boolean): Promise<BootstrapReason> => {
-    const reason = await reasonOf(context, { nodeName, earlier, waitedMs });
-    if (isLate || reason.final) throw noCertificate(host.name, waitedMs, why, reason);
-    return reason;
+  const fail = async (why: string, waitedMs: number): Promise<never> => {
+    const reason = await reasonOf(context, await readRequests(cluster, nodeName, earlier), { earlier, waitedMs });
+    throw noCertificate(host.name, waitedMs, why, reason);
   };
+  // Not awaited: a response may take minutes with --kube-api-qps, and the wait must notice the certificate
+  // in the meantime.
+  const background = latestRead(() => readRequests(cluster && forPolls(cluster), nodeName, earlier));
+  let nextReadMs = PROGRESS_MS - READ_AHEAD_MS;
   await waitUntil(
     { ...context, phase: NAME },
     {
@@ -79,17 +85,22 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
         const { files, identity } = await observe(host, CREDENTIALS, signal);
         if (identity.state === 'usable') return { done: undefined };
         const why = identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why;
-        if (!files.get(BOOTSTRAP_CONF)) await explain(why, elapsedMs(), true);
+        if (!files.get(BOOTSTRAP_CONF)) await fail(why, elapsedMs());
+        if (elapsedMs() >= nextReadMs) {
+          nextReadMs += PROGRESS_MS;
+          background.start();
+        }
         return { pending: why };
       },
       timeoutMs,
       pauseMs: hostPause(host),
-      progressMs: 5_000,
+      progressMs: PROGRESS_MS,
       describe: async (why, waitedMs) => {
-        const reason = await explain(why, waitedMs, false);
+        const reason = await reasonOf(context, background.latest() ?? NOT_READ, { earlier, waitedMs });
+        if (reason.final) throw noCertificate(host.name, waitedMs, why, reason);
         return `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
       },
-      timedOut: async (why, waitedMs) => void (await explain(why, waitedMs, true)),
+      timedOut: fail,
     },
   );
 }
@@ -108,36 +119,45 @@ interface EarlierRequests {
 }
 
 async function decidedBefore({ cluster }: PhaseContext, nodeName: string): Promise<EarlierRequests> {
-  const found = await requestsOf(cluster, nodeName);
+  const found = await orUnknown(cluster, (api) => requestsOf(api, nodeName));
   const namesOf = (is: (csr: NodeCsr) => boolean) => new Set('unknown' in found ? [] : found.filter(is).map(({ name }) => name));
   return { issued: namesOf(({ state }) => state.kind === 'issued'), refused: namesOf(isRefused) };
 }
 
 interface Waiting {
-  readonly nodeName: string;
   readonly earlier: EarlierRequests;
   readonly waitedMs: number;
 }
 
-async function reasonOf(context: PhaseContext, { nodeName, earlier, waitedMs }: Waiting): Promise<BootstrapReason> {
-  const cluster = context.cluster && forPolls(context.cluster);
-  const found = await requestsOf(cluster, nodeName);
+/** Sends no request to the API server. */
+async function reasonOf(
+  context: PhaseContext,
+  found: CurrentRequests | UnknownRequests,
+  { earlier, waitedMs }: Waiting,
+): Promise<BootstrapReason> {
   if ('unknown' in found) return explainUnknown(found, await kubeletMessage(context, waitedMs));
-  const now = found.filter(({ name }) => !earlier.issued.has(name));
-  if (now.length > 0) return explainBootstrap(now, { refusedBefore: earlier.refused });
-  if (cluster === null || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)))
-    return explainBootstrap([], { reported: await kubeletMessage(context, waitedMs) });
+  if (found.csrs.length > 0) return explainBootstrap(found.csrs, { refusedBefore: earlier.refused });
+  if (found.mayCreate) return explainBootstrap([], { reported: await kubeletMessage(context, waitedMs) });
   const hint =
     'Bind the ClusterRole system:node-bootstrapper to the groups of the token (kubeletadm init phase bootstrap-token does this for the default group)';
   return { why: 'the bootstrap credentials are not allowed to create CSRs', hint, final: false };
 }
 
-/** Why the CSRs cannot be read. */
+/** The CSRs that were not issued before the wait. */
+interface CurrentRequests {
+  readonly csrs: readonly NodeCsr[];
+  /** The credentials are allowed to create one. */
+  readonly mayCreate: boolean;
+}
+
+/** Why the CSRs are not known. */
 interface UnknownRequests {
   readonly unknown: string;
   /** The API server also rejects the credentials of this run. */
   readonly isRefused: boolean;
 }
+
+const NOT_READ: UnknownRequests = { unknown: 'the API server has not answered yet', isRefused: false };
 
 /** With an expired token, neither the kubelet nor this run can continue. */
 function explainUnknown({ unknown, isRefused }: UnknownRequests, reported: string | null): BootstrapReason {
@@ -146,14 +166,60 @@ function explainUnknown({ unknown, isRefused }: UnknownRequests, reported: strin
   return { why, hint: 'See kubectl get csr, and journalctl -u kubelet on the host', final: false };
 }
 
+async function readRequests(
+  cluster: Cluster | null,
+  nodeName: string,
+  { issued }: EarlierRequests,
+): Promise<CurrentRequests | UnknownRequests> {
+  return orUnknown(cluster, async (api) => {
+    const csrs = (await requestsOf(api, nodeName)).filter(({ name }) => !issued.has(name));
+    return { csrs, mayCreate: csrs.length > 0 || (await mayDoAsFarAsKnown(api, REQUEST_CERTIFICATE)) };
+  });
+}
+
 /** The CSRs of the node for a client certificate. */
-async function requestsOf(cluster: Cluster | null, nodeName: string): Promise<readonly NodeCsr[] | UnknownRequests> {
+async function requestsOf(cluster: Cluster, nodeName: string): Promise<readonly NodeCsr[]> {
+  const { items } = await cluster.list(CSRS);
+  return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfRequest(csr) === nodeName);
+}
+
+async function orUnknown<T>(cluster: Cluster | null, read: (cluster: Cluster) => Promise<T>): Promise<T | UnknownRequests> {
   if (cluster === null) return { unknown: 'no API server is configured', isRefused: false };
   try {
-    const { items } = await cluster.list(CSRS);
-    return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfRequest(csr) === nodeName);
+    return await read(cluster);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { unknown: error.problems[0]?.message ?? '', isRefused: error.code === 'CLUSTER_UNAUTHORIZED' };
   }
+}
+
+/** Reads in the background, at most once at a time. */
+function latestRead<T>(read: () => Promise<T>): {
+  start(): void;
+  /** Null: no read has finished. @throws the error of the last one */
+  latest(): T | null;
+} {
+  let isReading = false;
+  let latest: () => T | null = () => null;
+  return {
+    start: () => {
+      if (isReading) return;
+      isReading = true;
+      read()
+        .then(
+          (value) => {
+            latest = () => value;
+          },
+          (error: unknown) => {
+            latest = () => {
+              throw error;
+            };
+          },
+        )
+        .finally(() => {
+          isReading = false;
+        });
+    },
+    latest: () => latest(),
+  };
 }

@@ -79,6 +79,42 @@ describe('kubelet-wait-bootstrap', () => {
     expect(host.files.has(BOOTSTRAP)).toBe(false);
   });
 
+  it('notices the certificate while the API server does not answer the request for a progress message', async () => {
+    const { host, admin, clock, context, reporter } = world();
+    const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:w1' });
+    clock.at(6_000, () => void host.files.set(PEM, { type: 'file', mode: 0o600, owner: 'root:root', content: certPem + keyPem }));
+    let asked = 0;
+    const list = () => {
+      asked++;
+      return new Promise<never>(() => undefined);
+    };
+    await run({ ...context, cluster: { ...admin, forPolls: { ...admin, list } } as typeof admin });
+    expect([clock.elapsedMs, asked]).toEqual([6_000, 1]);
+    expect(reporter.messages('WAITING')).toEqual([
+      "waiting for the kubelet's client certificate, 5 s: the state of its CSR is unknown: the API server has not answered yet",
+    ]);
+  });
+
+  it('explains a timeout with a request that does not let others go first', async () => {
+    const { admin, clock, context } = world();
+    const own = await csr('node-csr-1', 'w1');
+    clock.at(2_000, () => void admin.create(own));
+    const list = () => new Promise<never>(() => undefined);
+    const cluster = { ...admin, forPolls: { ...admin, list } } as typeof admin;
+    await expect(run({ ...context, cluster })).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_TIMEOUT', message: expect.stringContaining('node-csr-1 of kubernetes-admin is pending') }],
+    });
+    expect(clock.elapsedMs).toBe(60_000);
+  });
+
+  it('explains a timeout although the API server fails between two requests', async () => {
+    const { admin, context } = world();
+    const create = async () => Promise.reject(new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'no response within 10 s' }));
+    await expect(run({ ...context, cluster: { ...admin, create } })).rejects.toMatchObject({
+      problems: [{ code: 'BOOTSTRAP_TIMEOUT', message: expect.stringContaining('its CSR is unknown: no response within 10 s') }],
+    });
+  });
+
   it.each([
     ['no route to host', 'Check from the host that the API server is reachable'],
     ['Unauthorized', 'The token is unknown or expired: create one with kubeletadm token create'],
