@@ -120,10 +120,10 @@ export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
         }
         if (to.startsWith(`${MEMBER}.restored-`) && kept === '')
           return world.copyFails ? { exitCode: 1, stderr: 'No space left on device\n' } : copyFiles(host, from, to);
-        if (from === MEMBER && to === '')
-          return host.files.has(MEMBER) ? { exitCode: 0 } : { exitCode: 1, stderr: `${MEMBER} does not exist\n` };
+        if (from.endsWith('/member') && to === '')
+          return host.files.has(from) ? { exitCode: 0 } : { exitCode: 1, stderr: `${from} does not exist\n` };
         if (from === MEMBER) return swapFiles(host, { path: from, by: to, kept });
-        if (from === DATA_DIR) return copyFiles(host, from, to);
+        if (from === DATA_DIR || from.startsWith(`${DATA_DIR}/`)) return copyFiles(host, from, to);
         return { exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 };
       },
     },

@@ -29,6 +29,29 @@ export function readEtcdManifest(text: string): EtcdOnHost {
   };
 }
 
+/**
+ * The host path of the data directory in an etcd manifest: `--data-dir`, through the mounted host path.
+ * @returns without a slash at its end; null: the manifest has no such flag, or the directory is not on the host
+ */
+export function etcdDataDirOf(text: string): string | null {
+  const pod = readYaml(text);
+  const object: JsonObject = isJsonObject(pod) ? pod : {};
+  const inside = flagValue(commandOf(object, 'etcd'), 'data-dir')?.replace(/\/$/, '');
+  if (inside === undefined) return null;
+  const mounts = mountsOf(object).filter(({ mountPath }) => inside === mountPath || inside.startsWith(`${mountPath}/`));
+  const mount = mounts.sort((a, b) => b.mountPath.length - a.mountPath.length)[0];
+  const path = mount === undefined ? null : hostPathOf(object, mount.name);
+  return mount === undefined || path === null ? null : `${path.replace(/\/$/, '')}${inside.slice(mount.mountPath.length)}`;
+}
+
+function mountsOf({ spec }: JsonObject): { readonly name: string; readonly mountPath: string }[] {
+  const containers = isJsonObject(spec) && Array.isArray(spec.containers) ? spec.containers.filter(isJsonObject) : [];
+  const mounts = containers.find(({ name }) => name === 'etcd')?.volumeMounts;
+  return (Array.isArray(mounts) ? mounts.filter(isJsonObject) : []).flatMap(({ name, mountPath }) =>
+    typeof name === 'string' && typeof mountPath === 'string' ? [{ name, mountPath: mountPath.replace(/\/$/, '') }] : [],
+  );
+}
+
 function hostPathOf({ spec }: JsonObject, volume: string): string | null {
   const volumes = isJsonObject(spec) && Array.isArray(spec.volumes) ? spec.volumes.filter(isJsonObject) : [];
   const found = volumes.find(({ name }) => name === volume)?.hostPath;

@@ -7,6 +7,7 @@ import { type DefinedPhase, definePhase, type PhaseContext } from '../../../host
 import type { HostChange } from '../../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
 import { revertChanges } from '../../../host/plan/revert.ts';
+import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 import { etcdDataPaths, manifestBackupPath, manifestDigest, recordedManifest } from '../../upgrade/upgrade-record.ts';
@@ -151,7 +152,8 @@ async function observeComponent(
     state === 'written'
       ? { content: copy !== undefined && manifestDigest(copy) === entry?.before ? copy : undefined, hash: entry?.hashBefore ?? null }
       : { content: current?.content, hash: entry?.hashBefore ?? pod?.hash ?? null };
-  const data = component === 'etcd' && record !== null && record.etcd !== null ? etcdDataPaths(record.etcd.dataDir, '').member : null;
+  const dataDir = component === 'etcd' ? (etcdDataDirOf(before.content ?? '') ?? record?.etcd?.dataDir ?? null) : null;
+  const data = dataDir === null ? null : etcdDataPaths(dataDir, '').member;
   return { files, pod, previous: previousManifest(manifest, current, { ...before, data }), hashBefore: entry?.hashBefore ?? null };
 }
 

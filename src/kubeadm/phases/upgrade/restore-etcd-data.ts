@@ -10,6 +10,7 @@ import type { PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
 import type { Operation } from '../../../host/plan/operation.ts';
 import { isConnectionLost } from '../../../host/run-host.ts';
+import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH } from '../../upgrade/upgrade-record.ts';
@@ -98,6 +99,9 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     if (members === 0) throw refuse('the etcd data was not restored, because the number of members of its cluster is not known');
     if (members !== 1)
       throw refuse('the etcd data was not restored: a member of a cluster with several members must not return to older data');
+    const dataDir = etcdDataDirOf(content);
+    if (dataDir !== null && dataDir !== record.etcd.dataDir)
+      throw refuse(`the etcd data in ${dataDir} was not restored: the backup is that of ${record.etcd.dataDir}`);
     const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, timestamp);
     if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is not complete');
 

@@ -2,6 +2,7 @@ import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import { goDurationMs } from '../../../base/text/go-duration.ts';
 import { revealText } from '../../../base/text/secret.ts';
 import type { ClusterContext, Phase } from '../../../host/phase.ts';
+import type { Warning } from '../../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';
 import type { Prepared } from '../../../host/run-workflow.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
@@ -12,6 +13,7 @@ import { corednsObjects } from '../../addons/coredns.ts';
 import { KUBE_PROXY_CONFIG_KEY, kubeProxyObjects } from '../../addons/kube-proxy.ts';
 import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
 import type { EnvVar, PullPolicy, Timeouts } from '../../config/model.ts';
+import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { controlPlaneImages, versionTag } from '../../control-plane/images.ts';
 import { manifestFile, staticPodNames } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, controlPlaneServer, hasLocalEtcd, localServer } from '../../control-plane/model.ts';
@@ -160,7 +162,8 @@ export async function prepareControlPlaneUpgrade(
   const { criSocket } = node;
   const timeoutMs = goDurationMs(timeouts.upgradeManifests);
   const manifests = manifestsOf(plane, host, options);
-  const dataDir = cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
+  const [usedDir, newDir] = [etcdDataDirOf(host.textOf('etcd')), etcdDataDirOf(textOf(fileOf(manifests.get('etcd')) ?? undefined))];
+  const dataDir = usedDir ?? cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
   const isReplaced = (file: DesiredFile | null): boolean => file !== null && diffFile(host.fileAt(file.path), file) !== null;
   const checkEtcd = etcdHealthCheck({
     ...{ ...options, certificatesDir: cluster.certificatesDir, textAt: certificates.textAt },
@@ -220,9 +223,16 @@ export async function prepareControlPlaneUpgrade(
         checksVersion: files.has('kube-apiserver') && imageOf('kube-apiserver').endsWith(`:${versionTag(target.version)}`),
       },
     },
-    warnings: [...prepared.warnings, ...certificates.warnings],
+    warnings: [...prepared.warnings, ...certificates.warnings, ...dataDirWarnings(usedDir, newDir)],
     refusals: [...prepared.refusals, ...certificates.problems],
   };
+}
+
+/** An etcd with another data directory starts as a new, empty cluster, unless the administrator has moved the data. */
+function dataDirWarnings(used: string | null, planned: string | null): readonly Warning[] {
+  if (used === null || planned === null || used === planned) return [];
+  const message = `the existing etcd has its data in ${used}, the upgraded one would use ${planned}: set etcd.local.dataDir in ConfigMap kubeadm-config to ${used}, or move the data`;
+  return [{ code: 'ETCD_DATA_DIR_DIFFERS', message }];
 }
 
 type PlannedManifest = { readonly file: DesiredFile } | { readonly skipped: string };

@@ -7,6 +7,7 @@ import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
 import type { HostPlan } from '../../../host/plan/document.ts';
 import type { Workflow } from '../../../host/run-workflow.ts';
+import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { ETCD_HEALTH_MS, isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { closeRolledBack, recordRolledBack } from '../../phases/upgrade/upgrade-progress.ts';
@@ -96,15 +97,20 @@ async function observeRecovery(context: PhaseContext, { record, components }: Re
     const change = state === 'before' ? null : changeTo(content, { record, name, current });
     return [name, { content, change, isRestarting: state === 'written' }] as const;
   });
-  await requireEtcdData(context, record, components);
-  return { restored: new Map(restored) };
+  const found = new Map(restored);
+  await requireEtcdData(context, record, found.get('etcd')?.content);
+  return { restored: found };
 }
 
-/** An etcd that starts without its data would create an empty cluster. */
-async function requireEtcdData(context: PhaseContext, record: UpgradeRecord, components: readonly StaticPodName[]): Promise<void> {
-  if (!components.includes('etcd')) return;
-  if (record.etcd === null) throw notRecovered(context.host.name, record, 'its data directory is not known', 'etcd');
-  const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, record.restoring ?? 'TIME');
+/**
+ * An etcd that starts without its data would create an empty cluster.
+ * @param manifest that of etcd before the upgrade; undefined: etcd is not restored
+ */
+async function requireEtcdData(context: PhaseContext, record: UpgradeRecord, manifest: string | undefined): Promise<void> {
+  if (manifest === undefined) return;
+  const dataDir = etcdDataDirOf(manifest) ?? record.etcd?.dataDir;
+  if (dataDir === undefined) throw notRecovered(context.host.name, record, 'its data directory is not known', 'etcd');
+  const { member, fresh, kept } = etcdDataPaths(dataDir, record.restoring ?? 'TIME');
   if (await isDirectory(context, member)) return;
   const where = record.restoring === null ? '' : `; the interrupted run may have left it in ${kept} (newest) or ${fresh} (backup)`;
   throw notRecovered(

@@ -238,6 +238,59 @@ describe('the rollback of etcd', () => {
     });
   });
 
+  /** etcd has its data below the mounted directory, which kubeadm-config does not know. */
+  const movedData = async (): Promise<UpgradeWorld> => {
+    const world = await upgradeWorld();
+    const manifest = world.host.text(manifestOf('etcd')).replace('--data-dir=/var/lib/etcd', '--data-dir=/var/lib/etcd/data');
+    const file = { mode: 0o600, owner: 'root:root' };
+    await world.host.perform([{ kind: 'write-file', path: manifestOf('etcd'), content: manifest, ...file }]);
+    world.host.files.set('/var/lib/etcd/data', { type: 'directory', ...file });
+    for (const [path, found] of [...world.host.files].filter(([path]) => path === MEMBER || path.startsWith(`${MEMBER}/`))) {
+      world.host.files.set(path.replace(MEMBER, '/var/lib/etcd/data/member'), found);
+      world.host.files.delete(path);
+    }
+    world.crashes = (name, text) => name === 'etcd' && isNew(text);
+    return world;
+  };
+
+  it('uses the data directory of the manifest on the host, and warns that the new manifest has another one', async () => {
+    const world = await movedData();
+    expect((await world.plan(NEW_PROBE)).warnings).toContainEqual(
+      expect.objectContaining({ code: 'ETCD_DATA_DIR_DIFFERS', message: expect.stringContaining('/var/lib/etcd/data') }),
+    );
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
+    expect(world.host.text(manifestOf('etcd'))).toContain('--data-dir=/var/lib/etcd/data\n');
+    expect([...world.host.files.keys()].filter((path) => /kubeadm-backup-etcd-[0-9-]+\/etcd\/member\/db$/.test(path))).toHaveLength(1);
+  });
+
+  it('uses the data directory of the manifest on the host also after an interruption', async () => {
+    const straight = await movedData();
+    const from = straight.host.performed.length;
+    await expect(straight.apply(NEW_PROBE)).rejects.toThrow();
+    const written = straight.host.performed.slice(from).findIndex((one) => one.kind === 'write-file' && one.path === manifestOf('etcd'));
+    const world = await movedData();
+    world.host.loseConnectionAfter(written);
+    await expect(world.apply(NEW_PROBE)).rejects.toThrow();
+    const planned = await world.recover();
+    await expect(planned?.apply(world.context)).rejects.toMatchObject({ code: 'ROLLED_BACK' });
+    expect(world.host.text(manifestOf('etcd'))).toContain('--data-dir=/var/lib/etcd/data\n');
+  });
+
+  it('does not start the previous etcd without data, also if the backup was skipped', async () => {
+    const world = await upgradeWorld();
+    world.crashes = (name, text) => {
+      if (name !== 'etcd' || !isNew(text)) return false;
+      for (const path of [...world.host.files.keys()]) if (path.startsWith(MEMBER)) world.host.files.delete(path);
+      return true;
+    };
+    await expect(world.apply(NEW_PROBE, { skipPhases: ['control-plane/backup'] })).rejects.toMatchObject({
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING' },
+        { code: 'ROLLBACK_FAILED', message: expect.stringContaining(`${MEMBER} does not exist`) },
+      ],
+    });
+  });
+
   it('names in the error the time to which the data was rolled back', async () => {
     const world = await upgradeWorld();
     world.crashes = damages(world);
