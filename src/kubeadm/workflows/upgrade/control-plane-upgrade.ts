@@ -24,7 +24,7 @@ import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import { type PullImagesInput, pullImages } from '../../phases/pull-images.ts';
 import { removeSocketAnnotation } from '../../phases/remove-socket-annotation.ts';
 import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
-import { afterAllControlPlanes, type OtherControlPlanes } from '../../phases/upgrade/after-all-control-planes.ts';
+import { afterAllControlPlanes, type OtherControlPlanes, otherControlPlanes } from '../../phases/upgrade/after-all-control-planes.ts';
 import { type BackupControlPlaneInput, backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
 import { type KubeletServerInput, kubeletServer, withLocalServer } from '../../phases/upgrade/kubelet-server.ts';
 import { type PostUpgradeInput, postUpgrade } from '../../phases/upgrade/post-upgrade.ts';
@@ -119,11 +119,11 @@ export const kubeletConfigPhases: readonly UpgradePhase[] = [
 export const addonPhases: readonly UpgradePhase[] = [
   afterAllControlPlanes(
     atApiServer(addonCoredns, (input: ControlPlaneUpgradeInput) => input.coredns),
-    (input) => input.others,
+    ({ coredns, others }) => (coredns.objects === null ? null : others),
   ),
   afterAllControlPlanes(
     atApiServer(addonKubeProxy, (input: ControlPlaneUpgradeInput) => input.kubeProxy),
-    (input) => input.others,
+    ({ kubeProxy, others }) => (kubeProxy.objects === null ? null : others),
   ),
 ];
 
@@ -213,7 +213,7 @@ export async function prepareControlPlaneUpgrade(
       kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), host.isInterrupted || [...files.values()].some(isReplaced)),
       kubeletServer: kubeletServerInput(plane, host),
       node,
-      others: { nodeName, image: imageOf('kube-apiserver') },
+      others: otherControlPlanes({ nodeName, image: imageOf('kube-apiserver'), timeoutMs }),
       coredns: { ...addon, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
       kubeProxy: { ...addon, ...proxy },
       result: {

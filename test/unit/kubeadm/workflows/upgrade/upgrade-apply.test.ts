@@ -124,8 +124,9 @@ describe('upgrade apply', () => {
     world.otherPods.push(other('v1.35.6'));
     const first = await world.apply();
     const noop = (name: string) => first.host.phases.find(({ phase }) => phase === name)?.plan.noop;
-    expect(noop('addon/kube-proxy')).toBe('skipped until all control planes are upgraded: cp-2');
+    expect(noop('addon/kube-proxy')).toBe('skipped until all control planes are upgraded: cp-2 runs v1.35.6');
     expect(noop('addon/coredns')).toBe(noop('addon/kube-proxy'));
+    expect(world.reporter.events.filter(({ code }) => code === 'ADDONS_NOT_UPGRADED')).toHaveLength(1);
     world.otherPods.splice(0, 1, other('v1.36.2'));
     const second = changesOf(await world.node());
     expect(second.filter(isClusterChange).map((change) => ('object' in change ? change.object.kind : ''))).toContain('DaemonSet');
