@@ -7,7 +7,7 @@
 //
 // Needs root and Debian or Ubuntu: the hosts are containers with systemd, sshd and containerd. Every command starts
 // on hosts without configuration and without containers; the images are present.
-import { execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,11 @@ interface Contestant {
   readonly name: string;
   /** The command line for a host, as run here. */
   readonly command: (host: string, words: string) => readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
+
+/** Local port of the SOCKS proxy through which `kubeletadm --host` reaches the API server: only the hosts are on its network. */
+const PROXY_PORT = 11_080;
 
 async function main(): Promise<void> {
   const binaries = findRealBinaries();
@@ -49,6 +53,7 @@ async function main(): Promise<void> {
   execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
   const lab = startLabHosts(3, kubelet, 'bench-kubeadm');
   const here = mkdtempSync(join(tmpdir(), 'bench-kubeadm-'));
+  let proxy: ChildProcess | null = null;
   try {
     importControlPlaneImages(lab, binaries);
     importAddonImages(lab, kubeadm);
@@ -66,6 +71,7 @@ async function main(): Promise<void> {
     writeConfigs(here, { first: lab.address('node1'), own: lab.address('node3'), write: writeFileSync });
     const overSsh = ['--ssh-config', lab.sshConfig, '--host'];
     const ssh = (host: string, line: string): readonly string[] => ['ssh', '-F', lab.sshConfig, host, line];
+    proxy = spawn('ssh', ['-F', lab.sshConfig, '-N', '-D', `127.0.0.1:${PROXY_PORT}`, 'node1'], { stdio: 'ignore' });
     const contestants: readonly Contestant[] = [
       { name: 'kubeadm', command: (host, words) => ssh(host, `kubeadm ${words}`) },
       { name: 'kubeletadm', command: (host, words) => ssh(host, `kubeletadm ${words}`) },
@@ -78,6 +84,7 @@ async function main(): Promise<void> {
           ...overSsh,
           host,
         ],
+        env: { HTTPS_PROXY: `socks5h://127.0.0.1:${PROXY_PORT}` },
       },
     ];
     const times = new Map<string, Map<string, number[]>>();
@@ -104,20 +111,26 @@ async function main(): Promise<void> {
       print(`| ${[step, `${(theirs / 1000).toFixed(2)} s`, ...cells].join(' | ')} |`);
     }
   } finally {
+    proxy?.kill();
     rmSync(here, { recursive: true, force: true });
     lab.close();
   }
 }
 
 /** One cluster: each step in milliseconds. */
-function cycle(lab: LabHosts, { name, command }: Contestant): ReadonlyMap<string, number> {
+function cycle(lab: LabHosts, { name, command, env }: Contestant): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const host of lab.names) clean(lab, host, name === 'kubeadm');
   const timed = (step: string, host: string, words: string): void => {
     const [program = '', ...args] = command(host, words);
     const started = performance.now();
     try {
-      execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000, maxBuffer: 64 * 1024 * 1024 });
+      execFileSync(program, args, {
+        env: { ...process.env, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        timeout: 300_000,
+        maxBuffer: 64 * 1024 * 1024,
+      });
     } catch (error) {
       const { stdout = '', stderr = '' } = error as { stdout?: Buffer; stderr?: Buffer };
       throw new Error(`${name} ${step} failed:\n${stdout}${stderr}`);
