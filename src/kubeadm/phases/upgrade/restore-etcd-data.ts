@@ -44,6 +44,8 @@ export interface RestoreEtcdData {
   /** Hash of the Pod before the upgrade; null: not known. */
   readonly hash?: string | null | undefined;
   readonly api?: Parameters<typeof waitForStaticPod>[1]['api'];
+  /** Milliseconds in which the previous etcd may become healthy. */
+  readonly healthMs: number;
 }
 
 /** kubeadm 1.36 asks the previous etcd 10 times, every 15 s, before it restores the data. */
@@ -54,7 +56,7 @@ const LAST_CHECK_MS = 30_000;
  * The kubelet restarts a container that crashed repeatedly after at most 5 minutes, also if the manifest was removed and
  * written again: a static Pod with an unchanged manifest keeps its back-off.
  */
-const BACK_OFF_MS = 360_000;
+export const BACK_OFF_MS = 360_000;
 const STOP_MS = 120_000;
 
 /**
@@ -68,7 +70,7 @@ const STOP_MS = 120_000;
  * @see kubeadm 1.36 phases/upgrade/staticpods.go rollbackEtcdData (which restores the data of each cluster)
  */
 export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
-  const { phase, timestamp, timeoutMs, hash = null, api } = options;
+  const { phase, timestamp, timeoutMs, hash = null, api, healthMs } = options;
   return async (context, { manifest, content, cause, waitedMs, hasAnswered }) => {
     const { host, reporter } = context;
     const record = await observeUpgrade(context);
@@ -81,7 +83,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     };
     const url = readManifest(content, 'etcd').healthUrl;
     if (url === null) throw refuse('the etcd data was kept: its manifest has no health endpoint that shows whether etcd runs');
-    const lastCheckMs = Math.max(LAST_CHECK_MS, ETCD_HEALTH_MS - waitedMs);
+    const lastCheckMs = Math.max(LAST_CHECK_MS, healthMs - waitedMs);
     if (
       hasAnswered ||
       record?.components.get('etcd')?.hasAnswered === true ||

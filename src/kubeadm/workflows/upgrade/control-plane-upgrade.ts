@@ -29,7 +29,7 @@ import { type BackupControlPlaneInput, backupControlPlane, completeControlPlane 
 import { type KubeletServerInput, kubeletServer, withLocalServer } from '../../phases/upgrade/kubelet-server.ts';
 import { type PostUpgradeInput, postUpgrade } from '../../phases/upgrade/post-upgrade.ts';
 import { type ReplaceStaticPodInput, replaceStaticPod } from '../../phases/upgrade/replace-static-pod.ts';
-import { restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
+import { ETCD_HEALTH_MS, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
 import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest, versionUrl } from '../../upgrade/static-pod-state.ts';
 import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
@@ -179,7 +179,9 @@ export async function prepareControlPlaneUpgrade(
       renewals: certificates.of(COMPONENT_CERTIFICATES[component]),
       renewedWith: isEtcd ? fileOf(manifests.get('kube-apiserver')) : null,
       checkBefore: isEtcd ? checkEtcd : null,
-      restore: isEtcd ? restoreEtcdData({ phase: COMPONENT_PHASES.etcd, timeoutMs, timestamp: backupTimestamp(now) }) : null,
+      restore: isEtcd
+        ? restoreEtcdData({ phase: COMPONENT_PHASES.etcd, timeoutMs, timestamp: backupTimestamp(now), healthMs: ETCD_HEALTH_MS })
+        : null,
     };
   };
   const files = new Map(

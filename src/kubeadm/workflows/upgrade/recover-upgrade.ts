@@ -9,7 +9,7 @@ import type { HostPlan } from '../../../host/plan/document.ts';
 import type { Workflow } from '../../../host/run-workflow.ts';
 import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
-import { ETCD_HEALTH_MS, isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
+import { BACK_OFF_MS, ETCD_HEALTH_MS, isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { closeRolledBack, recordRolledBack } from '../../phases/upgrade/upgrade-progress.ts';
 import { componentHealth, staticPodPause, waitForStaticPod, watchAnswers } from '../../phases/upgrade/wait-static-pod.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
@@ -142,6 +142,8 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
   const { record, api, timeoutMs } = options;
   const { nodeName, criSocket } = record;
   const { host, reporter, clock } = context;
+  // A Pod with an unchanged manifest may be waiting for its next start, which succeeds if the cause was fixed meanwhile.
+  const healthMs = restored.get('etcd')?.isRestarting === true ? ETCD_HEALTH_MS : BACK_OFF_MS;
   const answers = watchAnswers(clock, { isRestarting: restored.get('etcd')?.isRestarting ?? false });
   for (const name of restored.keys()) await recordRolledBack(context, name);
   for (const [component, { content, change }] of restored) {
@@ -150,11 +152,12 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
     const restoredAt = clock.now().getTime();
     let others: string | undefined;
     try {
-      await waitForStaticPod(context, { ...pod, ...(component === 'etcd' ? { restored: { unhealthyMs: ETCD_HEALTH_MS, answers } } : {}) });
+      const etcd = { restored: { unhealthyMs: healthMs, answers }, timeoutMs: Math.max(timeoutMs, healthMs) };
+      await waitForStaticPod(context, { ...pod, ...(component === 'etcd' ? etcd : {}) });
     } catch (error) {
       if (component !== 'etcd' || !isAppError(error)) throw error;
       const timestamp = backupTimestamp(clock.now());
-      const restore = restoreEtcdData({ phase: NAME, timestamp, timeoutMs, hash, api });
+      const restore = restoreEtcdData({ phase: NAME, timestamp, timeoutMs, hash, api, healthMs });
       const manifest = change ?? changeTo(content, { record, name: component, current: null });
       const waitedMs = clock.now().getTime() - restoredAt;
       others = await restore(context, { manifest, content, cause: error, waitedMs, hasAnswered: answers.hasAnswered() });

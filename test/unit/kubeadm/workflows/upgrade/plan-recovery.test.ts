@@ -159,6 +159,20 @@ describe('planRecovery: etcd', () => {
     expect(membersOf(await killedAfter(manifestOf('etcd'), NEW_PROBE))).toBe(1);
   });
 
+  it('keeps the data of an etcd with its previous manifest that starts after the longest delay of the kubelet', async () => {
+    const world = await killedAfter(manifestOf('etcd'), NEW_PROBE);
+    world.crashes = (name) => name === 'etcd';
+    world.copyFails = true;
+    await expect(recover(world)).rejects.toMatchObject({
+      problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ETCD_DATA_NOT_RESTORED' }],
+    });
+    world.copyFails = false;
+    const startsAtMs = world.clock.elapsedMs + 300_000;
+    world.crashes = (name) => name === 'etcd' && world.clock.elapsedMs < startsAtMs;
+    await expect(recover(world)).rejects.toMatchObject({ code: 'ROLLED_BACK', exitCode: 5 });
+    expect(replaced(world)).toBe(false);
+  });
+
   it('does not restore the data of a cluster whose number of members is not known', async () => {
     const world = damagedData(await killedAfter(manifestOf('etcd'), NEW_PROBE));
     const record = world.host.text(UPGRADE_RECORD_PATH).replace('"members": 1', '"members": 0');
