@@ -86,7 +86,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
     connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
       const { kubeCluster } = await import('./kube/adapters/cluster-kube.ts');
-      const target = { kubeconfig: { text: revealText(text), file }, pace, ...named };
+      const target = { kubeconfig: { text: revealText(text), file }, pace, signal, ...named };
       return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
     limitRequests: pace.limit,

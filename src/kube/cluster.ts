@@ -58,11 +58,20 @@ export interface Cluster {
    */
   getRaw(path: string): Promise<JsonObject>;
   /**
-   * The same API server, for the repeated requests of a wait. With `--kube-api-qps` other requests start first, except
-   * at every third turn. Absent: no difference. Closed with this one.
+   * The same API server, for requests of a wait: with `--kube-api-qps`, an interruption of the run ends those that have
+   * not started (they reject with the reason of its signal). Absent: no difference. Closed with this one.
+   */
+  readonly untilInterrupted?: Cluster;
+  /**
+   * As `untilInterrupted`, for the repeated requests of a wait: other requests start first, except at every third turn.
    */
   readonly forPolls?: Cluster;
   close(): Promise<void>;
+}
+
+/** The client for a request of a wait. */
+export function untilInterrupted(cluster: Cluster): Cluster {
+  return cluster.untilInterrupted ?? cluster;
 }
 
 /** The client for the repeated requests of a wait. */
@@ -75,7 +84,7 @@ export function forPolls(cluster: Cluster): Cluster {
  * and a host that can continue must not wait for its turn like the others.
  */
 export function firstThenPolls(cluster: Cluster | null): () => Cluster | null {
-  let next = cluster;
+  let next = cluster && untilInterrupted(cluster);
   return () => {
     const current = next;
     next = cluster && forPolls(cluster);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onAbort } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAppError, usageError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
@@ -44,6 +45,11 @@ export interface KubeClusterOptions {
   readonly dial?: Dial;
   /** Limits the requests. Absent: no limit. */
   readonly pace?: RequestPace | undefined;
+  /**
+   * Ends the requests of `untilInterrupted` and `forPolls` that wait for `pace`: they reject with its reason. Other
+   * requests continue, because they may remove what an interrupted run created.
+   */
+  readonly signal?: AbortSignal | undefined;
 }
 
 type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
@@ -68,21 +74,26 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
  *   CONFIG_SYNTAX, KUBECONFIG_PLUGIN_REFUSED; USAGE for an invalid proxy URL
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
-  const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, pace } = options;
+  const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, pace, signal } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
   const dial = options.dial === undefined ? {} : { dial: options.dial };
   const connection = createConnection({ target, file, folder, root: options.root, clock, credentialTimeoutMs, ...dial });
   const closing = new AbortController();
+  const waiting = new AbortController();
+  const forget = onAbort(signal, (reason) => waiting.abort(reason));
   const close = async (): Promise<void> => {
+    forget();
+    waiting.abort();
     closing.abort();
     connection.close();
   };
-  const clientWith = (urgency: RequestUrgency): Cluster => {
-    const sender = createSender({ server, connection, clock, requestTimeoutMs, pace, urgency });
+  const clientWith = (urgency: RequestUrgency, turnSignal?: AbortSignal): Cluster => {
+    const sender = createSender({ server, connection, clock, requestTimeoutMs, pace, urgency, turnSignal });
     return clientOver({ server, context: target.context, sender, closed: closing.signal, close });
   };
-  return pace === undefined ? clientWith('step') : { ...clientWith('step'), forPolls: clientWith('poll') };
+  if (pace === undefined) return clientWith('step');
+  return { ...clientWith('step'), untilInterrupted: clientWith('step', waiting.signal), forPolls: clientWith('poll', waiting.signal) };
 }
 
 interface Client {

@@ -42,6 +42,8 @@ export interface SenderOptions {
   /** Absent: requests start immediately. */
   readonly pace?: RequestPace | undefined;
   readonly urgency: RequestUrgency;
+  /** Ends the wait of a request for `pace`; a request that was sent continues. */
+  readonly turnSignal?: AbortSignal | undefined;
 }
 
 export interface Sender {
@@ -49,7 +51,8 @@ export interface Sender {
    * Sends a request and reads its response. Only reads are retried after a server failure (5xx) or a broken
    * connection; requests rejected for overload (429) are always retried. All attempts share the timeout of
    * one call.
-   * @throws AppError as cluster.ts lists them, for every status of 400 or more except an expected 404
+   * @throws AppError as cluster.ts lists them, for every status of 400 or more except an expected 404; the reason of
+   *   `turnSignal`
    */
   send(request: ApiRequest): Promise<ApiAnswer>;
   /** Starts a stream; resolves when the server has accepted it. The timeout does not apply after that. */
@@ -63,11 +66,11 @@ const KEEP_ALIVE_MS = 15_000;
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 export function createSender(options: SenderOptions): Sender {
-  const { server, connection, clock, requestTimeoutMs, pace, urgency } = options;
+  const { server, connection, clock, requestTimeoutMs, pace, urgency, turnSignal } = options;
 
   /** Retries until a final response, an error or the deadline. */
   const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
-    await pace?.turn(signal, urgency);
+    await pace?.turn(signal ?? turnSignal, urgency);
     const deadline = clock.now().getTime() + requestTimeoutMs;
     let renewed = false;
     for (let attempt = 0; ; attempt++) {
@@ -79,7 +82,7 @@ export function createSender(options: SenderOptions): Sender {
       const pause = pauseBefore(request, tried, attempt);
       if (pause === null || clock.now().getTime() + pause >= deadline || signal?.aborted) return tried;
       await clock.sleep(pause, signal);
-      await pace?.turn(signal, urgency);
+      await pace?.turn(signal ?? turnSignal, urgency);
     }
   };
   return {

@@ -5,7 +5,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import { type Cluster, forPolls } from '../../kube/cluster.ts';
+import { type Cluster, forPolls, untilInterrupted } from '../../kube/cluster.ts';
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
@@ -119,7 +119,7 @@ interface EarlierRequests {
 }
 
 async function decidedBefore({ cluster }: PhaseContext, nodeName: string): Promise<EarlierRequests> {
-  const found = await orUnknown(cluster, (api) => requestsOf(api, nodeName));
+  const found = await orUnknown(cluster && untilInterrupted(cluster), (api) => requestsOf(api, nodeName));
   const namesOf = (is: (csr: NodeCsr) => boolean) => new Set('unknown' in found ? [] : found.filter(is).map(({ name }) => name));
   return { issued: namesOf(({ state }) => state.kind === 'issued'), refused: namesOf(isRefused) };
 }

@@ -44,9 +44,9 @@ const MAX_SECONDS = 300;
  */
 export async function runProbe(context: PhaseContext, run: ProbeRun): Promise<ProbeOutcome> {
   const { clock, signal, host, reporter } = context;
-  const { cluster, reads = cluster, phase, timeoutMs, meanwhile } = run;
+  const { cluster, phase, timeoutMs, meanwhile } = run;
   const pod = podOnNode(run, clock.now());
-  const probe = probeOver({ cluster, reads }, pod);
+  const probe = probeOver(run, pod, signal);
   try {
     return await waitUntil<ProbeOutcome, Pending>(
       { clock, signal, host, reporter, phase },
@@ -104,7 +104,7 @@ interface Probe {
   mayExist(): boolean;
 }
 
-function probeOver({ cluster, reads }: { readonly cluster: Cluster; readonly reads: Cluster }, pod: KubeObject): Probe {
+function probeOver({ cluster, reads = cluster }: ProbeRun, pod: KubeObject, signal: AbortSignal | undefined): Probe {
   let state: 'absent' | 'requested' | 'created' = 'absent';
   let failedAtMs: number | null = null;
 
@@ -140,6 +140,7 @@ function probeOver({ cluster, reads }: { readonly cluster: Cluster; readonly rea
       try {
         found = await reads.get(refOf(pod));
       } catch (error) {
+        signal?.throwIfAborted();
         return mayPass(error) ? away(error) : { done: notRun(error) };
       }
       if (found === null) {

@@ -514,6 +514,19 @@ describe('join --wait-ready', () => {
     expect(new Set(it.polls)).toEqual(new Set(['Pod']));
   });
 
+  it('ends with the interruption that rejects a read of the probe pod, and deletes the pod', async () => {
+    const it = await world();
+    const controller = new AbortController();
+    const reason = new AppError({ code: 'INTERRUPTED', message: 'interrupted' });
+    const get = async (): Promise<never> => {
+      controller.abort(reason);
+      throw reason;
+    };
+    const cluster = { ...it.cluster, forPolls: { ...it.cluster, get } };
+    await expect(joined({ ...it, context: { ...it.context, cluster, signal: controller.signal } })).rejects.toBe(reason);
+    expect([it.created.length, leftProbes(it.admin)]).toEqual([1, []]);
+  });
+
   it('fails when the probe pod does not start', async () => {
     const it = await world({ probes: () => failed('OutOfpods', 'too many pods') });
     await expect(joined(it)).rejects.toMatchObject({
