@@ -132,7 +132,11 @@ function finish(
   const { dryRun } = run;
   const { format, verbosity, showOrigin, failsIfChanged } = run.plan;
   const withOrigins = showOrigin ? results.map(({ host }) => host) : results.map(({ host: { origins: _, ...host } }) => host);
-  const plan = planDocument(withOrigins, [...run.warnings, ...results.flatMap((result) => result.warnings)], run.cluster);
+  const { skippedPhases } = run;
+  const plan = {
+    ...planDocument(withOrigins, [...run.warnings, ...results.flatMap((result) => result.warnings)], run.cluster),
+    ...(skippedPhases === undefined ? {} : { skippedPhases }),
+  };
   if (dryRun || format !== 'text') {
     const noops = outcomes.length === 1 || verbosity > 0;
     services.output.stdout(renderPlan(plan, format, { noops, verbosity }));

@@ -8,7 +8,12 @@ import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { skippedUpgradePhases, type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
+import {
+  isEssentialPhase,
+  skippedUpgradePhases,
+  type UpgradeApplyOptions,
+  upgradeApplyWorkflow,
+} from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { resolveTarget } from './control-plane-of.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
@@ -87,9 +92,10 @@ export async function openUpgradeApply(
     checks: selects('preflight'),
     showConfig: settings.printConfig === true ? showConfig : null,
   }));
+  const skippedPhases = skippedUpgradePhases(phaseSelection(skipPhases, undefined));
   return {
     version,
-    left: skippedUpgradePhases(selects),
+    left: skippedPhases.filter(isEssentialPhase),
     workflow: {
       targets,
       cluster: null,
@@ -101,6 +107,7 @@ export async function openUpgradeApply(
       writing: request.writing,
       dryRun,
       skipPhases,
+      skippedPhases,
       allow: request.allow,
       ...(onlyPhase === undefined ? {} : { onlyPhase }),
     },

@@ -43,6 +43,8 @@ export interface PlanDocument {
   readonly cluster: Partial<ClusterName> & { readonly changes: readonly JsonObject[] };
   readonly deferred: readonly JsonObject[];
   readonly warnings: readonly JsonObject[];
+  /** The phases that the run leaves out (`--skip-phases`); only `upgrade apply`. */
+  readonly skippedPhases?: readonly string[];
 }
 
 /** The cluster: the server URL, and the context of the kubeconfig if one was used. */

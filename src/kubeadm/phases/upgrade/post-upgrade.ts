@@ -16,7 +16,7 @@ export interface PostUpgradeInput {
   readonly nodeName: string;
   /** `v1.36.2` */
   readonly version: string;
-  /** The images that the components of the selected phases must run. */
+  /** The images that the components of the selected phases must run; empty: the run upgrades no component. */
   readonly images: ReadonlyMap<StaticPodName, string>;
   /** Where the API server of the host reports its version; null: not known. */
   readonly versionUrl: string | null;
@@ -27,15 +27,18 @@ export interface PostUpgradeInput {
 const NAME = 'post-upgrade';
 
 /**
- * Verifies the result of an upgrade by the running Pods and the version that the API server reports. Plans no changes.
+ * Verifies the result of an upgrade by the running Pods and the version that the API server reports. Plans no changes. A run
+ * that upgrades no component has no result to verify.
  * kubeadm 1.36: phase of this name (which removes kubelet flags of older versions; here kubelet-config removes them).
  */
 export const postUpgrade = definePhase<PostUpgradeInput, null>({
   name: NAME,
   short: 'Verify the versions of the running components',
   observe: async () => null,
-  plan: () => ({ changes: [] }),
+  plan: (_, { images }) =>
+    images.size === 0 ? { changes: [], noop: 'nothing to verify: the run upgrades no component' } : { changes: [] },
   verify: async (context, input) => {
+    if (input.images.size === 0) return;
     const { reporter, host } = context;
     const [images, version, kubelet] = await Promise.all([imagesOf(context, input), versionOf(context, input), kubeletOf(context, input)]);
     const other = [...input.images].filter(([name, image]) => images.get(name) !== image);

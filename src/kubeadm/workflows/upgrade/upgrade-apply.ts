@@ -61,9 +61,14 @@ export const upgradeApplyWorkflow: Workflow<UpgradeApplyOptions, UpgradeApplyInp
 /** The phases of the static Pods, and their verification. */
 const ESSENTIAL = /^(?:control-plane\/(?:etcd|apiserver|controller-manager|scheduler)|post-upgrade)$/;
 
-/** The phases without which the control plane is not upgraded, or not verified, and which a run skips. */
+/** The phases that a run skips, in order. */
 export function skippedUpgradePhases(selects: (phase: string) => boolean): readonly string[] {
-  return upgradeApplyWorkflow.phases.flatMap(({ name }) => (ESSENTIAL.test(name) && !selects(name) ? [name] : []));
+  return ['preflight', ...upgradeApplyWorkflow.phases.map(({ name }) => name)].filter((name) => !selects(name));
+}
+
+/** Whether the control plane is not upgraded, or not verified, without a phase. */
+export function isEssentialPhase(name: string): boolean {
+  return ESSENTIAL.test(name);
 }
 
 async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyOptions): Promise<Prepared<UpgradeApplyInput>> {

@@ -26,13 +26,18 @@ const OBJECTS: readonly KubeObject[] = [
   { apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1' }, status: { nodeInfo: { kubeletVersion: `v1.36.2${'x'.repeat(5000)}` } } },
 ];
 
+function contextWith(http: () => HttpFact) {
+  const reporter = recordingReporter();
+  const clock = fakeClock();
+  const context = { host: fakeHost({ http }), cluster: fakeCluster({ objects: OBJECTS, now: clock.now }), clock, reporter };
+  return { context, reporter };
+}
+
 /** The reported message of a verification. */
 async function verify(answers: readonly HttpFact[], input: Partial<PostUpgradeInput> = {}): Promise<string> {
   const left = [...answers];
   const http = (): HttpFact => (left.length > 1 ? left.shift() : left[0]) as HttpFact;
-  const reporter = recordingReporter();
-  const clock = fakeClock();
-  const context = { host: fakeHost({ http }), cluster: fakeCluster({ objects: OBJECTS, now: clock.now }), clock, reporter };
+  const { context, reporter } = contextWith(http);
   const phase = await postUpgrade.inspect(context, { ...INPUT, ...input });
   await phase.verify([]);
   return reporter.events.find(({ code }) => code === 'UPGRADE_VERIFIED')?.message ?? '';
@@ -64,6 +69,15 @@ describe('post-upgrade', () => {
     [version('v1.35.6'), 'the API server reports v1.35.6, not v1.36.2'],
   ] as const)('fails if the version is not that of the upgrade: %j', async (answer, message) => {
     await expect(verify([answer])).rejects.toMatchObject({ code: 'UPGRADE_NOT_VERIFIED', message: expect.stringContaining(message) });
+  });
+
+  it('verifies nothing, and shows that, if no component was upgraded', async () => {
+    const input = { ...INPUT, images: new Map(), checksVersion: false };
+    const { context, reporter } = contextWith(() => version('v1.35.6'));
+    const phase = await postUpgrade.inspect(context, input);
+    await phase.verify([]);
+    expect(phase.plan).toEqual({ changes: [], noop: 'nothing to verify: the run upgrades no component' });
+    expect(reporter.events).toEqual([]);
   });
 
   it('requires no version of an API server that was not upgraded', async () => {
