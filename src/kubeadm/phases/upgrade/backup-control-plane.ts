@@ -90,7 +90,8 @@ export const backupControlPlane = definePhase<BackupControlPlaneInput, BackupFac
     }
     // The check of etcd's health, before etcd is replaced, records the number of members.
     const etcd = kept !== null ? (record?.etcd ?? null) : copied ? { dataDir: etcdDataDir, members: 0 } : null;
-    const content = encodeUpgradeRecord({ version, backup, nodeName, criSocket, etcd, restoring: record?.restoring ?? null, components });
+    // Data that an interrupted run replaced was reported, and etcd runs with it.
+    const content = encodeUpgradeRecord({ version, backup, nodeName, criSocket, etcd, restoring: null, components });
     const started = diffFile(found(UPGRADE_RECORD_PATH), { path: UPGRADE_RECORD_PATH, content, mode: 0o600, owner: 'root:root' });
     const [to, partial] = [etcdBackupPath(backup), record === null ? null : unfinished(record.backup)];
     const changes = [

@@ -13,7 +13,7 @@ import { isConnectionLost } from '../../../host/run-host.ts';
 import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
-import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH } from '../../upgrade/upgrade-record.ts';
+import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
 import { observeUpgrade, recordAnswered, writeUpgradeRecord } from './upgrade-progress.ts';
 import { componentHealth, staticPodPause, waitForStaticPod, watchAnswers } from './wait-static-pod.ts';
 
@@ -107,7 +107,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, timestamp);
     if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is not complete');
 
-    const since = copy.replace(/^.*kubeadm-backup-etcd-|\/etcd$/g, '');
+    const since = timeOf(copy);
     const report = (code: string, message: string): void => reporter.report({ level: 'warning', code, host: host.name, phase, message });
     report('ETCD_DATA_RESTORING', `etcd does not start with its previous manifest: restoring its data from ${copy}`);
     const performWith = (operations: readonly Operation[]): Promise<void> =>
@@ -155,13 +155,21 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       unknown: `${etcdManifest} was removed, which stops etcd; ${unchanged}`,
       leavesCopy: true,
     });
-    if (!(await stops(context, { phase, criSocket: record.criSocket, pod: `etcd-${record.nodeName}` }))) {
+    const removed = `${etcdManifest} was removed, and ${unchanged}; rerun the command`;
+    const isStopped = await step(() => stops(context, { phase, criSocket: record.criSocket, pod: `etcd-${record.nodeName}` }), {
+      failed: `the etcd data was not restored, because the container runtime could not be queried. ${removed}`,
+      unknown: `etcd has stopped. ${removed}`,
+    });
+    if (!isStopped) {
       await step(() => performWith([manifest]), {
         failed: 'the etcd data was not restored, and the manifest of etcd could not be written back',
         unknown: `the manifest of etcd was written back to ${etcdManifest}; ${unchanged}`,
       });
       const left = await removeCopy();
-      await writeUpgradeRecord(context, { ...record, restoring: null });
+      await step(() => writeUpgradeRecord(context, { ...record, restoring: null }), {
+        failed: `the etcd data was not restored, the manifest of etcd was written back, and ${UPGRADE_RECORD_PATH} could not be written`,
+        unknown: `${UPGRADE_RECORD_PATH} was written; the manifest of etcd was written back, and ${unchanged}`,
+      });
       throw refuse(`the etcd data was not restored: the container runtime did not show that etcd had stopped${left}`);
     }
     const places = `${member}, ${kept} or ${fresh}`;
@@ -198,10 +206,30 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
         );
       throw refuse(`etcd does not run with the data of the backup of ${since} (UTC) either; the replaced data is in ${kept}: ${why}`);
     }
-    const result = `The etcd data was rolled back to the backup of ${since} (UTC): later changes of the cluster are lost; the replaced data is in ${kept}`;
+    const result = rolledBackTo(since, kept);
     report('ETCD_DATA_RESTORED', result);
     return result;
   };
+}
+
+/** The time of a backup in its path. */
+function timeOf(copy: string): string {
+  return copy.replace(/^.*kubeadm-backup-etcd-|\/etcd$/g, '');
+}
+
+function rolledBackTo(since: string, kept: string): string {
+  return `The etcd data was rolled back to the backup of ${since} (UTC): later changes of the cluster are lost; the replaced data is in ${kept}`;
+}
+
+/**
+ * The etcd data that an interrupted run replaced by its copy: the run may not have reported it.
+ * @returns a sentence without a full stop, as `RestoreComponent` returns it; null: the data was not replaced
+ */
+export async function observeReplacedData(context: PhaseContext, record: UpgradeRecord): Promise<string | null> {
+  if (record.restoring === null || record.etcd === null) return null;
+  const { fresh, kept } = etcdDataPaths(record.etcd.dataDir, record.restoring);
+  const isReplaced = (await isDirectory(context, kept)) && !(await isDirectory(context, fresh));
+  return isReplaced ? rolledBackTo(timeOf(etcdBackupPath(record.backup)), kept) : null;
 }
 
 /** Data of some gigabytes on a slow disk. */

@@ -1,6 +1,7 @@
 import { AppError } from '../../../base/errors.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import { type PlannedWorkflow, planWorkflow, type WorkflowRun } from '../../../host/run-workflow.ts';
+import { observeReplacedData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { observeUpgrade } from '../../phases/upgrade/upgrade-progress.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
 import { componentsToRecover, type RecoverUpgradeOptions, recoverUpgradeWorkflow } from './recover-upgrade.ts';
@@ -19,12 +20,14 @@ export async function planRecovery(
 ): Promise<PlannedWorkflow | null> {
   const record = await observeUpgrade(context);
   if (record === null) return null;
-  const components = await componentsToRecover(context, record, timeoutMs);
+  const { reporter, host } = context;
+  const replaced = await observeReplacedData(context, record);
+  if (replaced !== null) reporter.report({ level: 'warning', code: 'ETCD_DATA_RESTORED', host: host.name, message: replaced });
+  const { components, hasEtcdAnswered } = await componentsToRecover(context, record, timeoutMs);
   if (components.length === 0) {
     await waitForInterrupted(context, record, { api, timeoutMs });
     return null;
   }
-  const { reporter, host } = context;
   const state = `the upgrade to ${record.version} was interrupted, and ${components.join(', ')} ${components.length === 1 ? 'does' : 'do'} not run`;
   if (run.onlyPhase !== undefined) {
     const hint = 'Rerun the command without phase: it restores the static Pods of before the upgrade';
@@ -32,8 +35,8 @@ export async function planRecovery(
   }
   const message = `${state}: restoring the static Pods of before the upgrade`;
   reporter.report({ level: 'warning', code: 'UPGRADE_RECOVERY', host: host.name, message });
-  const others: string[] = [];
-  const options: RecoverUpgradeOptions = { record, components, api, timeoutMs, onRestored: (text) => others.push(text) };
+  const others: string[] = replaced === null ? [] : [replaced];
+  const options: RecoverUpgradeOptions = { record, components, hasEtcdAnswered, api, timeoutMs, onRestored: (text) => others.push(text) };
   const planned = await planWorkflow(recoverUpgradeWorkflow, context, options, { ...run, skipPhases: [] });
   return {
     ...planned,

@@ -29,6 +29,8 @@ export interface RecoverUpgradeOptions {
   readonly record: UpgradeRecord;
   /** The components to roll back, in the order of the upgrade. */
   readonly components: readonly StaticPodName[];
+  /** etcd has answered with its previous manifest: its data is kept. */
+  readonly hasEtcdAnswered: boolean;
   /** Shows the restored Pods after the API server answers again. */
   readonly api: ApiAccess;
   readonly timeoutMs: number;
@@ -145,6 +147,7 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
   // A Pod with an unchanged manifest may be waiting for its next start, which succeeds if the cause was fixed meanwhile.
   const healthMs = restored.get('etcd')?.isRestarting === true ? ETCD_HEALTH_MS : BACK_OFF_MS;
   const answers = watchAnswers(clock, { isRestarting: restored.get('etcd')?.isRestarting ?? false });
+  if (options.hasEtcdAnswered) answers.saw(true);
   for (const name of restored.keys()) await recordRolledBack(context, name);
   for (const [component, { content, change }] of restored) {
     const hash = record.components.get(component)?.hashBefore ?? null;
@@ -178,7 +181,7 @@ export async function componentsToRecover(
   context: PhaseContext,
   record: UpgradeRecord,
   timeoutMs: number,
-): Promise<readonly StaticPodName[]> {
+): Promise<Pick<RecoverUpgradeOptions, 'components' | 'hasEtcdAnswered'>> {
   const files = await observe(context.host, fileFacts(UPGRADE_ORDER.map(manifestPath)), context.signal);
   const textOf = (name: StaticPodName): string | null => files.get(manifestPath(name))?.content ?? null;
   const removed = UPGRADE_ORDER.filter((name) => recordedManifest(record, name, textOf(name)) === 'removed');
@@ -186,7 +189,9 @@ export async function componentsToRecover(
     const state = recordedManifest(record, name, textOf(name));
     return state === 'written' || (name === 'etcd' && state === 'before');
   });
-  if (asked.length === 0) return removed;
+  if (asked.length === 0) return { components: removed, hasEtcdAnswered: false };
+  const isBefore = recordedManifest(record, 'etcd', textOf('etcd')) === 'before';
+  let hasEtcdAnswered = false;
   const urls = new Map(asked.map((name) => [name, readManifest(textOf(name) ?? '', name).healthUrl]));
   const broken = await waitUntil<readonly StaticPodName[], ReadonlyMap<StaticPodName, string>>(
     { ...context, phase: NAME },
@@ -194,6 +199,7 @@ export async function componentsToRecover(
       probe: async () => {
         const answers = await Promise.all([...urls].map(async ([name, url]) => [name, await componentHealth(context, url)] as const));
         const issues = answers.flatMap(([name, [issue]]) => (issue === undefined ? [] : [[name, issue] as const]));
+        hasEtcdAnswered ||= isBefore && !issues.some(([name]) => name === 'etcd');
         return issues.length === 0 || removed.length > 0 ? { done: issues.map(([name]) => name) } : { pending: new Map(issues) };
       },
       timeoutMs,
@@ -205,7 +211,7 @@ export async function componentsToRecover(
   );
   const etcd = record.components.get('etcd');
   // The data of an etcd whose manifest was never replaced is not changed by the upgrade.
-  if (broken.includes('etcd') && recordedManifest(record, 'etcd', textOf('etcd')) === 'before' && etcd?.isRolledBack !== true)
+  if (broken.includes('etcd') && isBefore && etcd?.isRolledBack !== true)
     throw notRecovered(context.host.name, record, 'it is not healthy with its previous manifest', 'etcd');
-  return UPGRADE_ORDER.filter((name) => removed.includes(name) || broken.includes(name));
+  return { components: UPGRADE_ORDER.filter((name) => removed.includes(name) || broken.includes(name)), hasEtcdAnswered };
 }

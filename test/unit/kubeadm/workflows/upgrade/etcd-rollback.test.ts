@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
+import { AppError } from '../../../../../src/base/errors.ts';
+import { decodeUpgradeRecord, UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
 import { type Component, ETCD_DB, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
 
 /** Timeouts that change the startup probe of etcd, and so its manifest. */
@@ -179,17 +180,62 @@ describe('the rollback of etcd', () => {
       );
     const stopped = at('remove-file');
     const steps = [
-      [stopped, `it is not known whether ${manifestOf('etcd')} was removed`],
-      [at('run', stopped), 'it is not known whether the etcd data was replaced. etcd is stopped; look for its data in'],
-      [at('write-file', stopped), `it is not known whether the manifest of etcd was written to ${manifestOf('etcd')}`],
+      [stopped, `it is not known whether ${manifestOf('etcd')} was removed`, false],
+      [at('run', stopped), 'it is not known whether the etcd data was replaced. etcd is stopped; look for its data in', true],
+      [at('write-file', stopped), `it is not known whether the manifest of etcd was written to ${manifestOf('etcd')}`, true],
     ] as const;
-    for (const [operation, message] of steps) {
+    for (const [operation, message, isReplaced] of steps) {
       const world = await upgradeWorld();
       world.crashes = damages(world);
       world.host.loseConnectionAfter(operation);
       await expect(world.apply(NEW_PROBE), message).rejects.toMatchObject({ message: expect.stringContaining(message) });
       expect(codes(world)).not.toContain('ETCD_DATA_RESTORED');
+      if (!isReplaced) continue;
+      const planned = await world.recover();
+      expect(codes(world), message).toContain('ETCD_DATA_RESTORED');
+      const back = { message: expect.stringContaining('The etcd data was rolled back to the backup of 2030-01-01-00-00-00 (UTC)') };
+      if (planned !== null) await expect(planned.apply(world.context)).rejects.toMatchObject(back);
     }
+  });
+
+  it('reports once that an interrupted run replaced the data, if etcd runs with it', async () => {
+    const straight = await upgradeWorld();
+    straight.crashes = damages(straight);
+    const started = straight.host.performed.length;
+    await expect(straight.apply(NEW_PROBE)).rejects.toMatchObject({ exitCode: 5 });
+    const written = straight.host.performed
+      .slice(started)
+      .findLastIndex((one) => one.kind === 'write-file' && one.path === manifestOf('etcd'));
+    const world = await upgradeWorld();
+    world.crashes = damages(world);
+    world.host.loseConnectionAfter(written);
+    await expect(world.apply(NEW_PROBE)).rejects.toThrow();
+    expect(await world.recover()).toBeNull();
+    expect(codes(world).filter((code) => code === 'ETCD_DATA_RESTORED')).toHaveLength(1);
+    world.crashes = () => false;
+    const from = world.host.performed.length;
+    await world.apply(NEW_PROBE);
+    const records = world.host.performed.slice(from).flatMap((one) => {
+      return one.kind === 'write-file' && one.path === UPGRADE_RECORD_PATH ? [decodeUpgradeRecord(String(one.content))?.restoring] : [];
+    });
+    expect(new Set(records)).toEqual(new Set([null]));
+  });
+
+  it('names the removed manifest and the unchanged data if the connection is lost while etcd stops, and continues', async () => {
+    const world = await upgradeWorld();
+    world.crashes = damages(world);
+    world.liveEtcd = () => {
+      throw new AppError({ host: 'cp-1', code: 'HOST_CONNECTION_LOST', message: 'the connection was lost' });
+    };
+    await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /whether etcd has stopped. \/etc\/kubernetes\/manifests\/etcd.yaml was removed, and the etcd data in \/var\/lib\/etcd\/member is unchanged; rerun the command.*kubeadm-backup-etcd/s,
+      ),
+    });
+    expect(world.host.files.has(manifestOf('etcd'))).toBe(false);
+    world.liveEtcd = () => '';
+    await expect((await world.recover())?.apply(world.context)).rejects.toMatchObject({ code: 'ROLLED_BACK' });
+    expect(world.host.files.has(manifestOf('etcd'))).toBe(true);
   });
 
   it('waits for the restored etcd as long as the kubelet delays the restart of a container that crashed', async () => {

@@ -222,6 +222,9 @@ describe('planRecovery: etcd', () => {
     const operations = straight.host.performed.slice(started);
     const first = operations.findIndex((one) => one.kind === 'write-file' && one.path === manifestOf('etcd'));
     expect(first).toBeGreaterThan(0);
+    const removedAt = operations.findIndex((one) => one.kind === 'remove-file' && one.path === manifestOf('etcd'));
+    const swappedAt = operations.findIndex((one, at) => at > removedAt && one.kind === 'run');
+    expect(swappedAt).toBeGreaterThan(first);
     for (let at = first; at < operations.length; at++) {
       const world = damagedData(await upgradeWorld());
       world.host.loseConnectionAfter(at);
@@ -235,6 +238,8 @@ describe('planRecovery: etcd', () => {
         !world.crashes('etcd', world.host.files.get(manifestOf('etcd'))?.content ?? '');
       const names = error instanceof AppError && BACKUP.test(error.problems.map(({ hint }) => hint).join());
       expect(isBack || names, `operation ${at}: ${String(error)}`).toBe(true);
+      const reported = world.reporter.events.some(({ code }) => code === 'ETCD_DATA_RESTORED');
+      if (at >= swappedAt) expect(reported, `operation ${at}: ETCD_DATA_RESTORED`).toBe(true);
       expect(world.isEmptied(), `operation ${at}`).toBe(false);
     }
   }, 120_000);
