@@ -155,7 +155,9 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const drain = await upgrade(...change, '--allow', 'drain');
     for (const { code, stderr } of [planned, refused, drain]) {
       expect([code, stderr.match(/IMPACT_NOT_ALLOWED/g)]).toEqual([3, ['IMPACT_NOT_ALLOWED']]);
-      expect(stderr).toMatch(/^node2: cgroupDriver: systemd -> cgroupfs \(unsafe\): .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m);
+      expect(stderr).toMatch(
+        /^node2: the impact is unsafe, .*: cgroupDriver: systemd -> cgroupfs \(unsafe\)\. .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m,
+      );
     }
     expect([config(), lab.hosts[1]?.kubeletStarts()]).toEqual([before, starts]);
     const shown = await upgrade(...change, '--allow', 'unsafe', '--dry-run', '-o', 'json');
