@@ -181,7 +181,9 @@ RestartSec=2
     await assign('b');
     expect(await until('FallenBack')).toBeLessThan(20_000);
     expect((await condition()).message).toContain('/no/cert');
-    expect(await show()).toMatch(/node1 +agent +rolled-back [\s\S]*\nnode1: .*\/no\/cert.*; runs the last known good/);
+    expect(await show()).toMatch(
+      /node1 +agent +rolled-back [\s\S]*\nnode1: .*\/no\/cert.*; the kubelet runs the last known good configuration\./,
+    );
     expect(runningConfig()).toMatch(/^maxPods: 50$/m);
     expect((await status()).error).toContain('failed to run config: ');
   }, 180_000);

@@ -146,7 +146,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
     it('plan lists the packages to install, and that the rest follows after them', async () => {
       const { code, stdout, stderr } = await onBare('plan', '--limit', 'node1');
       expect(code, stderr).toBe(0);
-      expect(stdout.split('\n').filter((line) => /^ {2}[-+~] /.test(line))).toEqual([
+      expect(stdout.split('\n').filter((line) => /^ {2}[-+~>] /.test(line))).toEqual([
         '  + [kernel-modules] write-file /etc/modules-load.d/kubeletadm.conf (0644 root:root): does not exist',
         '  + [sysctls] write-file /etc/sysctl.d/90-kubeletadm.conf (0644 root:root): does not exist',
         expect.stringMatching(/^ {2}~ \[sysctls\] set-sysctl vm\.max_map_count: the current value is [0-9]+$/),
