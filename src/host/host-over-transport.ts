@@ -233,6 +233,7 @@ function readAnswer(question: FactQuery, frame: Frame | undefined, errors: Frame
     case 'http':
       return readHttp(stdout);
     case 'file':
+      if (question.denied === 'absent' && frame?.exitCode !== 0 && PERMISSION_DENIED.test(stderr)) return null;
       if (frame?.exitCode !== 0) throw cannotRead(host, question.path, stderr);
       return checkedSize(readFileFact(stdout, question.content !== false), question.path, host);
   }
@@ -322,6 +323,7 @@ function cannotRead(host: string, path: string, stderr: string): AppError {
   return failed(host, `cannot read ${path}`, stderr);
 }
 
+const PERMISSION_DENIED = /Permission denied|Operation not permitted/i;
 const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   {
     pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
@@ -330,7 +332,7 @@ const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   },
   { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount the file system read-write, then rerun the command' },
   {
-    pattern: /Permission denied|Operation not permitted/i,
+    pattern: PERMISSION_DENIED,
     code: 'HOST_PERMISSION_DENIED',
     hint: 'Run as root, or allow the SSH user to use sudo',
   },

@@ -21,7 +21,7 @@ encryptionAlgorithm: ECDSA-P256
 `;
 
 describe.skipIf(requirement('an unprivileged user', process.getuid?.() === 0 ? null : 'the tests do not run as root'))(
-  'certs generate-csr of an unprivileged user',
+  'an unprivileged user',
   () => {
     let top = '';
     let program = '';
@@ -35,19 +35,34 @@ describe.skipIf(requirement('an unprivileged user', process.getuid?.() === 0 ? n
     });
     afterAll(() => rmSync(top, { recursive: true, force: true }));
 
-    it('needs no root privileges on the host, like kubeadm', async () => {
-      const directories = ['--cert-dir', join(top, 'own/pki'), '--kubeconfig-dir', join(top, 'own')];
-      const argv = [program, 'certs', 'generate-csr', '--config', join(top, 'config.yaml'), ...directories];
+    const run = (...args: readonly string[]): Promise<{ stdout: string; failure: string }> => {
       const env = { PATH: process.env.PATH, HOME: join(top, 'own') };
-      const stderr = await new Promise<string>((resolve) => {
-        execFile(process.execPath, argv, { uid: OTHER_USER, gid: OTHER_USER, env, cwd: '/' }, (error, _, text) =>
-          resolve(error === null ? '' : text),
+      return new Promise((resolve) => {
+        execFile(process.execPath, [program, ...args], { uid: OTHER_USER, gid: OTHER_USER, env, cwd: '/' }, (error, stdout, stderr) =>
+          resolve({ stdout, failure: error === null ? '' : stderr }),
         );
       });
-      expect(stderr).toBe('');
+    };
+
+    it('creates certificate signing requests, like kubeadm', async () => {
+      const directories = ['--cert-dir', join(top, 'own/pki'), '--kubeconfig-dir', join(top, 'own')];
+      const { failure } = await run('certs', 'generate-csr', '--config', join(top, 'config.yaml'), ...directories);
+      expect(failure).toBe('');
       expect(readdirSync(join(top, 'own/pki'))).toEqual(expect.arrayContaining(['apiserver.csr', 'apiserver.key']));
       expect(statSync(join(top, 'own/pki/apiserver.key'))).toMatchObject({ uid: OTHER_USER, mode: 0o100600 });
       expect(readdirSync(join(top, 'own'))).toContain('admin.conf.csr');
+    });
+
+    it('renders files on a host with a container runtime in a directory of root', async () => {
+      const directory = join(top, 'host/var/run/containerd');
+      mkdirSync(directory, { recursive: true });
+      writeFileSync(join(directory, 'containerd.sock'), '');
+      chmodSync(directory, 0o700);
+      const argv = ['config', 'render', '--rootfs', join(top, 'host'), '--node-name', 'n1', '--kubernetes-version', 'v1.36.2'];
+      expect(await run(...argv)).toEqual({
+        failure: '',
+        stdout: expect.stringContaining('containerRuntimeEndpoint: unix:///var/run/containerd/containerd.sock'),
+      });
     });
   },
 );

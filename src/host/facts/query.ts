@@ -32,7 +32,8 @@ export const MAX_FILE_BYTES = 256 * 1024;
 
 /** A read-only query of a host. */
 export type FactQuery =
-  | { readonly kind: 'file'; readonly path: string; readonly content?: boolean }
+  /** `denied` 'absent': a path that the user may not look up counts as absent; otherwise that is an error. */
+  | { readonly kind: 'file'; readonly path: string; readonly content?: boolean; readonly denied?: 'absent' }
   | { readonly kind: 'list'; readonly path: string }
   /** `stdin`: input of the command. Default: empty. Suitable for secrets, which must not be in an argv. */
   | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string }

@@ -12,13 +12,14 @@ export const KNOWN_CRI_SOCKETS = [
 export const DEFAULT_CRI_SOCKET = KNOWN_CRI_SOCKETS[0];
 
 /**
- * The existing runtime sockets among those known to kubeadm and the configured one.
+ * The existing runtime sockets among those known to kubeadm and the configured one. A socket that the user may not
+ * look up counts as absent (kubeadm 1.36 runtime.isExistingSocket).
  * @param declared with its scheme; null: not configured
  */
 export function criSockets(declared: string | null): Fact<readonly string[]> {
   const inspected = [...new Set([...KNOWN_CRI_SOCKETS, ...(declared === null ? [] : [declared])])];
   const queries: Record<string, FactQuery> = {};
-  for (const socket of inspected) queries[socket] = { kind: 'file', path: socketPath(socket), content: false };
+  for (const socket of inspected) queries[socket] = { kind: 'file', path: socketPath(socket), content: false, denied: 'absent' };
   return defineFact(queries, (answers) => inspected.filter((socket) => (answers[socket] as FileFact | null)?.type === 'socket'));
 }
 
