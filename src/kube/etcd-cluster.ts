@@ -18,7 +18,8 @@ export interface EtcdHealth {
 }
 
 /**
- * The membership of an etcd cluster.
+ * The membership of an etcd cluster. Changes that etcd refuses only for now (a member that has just started, an election,
+ * another learner) are repeated for up to two minutes.
  * Errors (AppError): ETCD_UNREACHABLE if no endpoint responds, ETCD_TLS_FAILED for certificate errors,
  * ETCD_REFUSED with the message of etcd.
  */
@@ -26,9 +27,7 @@ export interface EtcdCluster {
   members(): Promise<readonly EtcdMemberState[]>;
   /** Adds a learner: a member without a vote until it is promoted. */
   addLearner(peerURL: string): Promise<void>;
-  /**
-   * Promotes a learner to a voting member; waits up to two minutes until it has caught up with the leader.
-   */
+  /** Promotes a learner to a voting member, once it has caught up with the leader. */
   promote(id: string): Promise<void>;
   /** @param id of the member */
   remove(id: string): Promise<void>;

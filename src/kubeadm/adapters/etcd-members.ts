@@ -6,7 +6,7 @@ import { waitUntil } from '../../base/wait-until.ts';
 import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
 import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
 import type { Dial } from '../../kube/dial.ts';
-import { ETCD_PAUSE, type EtcdCluster } from '../../kube/etcd-cluster.ts';
+import { ETCD_PAUSE, type EtcdCluster, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
 import type { EtcdCredentials, EtcdFailure } from '../control-plane/etcd-credentials.ts';
 import { explainEtcdError } from './etcd-failure.ts';
 
@@ -19,7 +19,14 @@ export interface EtcdMembersOptions extends EtcdCredentials {
   readonly requestTimeoutMs?: number;
 }
 
-const PROMOTE_MS = 120_000;
+/** kubeadm 1.36: timeouts.etcdAPICall. */
+const CHANGE_MS = 120_000;
+/**
+ * Messages of etcd for states that pass: a learner that is not in sync, a member that started less than 5 s ago, another
+ * learner, an election (etcd 3.6 api/v3rpc/rpctypes).
+ */
+const TEMPORARY =
+  /in sync with leader|unhealthy cluster|not enough started members|too many learner members|no leader|leader changed|request timed out/;
 /** gRPC status: a learner that is not in sync cannot be promoted yet. */
 const FAILED_PRECONDITION = 9;
 
@@ -30,40 +37,50 @@ const FAILED_PRECONDITION = 9;
 export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
   const { clock } = options;
   const query = (path: string, body: JsonObject = {}): Promise<JsonObject> => queryAny(options, path, body);
-  return {
-    members: async () => {
-      const { members } = await query('/v3/cluster/member/list');
-      return (Array.isArray(members) ? members.filter(isJsonObject) : []).map((member) => ({
-        name: text(member.name),
-        id: text(member.ID),
-        peerURLs: texts(member.peerURLs),
-        clientURLs: texts(member.clientURLs),
-        isLearner: member.isLearner === true,
-      }));
-    },
-    addLearner: async (peerURL) => void (await query('/v3/cluster/member/add', { peerURLs: [peerURL], isLearner: true })),
-    promote: (id) =>
-      waitUntil<void, unknown>(
-        { clock },
-        {
-          probe: async () => {
-            try {
-              await query('/v3/cluster/member/promote', { ID: id });
-              return { done: undefined };
-            } catch (error) {
-              const isBehind = isAppError(error, 'ETCD_REFUSED') && /in sync with leader/.test(error.message);
-              if (!isBehind) throw error;
-              return { pending: error };
-            }
-          },
-          timeoutMs: PROMOTE_MS,
-          pauseMs: ETCD_PAUSE,
-          timedOut: (error) => {
-            throw error;
-          },
+  const members = async (): Promise<readonly EtcdMemberState[]> => {
+    const { members: found } = await query('/v3/cluster/member/list');
+    return (Array.isArray(found) ? found.filter(isJsonObject) : []).map((member) => ({
+      name: text(member.name),
+      id: text(member.ID),
+      peerURLs: texts(member.peerURLs),
+      clientURLs: texts(member.clientURLs),
+      isLearner: member.isLearner === true,
+    }));
+  };
+  /** Repeats a change that etcd refuses only for now, unless the members show that it was made. */
+  const change = (path: string, body: JsonObject, isMade: (members: readonly EtcdMemberState[]) => boolean): Promise<void> =>
+    waitUntil<void, unknown>(
+      { clock },
+      {
+        probe: async () => {
+          try {
+            await query(path, body);
+            return { done: undefined };
+          } catch (error) {
+            if (!isTemporary(error)) throw error;
+            const known = await members().catch((listing: unknown) => {
+              if (!isTemporary(listing)) throw listing;
+              return null;
+            });
+            return known !== null && isMade(known) ? { done: undefined } : { pending: error };
+          }
         },
+        timeoutMs: CHANGE_MS,
+        pauseMs: ETCD_PAUSE,
+        timedOut: (error) => {
+          throw error;
+        },
+      },
+    );
+  return {
+    members,
+    addLearner: (peerURL) =>
+      change('/v3/cluster/member/add', { peerURLs: [peerURL], isLearner: true }, (members) =>
+        members.some(({ peerURLs }) => peerURLs.includes(peerURL)),
       ),
-    remove: async (id) => void (await query('/v3/cluster/member/remove', { ID: id })),
+    promote: (id) =>
+      change('/v3/cluster/member/promote', { ID: id }, (members) => members.some((member) => member.id === id && !member.isLearner)),
+    remove: (id) => change('/v3/cluster/member/remove', { ID: id }, (members) => members.every((member) => member.id !== id)),
     health: async () => {
       const { health, reason } = await queryAny(options, '/health', null);
       return { healthy: health === 'true' || health === true, reason: text(reason) };
@@ -134,6 +151,10 @@ function readAnswer(status: number, reported: string): JsonObject {
   if (status === 200) return object;
   const message = text(object.message) || text(object.error) || reported;
   throw refused(object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`);
+}
+
+function isTemporary(error: unknown): boolean {
+  return isAppError(error, 'ETCD_REFUSED') && TEMPORARY.test(error.message);
 }
 
 function refused(message: string): AppError {

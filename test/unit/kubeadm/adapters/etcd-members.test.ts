@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import type { EtcdCluster } from '../../../../src/kube/etcd-cluster.ts';
 import { explainEtcdError } from '../../../../src/kubeadm/adapters/etcd-failure.ts';
 import { etcdMembers } from '../../../../src/kubeadm/adapters/etcd-members.ts';
 import type { EtcdCredentials } from '../../../../src/kubeadm/control-plane/etcd-credentials.ts';
@@ -125,6 +126,60 @@ describe('etcdMembers', () => {
       expect(error).toMatchObject({ code: 'ETCD_TLS_FAILED', problems: [{ message: `cannot query etcd: ${endpoint}: ${why}` }] });
       expect(error).toMatchObject({ problems: [{ hint: expect.stringContaining(hint) }] });
     }
+  });
+
+  describe('a change that etcd refuses', () => {
+    const UNHEALTHY = [503, { code: 14, message: 'etcdserver: unhealthy cluster' }] as const;
+    const TIMED_OUT = [503, { code: 14, message: 'etcdserver: request timed out' }] as const;
+    const NOT_FOUND = [404, { code: 5, message: 'etcdserver: member not found' }] as const;
+    const WITH_MEMBER = [200, { members: [{ ID: '7', name: 'cp-2', peerURLs: ['https://10.0.0.2:2380'] }] }] as const;
+    const WITHOUT_MEMBER = [200, { members: [{ ID: '1', name: 'cp-1' }] }] as const;
+
+    /** etcd that gives these answers, in order. */
+    async function etcdThatAnswers(...answers: readonly (readonly [number, object])[]) {
+      const asked: string[] = [];
+      const { certPem: cert, keyPem: key } = valid.server;
+      const etcd = createServer({ cert, key }, ({ url = '' }, response) => {
+        const [status, body] = answers[asked.push(url.split('/').at(-1) ?? '') - 1] ?? [500, {}];
+        response.writeHead(status).end(JSON.stringify(body));
+      });
+      servers.push(etcd);
+      const endpoints = [`https://127.0.0.1:${await listenOnLoopback(etcd)}`];
+      const { caPem, client } = valid;
+      const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
+      return { asked, cluster: etcdMembers({ endpoints, ...credentials, clock: fakeClock() }) };
+    }
+
+    it('is repeated while the cluster is unhealthy', async () => {
+      const { asked, cluster } = await etcdThatAnswers(UNHEALTHY, WITH_MEMBER, UNHEALTHY, UNHEALTHY, [200, {}]);
+      await cluster.remove('7');
+      expect(asked).toEqual(['remove', 'list', 'remove', 'list', 'remove']);
+    });
+
+    it.each([
+      ['removed', WITHOUT_MEMBER, (cluster: EtcdCluster) => cluster.remove('7')],
+      ['added', WITH_MEMBER, (cluster: EtcdCluster) => cluster.addLearner('https://10.0.0.2:2380')],
+      ['promoted', WITH_MEMBER, (cluster: EtcdCluster) => cluster.promote('7')],
+    ])('is complete if the member was %s before the request timed out', async (_, members, change) => {
+      const { asked, cluster } = await etcdThatAnswers(TIMED_OUT, members);
+      await change(cluster);
+      expect(asked).toHaveLength(2);
+    });
+
+    it('fails at once for a reason that does not pass', async () => {
+      const { asked, cluster } = await etcdThatAnswers(NOT_FOUND);
+      await expect(cluster.remove('7')).rejects.toMatchObject({
+        code: 'ETCD_REFUSED',
+        message: expect.stringContaining('member not found'),
+      });
+      expect(asked).toEqual(['remove']);
+    });
+
+    it('fails with the message of etcd after two minutes', async () => {
+      const answers = Array.from({ length: 2000 }, (_, index) => (index % 2 === 0 ? UNHEALTHY : WITH_MEMBER));
+      const { cluster } = await etcdThatAnswers(...answers);
+      await expect(cluster.remove('7')).rejects.toMatchObject({ message: expect.stringContaining('unhealthy cluster') });
+    });
   });
 
   // Node's own servers close connections without a TLS alert.
