@@ -23,10 +23,10 @@ export interface EtcdMembersOptions extends EtcdCredentials {
 const CHANGE_MS = 120_000;
 /**
  * Messages of etcd for states that pass: a learner that is not in sync, a member that started less than 5 s ago, another
- * learner, an election (etcd 3.6 api/v3rpc/rpctypes).
+ * learner, an election, a member that stops because it was removed (etcd 3.6 api/v3rpc/rpctypes).
  */
 const TEMPORARY =
-  /in sync with leader|unhealthy cluster|not enough started members|too many learner members|no leader|leader changed|request timed out/;
+  /in sync with leader|unhealthy cluster|not enough started members|too many learner members|no leader|leader changed|request timed out|server stopped/;
 /** gRPC status: a learner that is not in sync cannot be promoted yet. */
 const FAILED_PRECONDITION = 9;
 
@@ -47,7 +47,7 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
       isLearner: member.isLearner === true,
     }));
   };
-  /** Repeats a change that etcd refuses only for now, unless the members show that it was made. */
+  /** Repeats a change that etcd refuses only for now. A refused change that the members show is complete. */
   const change = (path: string, body: JsonObject, isMade: (members: readonly EtcdMemberState[]) => boolean): Promise<void> =>
     waitUntil<void, unknown>(
       { clock },
@@ -57,12 +57,14 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
             await query(path, body);
             return { done: undefined };
           } catch (error) {
-            if (!isTemporary(error)) throw error;
+            if (!isAppError(error, 'ETCD_REFUSED')) throw error;
             const known = await members().catch((listing: unknown) => {
               if (!isTemporary(listing)) throw listing;
               return null;
             });
-            return known !== null && isMade(known) ? { done: undefined } : { pending: error };
+            if (known !== null && isMade(known)) return { done: undefined };
+            if (!isTemporary(error)) throw error;
+            return { pending: error };
           }
         },
         timeoutMs: CHANGE_MS,

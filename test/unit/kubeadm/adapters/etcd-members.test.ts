@@ -166,13 +166,20 @@ describe('etcdMembers', () => {
       expect(asked).toHaveLength(2);
     });
 
+    it('is complete if the member itself answers that it stops, and others no longer know it', async () => {
+      const STOPPED = [503, { code: 14, message: 'etcdserver: server stopped' }] as const;
+      const { asked, cluster } = await etcdThatAnswers(STOPPED, STOPPED, NOT_FOUND, WITHOUT_MEMBER);
+      await cluster.remove('7');
+      expect(asked).toEqual(['remove', 'list', 'remove', 'list']);
+    });
+
     it('fails at once for a reason that does not pass', async () => {
-      const { asked, cluster } = await etcdThatAnswers(NOT_FOUND);
+      const { asked, cluster } = await etcdThatAnswers(NOT_FOUND, WITH_MEMBER);
       await expect(cluster.remove('7')).rejects.toMatchObject({
         code: 'ETCD_REFUSED',
         message: expect.stringContaining('member not found'),
       });
-      expect(asked).toEqual(['remove']);
+      expect(asked).toEqual(['remove', 'list']);
     });
 
     it('fails with the message of etcd after two minutes', async () => {
