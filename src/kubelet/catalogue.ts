@@ -54,7 +54,7 @@ export interface FieldEntry {
    */
   readonly printedWhenUnset: boolean;
   /**
-   * First and last minor with the field; the first is at least 1.10, the last is 1.36 while the field exists.
+   * First and last minor with the field; the first is at least 1.10, the last is the newest minor while the field exists.
    */
   readonly minors: readonly [Minor, Minor];
   /** Null: unset by defaulting. */
@@ -171,7 +171,7 @@ async function readCatalogue(): Promise<Catalogue> {
     import('./data/flags.json', { with: { type: 'json' } }),
     import('./data/gates.json', { with: { type: 'json' } }),
   ]);
-  // scripts/make-catalogue.mjs has checked every member of these files against the same types.
+  // test/unit/kubelet/data.test.ts checks every member of these files against the same types.
   return makeCatalogue({
     fields: fields.default as unknown as readonly FieldEntry[],
     flags: flags.default as unknown as readonly FlagEntry[],
