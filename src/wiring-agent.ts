@@ -10,6 +10,7 @@ export function createAgentServices(environment: Environment): Services {
   const operators = {
     readProgram: absent,
     runLocal: absent,
+    bundleFiles: absent,
     newToken: absent,
     certificateIssuer: absent,
     canAsk: false,

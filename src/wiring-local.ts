@@ -27,6 +27,7 @@ import type { Environment } from './run-process.ts';
 
 /** Ports that only the main program has. */
 export type WholeProgram =
+  | 'bundleFiles'
   | 'readProgram'
   | 'runLocal'
   | 'newToken'

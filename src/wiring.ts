@@ -19,6 +19,7 @@ export function createServices(environment: Environment): Services {
     ...local,
     readProgram: async (path) => (await import('./host/adapters/large-file.ts')).readProgram(path, program),
     runLocal,
+    bundleFiles: async () => (await import('./host/adapters/bundle-files.ts')).bundleFiles,
     newToken: async () => {
       const [{ generateToken }, { randomInt }] = await Promise.all([import('./kubeadm/token/generate-token.ts'), import('node:crypto')]);
       return generateToken(randomInt);
@@ -55,13 +56,13 @@ function connectHost(
   return hostThrough(ssh.transport(route, target.ssh ?? {}, limit), target, reporter);
 }
 
-async function runLocal(argv: readonly string[]): Promise<string> {
+async function runLocal(argv: readonly string[], timeoutMs = 120_000): Promise<string> {
   const [{ localTransport }, { localCommandFailed }] = await Promise.all([
     import('./host/adapters/transport-local.ts'),
     import('./host/host-problems.ts'),
   ]);
   const transport = localTransport({ name: 'local host' });
-  const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs: 120_000 });
+  const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs });
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
   if (exitCode !== 0) throw localCommandFailed(argv, { exitCode, stderr: text(stderr) });
   return text(stdout);

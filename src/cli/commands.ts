@@ -54,6 +54,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: 'Print, validate, compare and convert configuration files',
     load: async () => (await import('./config-command.ts')).defineConfig,
   },
+  {
+    name: 'bundle',
+    description: 'Create and inspect bundles of images, packages and executables for hosts without Internet access',
+    load: async () => (await import('./bundle-command.ts')).defineBundle,
+  },
   { name: 'node', description: 'Inspect the configuration of a node', load: async () => (await import('./node-command.ts')).defineNode },
   {
     name: 'dynamic',

@@ -13,6 +13,7 @@ import {
   addClusterOptions,
   addDryRunOptions,
   addHostOptions,
+  addImagesOptions,
   addInheritedOption,
   addInitOptions,
   addNodeOptions,
@@ -118,14 +119,6 @@ function defineImages(config: Command, on: On): void {
     async () => (await import('./config-images-pull.ts')).runPullImages,
   );
   addSections(pull, { examples: PULL_EXAMPLES });
-}
-
-function addImagesOptions(command: Command): Command {
-  return command
-    .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
-    .option('--kubernetes-version <version>', 'control plane version (default: the newest known)')
-    .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
-    .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated');
 }
 
 function defineUserData(config: Command, on: On): void {

@@ -370,3 +370,12 @@ export function addApiServerOptions(command: Command, condition = ''): Command {
       .option('--apiserver-bind-port <port>', `${condition}port of the API server (default: 6443)`),
   );
 }
+
+/** The configuration that decides the images of a control plane. */
+export function addImagesOptions(command: Command): Command {
+  return command
+    .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
+    .option('--kubernetes-version <version>', 'control plane version (default: the newest known)')
+    .option('--image-repository <repository>', 'registry of the images (default: registry.k8s.io)')
+    .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated');
+}

@@ -7,6 +7,7 @@ import type { AgentMachine } from '../dynamic/ports.ts';
 import type { PlanSignatures } from '../fleet/plan-signatures.ts';
 import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
 import type { RunJournals } from '../fleet/run-journals.ts';
+import type { BundleAccess } from '../host/bundle/ports.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
 import type { HostEntry } from '../kubeadm/user-data/model.ts';
 import type { Lab, LabOptions } from '../lab/lab-options.ts';
@@ -91,6 +92,7 @@ export interface LocalMachine {
  */
 export interface Services
   extends LocalFiles,
+    BundleAccess,
     LocalCommands,
     LocalMachine,
     AgentMachine,

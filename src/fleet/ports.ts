@@ -54,10 +54,11 @@ export interface HostKeySource {
 export interface LocalCommands {
   /**
    * Runs a program on the local host as the user, in the working directory.
+   * @param timeoutMs default: two minutes
    * @returns the output
    * @throws AppError LOCAL_COMMAND_FAILED with the last line of its output; HOST_COMMAND_NOT_FOUND
    */
-  runLocal(argv: readonly string[]): Promise<string>;
+  runLocal(argv: readonly string[], timeoutMs?: number): Promise<string>;
 }
 
 /** Ports for reading a fleet file. */

@@ -68,6 +68,15 @@ export function controlPlaneImages(cluster: DefaultedCluster): readonly string[]
   ];
 }
 
+/** The images that run on hosts other than control planes: kube-proxy, CoreDNS and the pause image. */
+export function workerImages(cluster: DefaultedCluster): readonly string[] {
+  return [
+    ...(cluster.proxy.disabled ? [] : [kubernetesImage('kube-proxy', cluster)]),
+    ...(cluster.dns.disabled ? [] : [corednsImage(cluster)]),
+    pauseImage(cluster),
+  ];
+}
+
 function imageOf(name: string, own: ImageMeta, other: Required<ImageMeta> & { readonly folder?: string }): string {
   return `${own.imageRepository || other.imageRepository}${other.folder ?? ''}/${name}:${own.imageTag || other.imageTag}`;
 }

@@ -1,9 +1,12 @@
 import type { Warning } from '../../host/plan/change.ts';
-import { controlPlaneImages } from '../control-plane/images.ts';
+import { controlPlaneImages, workerImages } from '../control-plane/images.ts';
 import { type DocumentPorts, type DocumentsRequest, settleInitDocuments } from './settle-init-documents.ts';
 
 export interface ListedImages {
   readonly images: readonly string[];
+  /** Those of them that other hosts than control planes need. */
+  readonly workerImages: readonly string[];
+  readonly kubernetesVersion: string;
   /** As configured; undefined: detected on the host. */
   readonly criSocket: string | undefined;
   readonly warnings: readonly Warning[];
@@ -15,5 +18,11 @@ export interface ListedImages {
  */
 export async function listImages(services: DocumentPorts, request: DocumentsRequest): Promise<ListedImages> {
   const { config, cluster, warnings } = await settleInitDocuments(services, request);
-  return { images: controlPlaneImages(cluster), criSocket: config.init?.nodeRegistration?.criSocket, warnings };
+  return {
+    images: controlPlaneImages(cluster),
+    workerImages: workerImages(cluster),
+    kubernetesVersion: cluster.kubernetesVersion,
+    criSocket: config.init?.nodeRegistration?.criSocket,
+    warnings,
+  };
 }

@@ -1,0 +1,356 @@
+import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { extract, type Header, pack } from 'tar-stream';
+import { AppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { systemErrorText } from '../../base/system-error.ts';
+import {
+  type BundleContent,
+  type BundleManifest,
+  contentOffsets,
+  decodeManifest,
+  encodeManifest,
+  invalidBundle,
+  MANIFEST_NAME,
+  MAX_MANIFEST_BYTES,
+} from '../bundle/manifest.ts';
+import type { BundleFiles, BundleSource, ImageArchive, InspectedFile, OpenBundle } from '../bundle/ports.ts';
+import type { RangedFile } from '../plan/ranged-file.ts';
+
+/** Bundles on the file system of the local host. */
+export const bundleFiles: BundleFiles = { listInputs, inspectFile, inspectImageArchive, write: writeBundle, open: openBundle };
+
+async function listInputs(path: string): Promise<readonly string[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [path];
+    const entries = await readdir(path, { withFileTypes: true });
+    const names = entries.filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
+    return names.sort().map((name) => join(path, name));
+  } catch (cause) {
+    throw unreadable(path, cause);
+  }
+}
+
+async function inspectFile(file: string): Promise<InspectedFile> {
+  const hash = createHash('sha256');
+  let size = 0;
+  try {
+    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      size += chunk.length;
+    }
+  } catch (cause) {
+    throw unreadable(file, cause);
+  }
+  return { file, sha256: hash.digest('hex'), size };
+}
+
+/** Limits for the documents of an image archive, which are kept in memory; layers are larger or no JSON. */
+const MAX_DOCUMENT_BYTES = 512 * 1024;
+const MAX_DOCUMENTS_BYTES = 16 * 1024 * 1024;
+
+/** Reads the archive once: its hash, and the documents that name its images. */
+async function inspectImageArchive(file: string): Promise<ImageArchive | null> {
+  const tap = hashing();
+  const documents = new Map<string, JsonObject | readonly unknown[]>();
+  let kept = 0;
+  const archive = extract();
+  archive.on('entry', (header, stream, next) => {
+    stream.on('error', () => undefined);
+    const wanted = header.type === 'file' && (header.size ?? 0) <= MAX_DOCUMENT_BYTES && kept + (header.size ?? 0) <= MAX_DOCUMENTS_BYTES;
+    if (!wanted) {
+      stream.on('end', next);
+      stream.resume();
+      return;
+    }
+    const chunks: Buffer[] = [];
+    stream.on('data', (chunk) => chunks.push(chunk as Buffer));
+    stream.on('end', () => {
+      const document = parseDocument(Buffer.concat(chunks));
+      if (document !== null) {
+        kept += header.size ?? 0;
+        documents.set(header.name.replace(/^\.\//, ''), document);
+      }
+      next();
+    });
+  });
+  const isTar = await readThrough(file, tap.stream, archive);
+  const images = namesOf(documents);
+  return isTar && images.length > 0 ? { file, ...tap.result(), images, architectures: architecturesOf(documents) } : null;
+}
+
+/**
+ * Passes a whole file through the hash and, decompressed where necessary, into the archive reader.
+ * @returns false: the file is no tar archive
+ * @throws AppError INPUT_UNREADABLE
+ */
+async function readThrough(file: string, tap: Transform, archive: ReturnType<typeof extract>): Promise<boolean> {
+  const head = await readHead(file);
+  const isCompressed = head[0] === 0x1f && head[1] === 0x8b;
+  const source = createReadStream(file);
+  let failure: unknown = null;
+  source.on('error', (error) => {
+    failure = error;
+  });
+  try {
+    await (isCompressed ? pipeline(source, tap, createGunzip(), archive) : pipeline(source, tap, archive));
+    return true;
+  } catch {
+    if (failure !== null) throw unreadable(file, failure);
+    return false;
+  }
+}
+
+async function readHead(path: string): Promise<Buffer> {
+  try {
+    const file = await open(path);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(512), 0, 512, 0);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (cause) {
+    throw unreadable(path, cause);
+  }
+}
+
+function parseDocument(bytes: Buffer): JsonObject | readonly unknown[] | null {
+  if (bytes[0] !== 0x7b && bytes[0] !== 0x5b) return null;
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    return Array.isArray(value) ? value : isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @see github.com/opencontainers/image-spec annotations.md, and containerd's `io.containerd.image.name`; `docker save`
+ * writes manifest.json
+ */
+function namesOf(documents: ReadonlyMap<string, JsonObject | readonly unknown[]>): readonly string[] {
+  const index = documents.get('index.json');
+  const saved = documents.get('manifest.json');
+  const manifests = isJsonObject(index) && Array.isArray(index.manifests) ? index.manifests.filter(isJsonObject) : [];
+  const named = manifests.flatMap(({ annotations }) => {
+    if (!isJsonObject(annotations)) return [];
+    return [annotations['io.containerd.image.name'] ?? annotations['org.opencontainers.image.ref.name']];
+  });
+  const tags = (Array.isArray(saved) ? saved : []).flatMap((each: unknown) =>
+    isJsonObject(each) && Array.isArray(each.RepoTags) ? each.RepoTags : [],
+  );
+  // A tag alone does not name an image.
+  const isName = (name: unknown): name is string => typeof name === 'string' && /^[\w][\w.-]*(?::\d+)?\/[\w./-]+[:@][\w.:-]+$/.test(name);
+  return [...new Set([...named, ...tags].filter(isName))].sort();
+}
+
+/** The configuration of an image has its architecture and the list of its layers. */
+function architecturesOf(documents: ReadonlyMap<string, JsonObject | readonly unknown[]>): readonly string[] {
+  const found = [...documents.values()].flatMap((document) =>
+    isJsonObject(document) && isJsonObject(document.rootfs) && typeof document.architecture === 'string' ? [document.architecture] : [],
+  );
+  return [...new Set(found)].sort();
+}
+
+/** A stream that hashes and counts the bytes that pass. */
+function hashing(): { readonly stream: Transform; result(): { readonly sha256: string; readonly size: number } } {
+  const hash: Hash = createHash('sha256');
+  let size = 0;
+  const stream = new Transform({
+    transform(chunk: Buffer, _, done) {
+      hash.update(chunk);
+      size += chunk.length;
+      done(null, chunk);
+    },
+  });
+  return { stream, result: () => ({ sha256: hash.digest('hex'), size }) };
+}
+
+async function writeBundle(file: string, manifest: BundleManifest, sources: readonly BundleSource[]): Promise<number> {
+  const temporary = join(dirname(file), `.${basename(file)}.kubeletadm.${randomBytes(8).toString('hex')}`);
+  const archive = pack();
+  const adding = addEntries(archive, manifest, sources).catch((error: unknown) => {
+    archive.destroy(error as Error);
+    throw error;
+  });
+  try {
+    const [, added] = await Promise.allSettled([pipeline(archive, createWriteStream(temporary, { flags: 'wx', mode: 0o644 })), adding]);
+    if (added.status === 'rejected') throw added.reason;
+    const written = await open(temporary, 'r+');
+    try {
+      await written.sync();
+    } finally {
+      await written.close();
+    }
+    const { size } = await stat(temporary);
+    const expected = contentOffsets(Buffer.byteLength(encodeManifest(manifest)), manifest.contents);
+    const last = manifest.contents.at(-1);
+    if (last !== undefined && (expected.get(last.path) ?? 0) + last.size > size) throw new Error('the disk is full');
+    await rename(temporary, file);
+    await syncDirectory(dirname(file));
+    return size;
+  } catch (cause) {
+    await rm(temporary, { force: true });
+    if (cause instanceof AppError) throw cause;
+    const message = `cannot write ${file}: ${systemErrorText(cause)}`;
+    throw new AppError({ code: 'INPUT_UNWRITABLE', message, hint: 'Check the path and the free disk space' }, { exitCode: 2, cause });
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+type Pack = ReturnType<typeof pack>;
+
+async function addEntries(archive: Pack, manifest: BundleManifest, sources: readonly BundleSource[]): Promise<void> {
+  const text = encodeManifest(manifest);
+  await new Promise<void>((resolve, reject) => {
+    archive.entry(header(MANIFEST_NAME, Buffer.byteLength(text)), text, (error) => (error ? reject(error) : resolve()));
+  });
+  for (const { content, file } of sources) await addFile(archive, content, file);
+  archive.finalize();
+}
+
+async function addFile(archive: Pack, content: BundleContent, file: string): Promise<void> {
+  const { path, size, sha256 } = content;
+  const tap = hashing();
+  const source = createReadStream(file);
+  let failure: unknown = null;
+  source.on('error', (error) => {
+    failure = error;
+  });
+  try {
+    await pipeline(source, tap.stream, archive.entry(header(path, size)) as unknown as NodeJS.WritableStream);
+  } catch (cause) {
+    if (failure !== null) throw unreadable(file, failure);
+    // tar-stream refuses an entry with another size than its header's.
+    throw (await stat(file)).size === size ? cause : changed(file);
+  }
+  if (tap.result().sha256 !== sha256) throw changed(file);
+}
+
+/** Equal for equal contents: without times and owners. */
+function header(name: string, size: number): Partial<Header> & Pick<Header, 'name'> {
+  return { name, size, mode: 0o644, uid: 0, gid: 0, uname: '', gname: '', mtime: new Date(0), type: 'file' };
+}
+
+function changed(file: string): AppError {
+  const message = `${file} changed while the bundle was written`;
+  return new AppError({ code: 'BUNDLE_INPUT', message, hint: 'Rerun the command when the file is complete' }, { exitCode: 2 });
+}
+
+async function openBundle(file: string): Promise<OpenBundle> {
+  const manifestText = await readManifest(file);
+  const manifest = decodeManifest(manifestText, file);
+  const offsets = contentOffsets(Buffer.byteLength(manifestText), manifest.contents);
+  const { size } = await stat(file);
+  const last = manifest.contents.at(-1);
+  if (last !== undefined && (offsets.get(last.path) ?? 0) + last.size > size) throw invalidBundle(file, 'it is incomplete');
+  for (const { path } of manifest.contents) {
+    const name = (await readRange(file, (offsets.get(path) ?? 0) - 512, 100)).toString('latin1').replace(/\0.*$/s, '');
+    if (name !== path) throw invalidBundle(file, `${path} is not at the place of its manifest; another program wrote the archive`);
+  }
+  return {
+    file,
+    size,
+    manifest,
+    contentOf: (content) => rangedFile(file, offsets.get(content.path) ?? 0, content),
+    verify: () => verifyBundle(file, manifest),
+  };
+}
+
+function rangedFile(file: string, start: number, { sha256, size }: BundleContent): RangedFile {
+  return { sha256, size, read: (offset, length) => readRange(file, start + offset, Math.min(length, size - offset)) };
+}
+
+async function readRange(path: string, position: number, length: number): Promise<Buffer> {
+  try {
+    const file = await open(path);
+    try {
+      const buffer = Buffer.alloc(length);
+      let filled = 0;
+      while (filled < length) {
+        const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
+      }
+      return buffer.subarray(0, filled);
+    } finally {
+      await file.close();
+    }
+  } catch (cause) {
+    throw unreadable(path, cause);
+  }
+}
+
+/** The first entry of the archive. */
+async function readManifest(file: string): Promise<string> {
+  // No other program writes a header with an extension for such a short name, so the content follows the first block.
+  const archive = extract();
+  archive.on('error', () => undefined);
+  archive.end(await readRange(file, 0, 512 + MAX_MANIFEST_BYTES));
+  try {
+    for await (const { header } of archive) {
+      const { name, size = 0 } = header;
+      if (name !== MANIFEST_NAME) break;
+      if (size > MAX_MANIFEST_BYTES) throw invalidBundle(file, 'its manifest is too large');
+      return (await readRange(file, 512, size)).toString('utf8');
+    }
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+  } finally {
+    archive.destroy();
+  }
+  throw invalidBundle(file, 'it does not start with a manifest');
+}
+
+async function verifyBundle(file: string, { contents }: BundleManifest): Promise<void> {
+  const archive = extract();
+  const source: Readable = createReadStream(file);
+  const expected = contents.values();
+  let failure: unknown = null;
+  source.on('error', (error) => {
+    failure = unreadable(file, error);
+  });
+  const reading = pipeline(source, archive).catch((error: unknown) => {
+    failure ??= error instanceof AppError ? error : invalidBundle(file, 'it is damaged or incomplete');
+  });
+  try {
+    for await (const entry of archive) {
+      if (entry.header.name === MANIFEST_NAME) {
+        entry.resume();
+        continue;
+      }
+      const next: BundleContent | undefined = expected.next().value;
+      if (next === undefined || next.path !== entry.header.name) throw invalidBundle(file, `${entry.header.name} is not in its manifest`);
+      const hash = createHash('sha256');
+      for await (const chunk of entry as AsyncIterable<Buffer>) hash.update(chunk);
+      if (hash.digest('hex') !== next.sha256) throw invalidBundle(file, `the SHA-256 of ${next.path} differs from its manifest`);
+    }
+  } catch (error) {
+    failure ??= error instanceof AppError ? error : invalidBundle(file, 'it is damaged or incomplete');
+    archive.destroy();
+  }
+  await reading;
+  if (failure !== null) throw failure;
+  const missing = expected.next();
+  if (missing.done !== true) throw invalidBundle(file, `${missing.value.path} is missing`);
+}
+
+function unreadable(path: string, cause: unknown): AppError {
+  if (cause instanceof AppError) return cause;
+  const message = `cannot read ${path}: ${systemErrorText(cause)}`;
+  return new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Check the path' }, { exitCode: 2, cause });
+}

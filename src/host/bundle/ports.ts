@@ -1,0 +1,67 @@
+import type { RangedFile } from '../plan/ranged-file.ts';
+import type { BundleContent, BundleManifest } from './manifest.ts';
+
+/** A local file as it is put into a bundle. */
+export interface InspectedFile {
+  readonly file: string;
+  readonly sha256: string;
+  readonly size: number;
+}
+
+/** An archive of container images: an OCI layout, or the format of `docker save`; possibly compressed with gzip. */
+export interface ImageArchive extends InspectedFile {
+  /** Full names of its images. */
+  readonly images: readonly string[];
+  /** Architectures of its images, as far as the archive states them. */
+  readonly architectures: readonly string[];
+}
+
+/** A content and the local file that it is copied from. */
+export interface BundleSource {
+  readonly content: BundleContent;
+  readonly file: string;
+}
+
+export interface OpenBundle {
+  /** Name of the file, for messages. */
+  readonly file: string;
+  readonly size: number;
+  readonly manifest: BundleManifest;
+  /** A content, read by ranges. The reader compares its SHA-256. */
+  contentOf(content: BundleContent): RangedFile;
+  /**
+   * Reads the whole archive and compares it with the manifest.
+   * @throws AppError BUNDLE_INVALID (exit code 2) for the first difference
+   */
+  verify(): Promise<void>;
+}
+
+/** Bundles and their inputs on the local host. Contents are streamed, because images have hundreds of megabytes. */
+export interface BundleFiles {
+  /**
+   * The file, or the files of a directory (without those below its subdirectories and without hidden ones), by name.
+   * @throws AppError INPUT_UNREADABLE (exit code 2)
+   */
+  listInputs(path: string): Promise<readonly string[]>;
+  /** @throws AppError INPUT_UNREADABLE (exit code 2) */
+  inspectFile(file: string): Promise<InspectedFile>;
+  /**
+   * @returns null: not an archive of images
+   * @throws AppError INPUT_UNREADABLE (exit code 2)
+   */
+  inspectImageArchive(file: string): Promise<ImageArchive | null>;
+  /**
+   * Writes a bundle: a temporary file in the same directory, fsync, rename. Equal inputs give equal bytes.
+   * @param sources in the order of the manifest
+   * @returns size in bytes
+   * @throws AppError INPUT_UNREADABLE, INPUT_UNWRITABLE or BUNDLE_INPUT (a source changed meanwhile), exit code 2
+   */
+  write(file: string, manifest: BundleManifest, sources: readonly BundleSource[]): Promise<number>;
+  /** @throws AppError INPUT_UNREADABLE or BUNDLE_INVALID (exit code 2) */
+  open(file: string): Promise<OpenBundle>;
+}
+
+/** Port of commands that read or write bundles. */
+export interface BundleAccess {
+  bundleFiles(): Promise<BundleFiles>;
+}
