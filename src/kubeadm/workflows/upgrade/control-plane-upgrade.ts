@@ -13,7 +13,7 @@ import { corednsObjects } from '../../addons/coredns.ts';
 import { KUBE_PROXY_CONFIG_KEY, kubeProxyObjects } from '../../addons/kube-proxy.ts';
 import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
 import type { EnvVar, PullPolicy, Timeouts } from '../../config/model.ts';
-import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
+import { etcdDataDirOf, readEtcdManifest } from '../../control-plane/etcd-manifest.ts';
 import { controlPlaneImages, versionTag } from '../../control-plane/images.ts';
 import { manifestFile, staticPodNames } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, controlPlaneServer, hasLocalEtcd, localServer } from '../../control-plane/model.ts';
@@ -168,6 +168,7 @@ export async function prepareControlPlaneUpgrade(
   const checkEtcd = etcdHealthCheck({
     ...{ ...options, certificatesDir: cluster.certificatesDir, textAt: certificates.textAt },
     isReplaced: isReplaced(fileOf(manifests.get('etcd'))),
+    localPeerURL: readEtcdManifest(host.textOf('etcd')).peerURL,
   });
   const componentOf = (component: StaticPodName): ReplaceStaticPodInput => {
     const planned = manifests.get(component);

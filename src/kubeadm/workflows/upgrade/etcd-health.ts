@@ -8,19 +8,22 @@ import { pkiPath } from '../../pki/certificate-list.ts';
 import { type ConnectEtcd, etcdEndpoints } from '../control-plane/etcd-access.ts';
 
 /**
- * Checks the etcd cluster before its local member is restarted: every member must be healthy, because the cluster may
- * lose its quorum otherwise. Records the number of members, on which the restoration of etcd data depends.
+ * Checks the etcd cluster before its local member is restarted. Unhealthy members are accepted, with a warning, only if the
+ * other members keep the quorum during the restart; kubeadm also accepts them if the restart interrupts the cluster. Records
+ * the number of members, on which the restoration of etcd data depends.
  * @param options.isReplaced whether the run replaces the local member
+ * @param options.localPeerURL peer URL of the local member; null: not known
  * @param options.textAt the content of a file of the host; null: it does not exist
  * @throws (returned function) AppError ETCD_UNHEALTHY naming the members; ETCD_CREDENTIALS_MISSING if the member is to be
  * replaced; the errors of `ConnectEtcd`
- * @see kubeadm 1.36 util/etcd CheckClusterHealth
+ * @see kubeadm 1.36.2 util/etcd CheckClusterHealth, which requires a majority of healthy members
  */
 export function etcdHealthCheck(options: {
   readonly connectEtcd: ConnectEtcd;
   readonly certificatesDir: string;
   readonly textAt: (path: string) => string | null;
   readonly isReplaced: boolean;
+  readonly localPeerURL: string | null;
 }): (context: PhaseContext) => Promise<void> {
   return async (context) => {
     const { cluster, host } = context;
@@ -31,13 +34,35 @@ export function etcdHealthCheck(options: {
       return;
     }
     const members = await (await connect.to(await etcdEndpoints(cluster))).members();
-    const problems = await Promise.all(members.map((member) => problemOf(member, () => connect.to(member.clientURLs))));
-    const unhealthy = problems.filter((problem) => problem !== null);
+    const states = await Promise.all(
+      members.map(async (member) => ({ member, problem: await problemOf(member, () => connect.to(member.clientURLs)) })),
+    );
+    const unhealthy = states.flatMap(({ problem }) => problem ?? []);
     if (unhealthy.length === 0) return recordEtcdMembers(context, members.length);
+    if (keepsQuorum(states, options)) {
+      const message = `control-plane/etcd: the etcd cluster keeps its quorum, but not all members are healthy: ${unhealthy.join('; ')}`;
+      context.reporter.report({ level: 'warning', code: 'ETCD_MEMBER_UNHEALTHY', host: host.name, message });
+      return recordEtcdMembers(context, members.length);
+    }
     const hint = 'Fix or remove these members (etcdctl endpoint health --cluster, etcdctl member list), then rerun the command';
     const message = `control-plane/etcd: the etcd cluster is not healthy: ${unhealthy.join('; ')}`;
     throw new AppError({ host: host.name, code: 'ETCD_UNHEALTHY', message, hint });
   };
+}
+
+/** Whether the healthy voting members are a majority without the local member. A change of the membership must be complete. */
+function keepsQuorum(
+  states: readonly { readonly member: EtcdMemberState; readonly problem: string | null }[],
+  { isReplaced, localPeerURL }: { readonly isReplaced: boolean; readonly localPeerURL: string | null },
+): boolean {
+  if (states.some(({ member }) => member.isLearner || member.name === '')) return false;
+  if (isReplaced && !states.some(({ member }) => isLocal(member))) return false;
+  const running = states.filter(({ member, problem }) => problem === null && !(isReplaced && isLocal(member)));
+  return running.length > states.length / 2;
+
+  function isLocal({ peerURLs }: EtcdMemberState): boolean {
+    return localPeerURL !== null && peerURLs.includes(localPeerURL);
+  }
 }
 
 function credentialsMissing(host: string, paths: readonly string[]): AppError {
