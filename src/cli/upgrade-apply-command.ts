@@ -88,7 +88,7 @@ function addUpgradeOptions(command: Command): Command {
   underHeading(command, HEADINGS.node, (node) =>
     node
       .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
-      .option('--patches <dir>', 'directory of patches for static Pods, CoreDNS and the kubelet configuration'),
+      .option('--patches <dir>', 'directory of patches for static Pods, add-ons and the kubelet configuration'),
   );
   return addControlPlaneOptions(command);
 }

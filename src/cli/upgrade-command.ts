@@ -119,7 +119,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
   };
 }
 
-const NOTES = `The overlays, the patches of the KubeletConfiguration and the settings of init and join are stored on the host and apply to upgrades by default. Patches of static Pods and CoreDNS are not stored: add --patches to every upgrade.\n\n${IMPACT_NOTES}`;
+const NOTES = `The overlays, the patches of the KubeletConfiguration and the settings of init and join are stored on the host and apply to upgrades by default. Patches of static Pods and add-ons are not stored: add --patches to every upgrade.\n\n${IMPACT_NOTES}`;
 
 const EXAMPLES = `  # preview the effect of an edited kubelet-config on two nodes
   kubeletadm upgrade node --host node2 --host node3 --dry-run

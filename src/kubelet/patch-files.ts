@@ -5,7 +5,7 @@ import { patchFileInvalid, patchFileNameHint, patchFileSeparator } from '../code
 import type { PatchSchema } from '../codec/patch-schema.ts';
 import { parseSource, sourceToExactJson } from '../codec/source.ts';
 
-/** kubeadm's names for the targets of patch files. */
+/** kubeadm's names for the targets of patch files; `kubeproxydaemonset` is used from 1.37 on. */
 const PATCH_TARGETS = [
   'etcd',
   'kube-apiserver',
@@ -13,6 +13,7 @@ const PATCH_TARGETS = [
   'kube-scheduler',
   'kubeletconfiguration',
   'corednsdeployment',
+  'kubeproxydaemonset',
 ] as const;
 export type PatchTarget = (typeof PATCH_TARGETS)[number];
 

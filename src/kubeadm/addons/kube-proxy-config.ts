@@ -17,6 +17,8 @@ export interface KubeProxyDefaultsInput {
   readonly podSubnet?: string;
   /** The mode of a configuration without one; absent: it stays unset, and kube-proxy chooses. */
   readonly mode?: string;
+  /** Whether kubeadm of the release warns about the mode ipvs. */
+  readonly warnsOfIpvs?: boolean;
 }
 
 /**
@@ -42,8 +44,20 @@ export function renderKubeProxyConfiguration(written: JsonObject | null, input: 
   return renderTyped(kubeProxyType(), withDefaults(written, input));
 }
 
-/** Warnings for values that differ from kubeadm's recommendation. The values are kept. */
+/** Warnings for values that differ from kubeadm's recommendation, and for a deprecated mode. The values are kept. */
 export function adviseKubeProxy(written: JsonObject, input: KubeProxyDefaultsInput): readonly Warning[] {
+  return [...adviseMode(written, input), ...adviseValues(written, input)];
+}
+
+/** @see kubeadm 1.37 (release notes, #139067) */
+function adviseMode({ mode }: JsonObject, { warnsOfIpvs = false }: KubeProxyDefaultsInput): readonly Warning[] {
+  if (!warnsOfIpvs || mode !== 'ipvs') return [];
+  const message =
+    'mode is ipvs, which Kubernetes has deprecated since 1.35 and will remove. Set mode: nftables, or iptables on kernels before 5.13';
+  return [{ code: 'KUBE_PROXY_MODE_DEPRECATED', field: 'mode', message }];
+}
+
+function adviseValues(written: JsonObject, input: KubeProxyDefaultsInput): readonly Warning[] {
   return kubeadmValues(input).flatMap(({ path, value }) => {
     const given = valueAt(written, path);
     if (isUnset(given) || given === value) return [];

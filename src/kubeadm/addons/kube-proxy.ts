@@ -1,16 +1,15 @@
 import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { encodeTyped } from '../../codec/encode-typed.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { apiType } from '../../kube/api-types.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { BOOTSTRAP_GROUP, clusterBinding, namespacedBinding, readConfigMapRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
 import { kubernetesImage } from '../control-plane/images.ts';
 import { type ControlPlaneNode, controlPlaneServer } from '../control-plane/model.ts';
-import { releaseFacts } from '../control-plane/releases.ts';
+import { type ReleaseFacts, releaseFacts } from '../control-plane/releases.ts';
 import { settleEnvironment } from '../control-plane/static-pod.ts';
 import { signConfigMap } from '../kubelet-config-map.ts';
+import { patchedObject } from '../patched-object.ts';
 import { adviseKubeProxy, decodeKubeProxyConfiguration, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
 
 const AT = { name: 'kube-proxy', namespace: KUBE_SYSTEM } as const;
@@ -28,16 +27,19 @@ export interface KubeProxyObjects {
 }
 
 /**
- * kube-proxy as deployed by kubeadm 1.36, with the user's KubeProxyConfiguration over kubeadm's values.
- * @returns the objects, and warnings about that configuration
- * @throws AppError with all errors in that configuration, exit code 2
+ * kube-proxy as deployed by kubeadm 1.36, with the user's KubeProxyConfiguration over kubeadm's values, and from 1.37 on
+ * with the user's patches for `kubeproxydaemonset`.
+ * @returns the objects, and warnings about that configuration and about patches that the release ignores
+ * @throws AppError with all errors in that configuration, exit code 2; those of `patchedObject`
  * @see kubeadm 1.36 phases/addons/proxy
  */
 export function kubeProxyObjects(node: ControlPlaneNode): { readonly objects: KubeProxyObjects; readonly warnings: readonly Warning[] } {
-  const { configMap, warnings } = kubeProxyConfigMap(node);
+  const facts = releaseFacts(node.cluster.kubernetesVersion);
+  const { configMap, warnings } = kubeProxyConfigMap(node, facts);
+  const patches = facts.patchesKubeProxy ? node.patches : [];
   const objects: KubeProxyObjects = {
     configMap,
-    daemonSet: daemonSet(node),
+    daemonSet: patchedObject(daemonSet(node), patches, { kind: 'DaemonSet', target: PATCH_TARGET }) as KubeObject,
     serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: AT },
     rbac: [
       clusterBinding('kubeadm:node-proxier', 'system:node-proxier', serviceAccountSubject(AT)),
@@ -45,18 +47,32 @@ export function kubeProxyObjects(node: ControlPlaneNode): { readonly objects: Ku
       namespacedBinding(AT, [BOOTSTRAP_GROUP]),
     ],
   };
-  return { objects, warnings };
+  return { objects, warnings: [...warnings, ...(facts.patchesKubeProxy ? [] : ignoredPatches(node))] };
+}
+
+const PATCH_TARGET = 'kubeproxydaemonset';
+
+/** kubeadm of the release ignores these files. */
+function ignoredPatches({ cluster, patches }: ControlPlaneNode): readonly Warning[] {
+  const sources = new Set(patches.filter(({ target }) => target === PATCH_TARGET).map(({ source }) => source));
+  return [...sources].map((source) => ({
+    code: 'PATCH_IGNORED',
+    message: `${source} is not used: Kubernetes ${cluster.kubernetesVersion} has no patch target ${PATCH_TARGET}; 1.37 and later have it`,
+  }));
 }
 
 /** Marked as generated if the user provided no configuration. */
-function kubeProxyConfigMap(node: ControlPlaneNode): { readonly configMap: KubeObject; readonly warnings: readonly Warning[] } {
+function kubeProxyConfigMap(
+  node: ControlPlaneNode,
+  { kubeProxyMode: mode, warnsOfIpvs }: ReleaseFacts,
+): { readonly configMap: KubeObject; readonly warnings: readonly Warning[] } {
   const { cluster, localAPIEndpoint, kubeProxy } = node;
   const { podSubnet } = cluster.networking;
-  const { kubeProxyMode: mode } = releaseFacts(cluster.kubernetesVersion);
   const input = {
     advertiseAddress: localAPIEndpoint.advertiseAddress,
     ...(podSubnet === undefined ? {} : { podSubnet }),
     ...(mode === null ? {} : { mode }),
+    warnsOfIpvs,
   };
   const written = kubeProxy === null ? null : readWritten(decodeKubeProxyConfiguration(kubeProxy));
   const data = {
@@ -102,7 +118,7 @@ users:
     tokenFile: ${mounted}/token`;
 }
 
-function daemonSet({ cluster, proxyEnvironment }: ControlPlaneNode): KubeObject {
+function daemonSet({ cluster, proxyEnvironment }: ControlPlaneNode): JsonObject {
   const nodeName = { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } };
   const container: JsonObject = {
     name: 'kube-proxy',
@@ -130,7 +146,7 @@ function daemonSet({ cluster, proxyEnvironment }: ControlPlaneNode): KubeObject 
     tolerations: [{ operator: 'Exists' }],
     nodeSelector: { 'kubernetes.io/os': 'linux' },
   };
-  return encodeTyped(apiType('DaemonSet'), {
+  return {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
     metadata: { ...AT, labels: LABELS },
@@ -139,5 +155,5 @@ function daemonSet({ cluster, proxyEnvironment }: ControlPlaneNode): KubeObject 
       updateStrategy: { type: 'RollingUpdate' },
       template: { metadata: { labels: LABELS }, spec },
     },
-  }) as KubeObject;
+  };
 }

@@ -14,6 +14,12 @@ export interface ReleaseFacts {
   readonly featureGates: readonly string[];
   /** The mode that kubeadm writes into a KubeProxyConfiguration without a mode; null: it leaves the mode unset. */
   readonly kubeProxyMode: string | null;
+  /** kubeadm warns about a KubeProxyConfiguration with the mode ipvs, which Kubernetes deprecated in 1.35. */
+  readonly warnsOfIpvs: boolean;
+  /** kubeadm has the patch target `kubeproxydaemonset`. */
+  readonly patchesKubeProxy: boolean;
+  /** The addresses on which the port of a component must be free: all of the host, or those that it listens on. */
+  readonly portCheck: 'all-addresses' | 'listen-addresses';
   /** Facts that no source of this minor confirms: those of the minor before. Empty: all facts are known. */
   readonly assumed: readonly AssumedFact[];
 }
@@ -26,6 +32,9 @@ const V1_36: ReleaseFacts = {
   ...IMAGES,
   featureGates: ['NodeLocalCRISocket', 'PublicKeysECDSA', 'RootlessControlPlane'],
   kubeProxyMode: null,
+  warnsOfIpvs: false,
+  patchesKubeProxy: false,
+  portCheck: 'all-addresses',
   assumed: [],
 };
 
@@ -33,7 +42,8 @@ const V1_36: ReleaseFacts = {
  * The minors of control planes that the program creates and upgrades, in ascending order. A new minor is a new row.
  * @see kubeadm 1.36.2 constants.go (images, SupportedEtcdVersion), features.go
  * @see release notes of 1.37.0-rc.0: #140333 (etcd), #140497 (CoreDNS), #136016 and #138645 (feature gates), #139777
- *   (mode of kube-proxy). etcd 3.7.0 accepts all flags of the manifest of 1.36
+ *   and #139067 (mode of kube-proxy), #138090 (patch target), #138250 (port checks). etcd 3.7.0 accepts all flags of the
+ *   manifest of 1.36
  */
 export const RELEASES: readonly [ReleaseFacts, ...ReleaseFacts[]] = [
   { ...V1_36, minor: 35 },
@@ -45,6 +55,9 @@ export const RELEASES: readonly [ReleaseFacts, ...ReleaseFacts[]] = [
     pause: V1_36.pause,
     featureGates: ['RootlessControlPlane'],
     kubeProxyMode: 'iptables',
+    warnsOfIpvs: true,
+    patchesKubeProxy: true,
+    portCheck: 'listen-addresses',
     assumed: ['pause image', 'manifests'],
   },
 ];

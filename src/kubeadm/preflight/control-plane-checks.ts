@@ -1,6 +1,8 @@
-import { parseIp } from '../../base/text/ip.ts';
+import { formatIp, type IpAddress, parseIp } from '../../base/text/ip.ts';
 import { revealText } from '../../base/text/secret.ts';
+import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import { isTaken } from '../control-plane/listen-addresses.ts';
 import type { ControlPlaneHost } from '../facts/control-plane-host.ts';
 import type { Finding } from './check.ts';
 import type { CheckName } from './check-names.ts';
@@ -8,7 +10,12 @@ import type { CheckName } from './check-names.ts';
 export interface ControlPlaneCheckInput {
   readonly host: ControlPlaneHost;
   /** TCP ports in use; null: not known. */
-  readonly ports: ReadonlySet<number> | null;
+  readonly ports: ListeningPorts | null;
+  /**
+   * The addresses on which ports must be free, of `listenAddresses`; a port that is missing must be free on all addresses.
+   * Before kubeadm 1.37: none.
+   */
+  readonly listenAddresses: ReadonlyMap<number, readonly IpAddress[]>;
   readonly addresses: readonly string[] | null;
   readonly advertiseAddress: string;
   readonly bindPort: number;
@@ -34,7 +41,7 @@ const CLOCK_AHEAD_SECONDS = 3600;
  * The preflight checks of kubeadm 1.36 for control planes (init and join --control-plane), with kubeadm's
  * ids, and the additional checks `AdvertiseAddress` and `HostClock`. Manifests, ports and data of an
  * interrupted earlier run are accepted.
- * @see kubeadm 1.36 preflight InitNodeChecks
+ * @see kubeadm 1.36 preflight InitNodeChecks; the addresses of ports: release notes of 1.37 (#138250)
  */
 export function controlPlaneFindings(input: ControlPlaneCheckInput): readonly Finding[] {
   return CHECKS.flatMap((check) => check(input)).filter((finding) => finding !== null);
@@ -87,15 +94,16 @@ const listeners = ({ bindPort, etcdDataDir }: ControlPlaneCheckInput): readonly 
 ];
 
 const ports: Check = (input) =>
-  listeners(input).map(([port, name]) =>
-    input.ports?.has(port) !== true || isOurs(input, name)
-      ? null
-      : error(
-          `Port-${port}`,
-          `port ${port}, which ${name} needs, is in use`,
-          `Stop the process that listens on this port (ss -ltnp 'sport = :${port}'), or run kubeletadm reset first`,
-        ),
-  );
+  listeners(input).map(([port, name]) => {
+    const wanted = input.listenAddresses.get(port);
+    if (!isTaken(input.ports?.get(port) ?? [], wanted) || isOurs(input, name)) return null;
+    const at = wanted === undefined ? '' : ` on ${wanted.map(formatIp).join(' and ')}`;
+    return error(
+      `Port-${port}`,
+      `port ${port}${at}, which ${name} needs, is in use`,
+      `Stop the process that listens on this port (ss -ltnp 'sport = :${port}'), or run kubeletadm reset first`,
+    );
+  });
 
 const manifests: Check = (input) =>
   [...input.host.manifests].map(([path, found]) => {

@@ -47,15 +47,19 @@ const runtime: Check = ({ facts, criSocket }) => [
     : error('CRI', `no container runtime listens on ${criSocket}`, 'Start the container runtime, or pass its socket with --cri-socket'),
 ];
 
-/** A warning as in kubeadm 1.36: the kubelet still falls back to `cgroupDriver` of its configuration. */
-const runtimeVersion: Check = ({ facts, criSocket }) => [
-  facts.runtimeConfig.get(criSocket) === false
-    ? warning(
-        'ContainerRuntimeVersion',
-        `the container runtime at ${criSocket} does not implement the CRI method RuntimeConfig, which kubelet 1.37 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
-      )
-    : null,
-];
+/** The first kubelet without the fallback to `cgroupDriver` of its configuration (release notes of 1.37, #139122). */
+const NEEDS_RUNTIME_CONFIG = 38;
+
+const runtimeVersion: Check = ({ facts, criSocket, kubeletMinor }) => {
+  if (facts.runtimeConfig.get(criSocket) !== false) return [];
+  const message = `the container runtime at ${criSocket} does not implement the CRI method RuntimeConfig, which kubelet 1.${NEEDS_RUNTIME_CONFIG} and later need (containerd 2.0, CRI-O 1.28 and later have it)`;
+  const isNeeded = kubeletMinor !== null && kubeletMinor >= NEEDS_RUNTIME_CONFIG;
+  return [
+    isNeeded
+      ? error('ContainerRuntimeVersion', message, 'Upgrade the container runtime')
+      : warning('ContainerRuntimeVersion', `${message}. Upgrade the container runtime before the kubelet`),
+  ];
+};
 
 const swap: Check = ({ facts, config }) => {
   const areas = facts.checks.swaps ?? [];

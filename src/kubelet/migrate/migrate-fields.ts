@@ -72,6 +72,12 @@ function checkValue(
       steps.push({ did: 'rewritten', what, message, lossy: false });
     }
   }
+  const changed = CHANGED_MEANINGS.find((each) => each.path === pattern && each.value === value);
+  if (changed !== undefined && from < changed.since !== to < changed.since) {
+    const [then, now] = from < to ? [changed.before, changed.after] : [changed.after, changed.before];
+    const message = `${inlineValue(value)} means ${now} for a ${formatMinor(to)} kubelet, and ${then} for a ${formatMinor(from)} kubelet`;
+    steps.push({ did: 'changes', what, message, lossy: false });
+  }
   const words = field.values;
   const strange =
     words === null ? [] : (Array.isArray(value) ? value : [value]).filter((word) => typeof word === 'string' && !words.includes(word));
@@ -87,6 +93,18 @@ function checkValue(
     });
   }
 }
+
+/**
+ * Values that mean something else since a minor.
+ * @see release notes of 1.37 (#117119); in 1.36, cmd/kubelet/app/server.go passes 0 on to client-go, whose default is 5
+ */
+const CHANGED_MEANINGS: readonly {
+  readonly path: string;
+  readonly value: Json;
+  readonly since: Minor;
+  readonly before: string;
+  readonly after: string;
+}[] = [{ path: 'eventRecordQPS', value: 0, since: 37, before: '5 events per second', after: 'unlimited events' }];
 
 /**
  * Converts `logging.flushFrequency`, which changed from nanoseconds to nanoseconds or a duration. Null:

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
+import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { Minor } from '../catalogue.ts';
 import type { Amounts, NodePod } from './pod.ts';
@@ -52,7 +53,7 @@ export interface HostRiskFacts {
   /** Memory that the pods of the host use and that the kernel cannot reclaim as file cache, in bytes. */
   readonly podsMemoryBytes: number | null;
   /** Listening TCP ports. */
-  readonly ports: ReadonlySet<number> | null;
+  readonly ports: ListeningPorts | null;
   /** IP addresses of the host. */
   readonly addresses: readonly string[] | null;
   readonly usesSwap: boolean | null;

@@ -12,7 +12,7 @@ import {
 const EXTENSION = { ignored: 'the file extension must be one of [json yaml]' };
 const TARGET = {
   ignored:
-    'unknown target, must be one of [etcd kube-apiserver kube-controller-manager kube-scheduler kubeletconfiguration corednsdeployment]',
+    'unknown target, must be one of [etcd kube-apiserver kube-controller-manager kube-scheduler kubeletconfiguration corednsdeployment kubeproxydaemonset]',
 };
 const TYPE = { problem: "unknown or missing patch type after '+', must be one of [json merge strategic]" };
 
@@ -25,6 +25,7 @@ describe('parsePatchFileName', () => {
     ['kube-apiserver+strategic.yaml', { target: 'kube-apiserver', type: 'strategic' }],
     ['etcd.yaml', { target: 'etcd', type: 'strategic' }],
     ['corednsdeployment+merge.yaml', { target: 'corednsdeployment', type: 'merge' }],
+    ['kubeproxydaemonset0.json', { target: 'kubeproxydaemonset', type: 'strategic' }],
     ['kubeletconfigurationjson.yaml', { target: 'kubeletconfiguration', type: 'strategic' }],
     ['kubeletconfiguration+jsonx.yaml', { target: 'kubeletconfiguration', type: 'json' }],
     ['kubeletconfiguration.10+json.yaml', { target: 'kubeletconfiguration', type: 'strategic' }],

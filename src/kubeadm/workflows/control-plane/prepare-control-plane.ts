@@ -17,9 +17,11 @@ import { type ApiEndpoint, argValue, type EnvVar, type Timeouts } from '../../co
 import { adviseControlPlane } from '../../control-plane/advise.ts';
 import { type ComponentEndpoint, componentEndpoints } from '../../control-plane/component-endpoints.ts';
 import { controlPlaneImages } from '../../control-plane/images.ts';
+import { listenAddresses } from '../../control-plane/listen-addresses.ts';
 import { staticPodNames, staticPodOf } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../control-plane/model.ts';
 import { type HostCaDirectory, manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
+import { releaseFacts } from '../../control-plane/releases.ts';
 import { type ControlPlaneHost, controlPlaneHost } from '../../facts/control-plane-host.ts';
 import type { PullImagesInput } from '../../phases/pull-images.ts';
 import { staticPodsInput } from '../../phases/static-pods.ts';
@@ -197,6 +199,10 @@ export async function prepareControlPlane(
   const findings = controlPlaneFindings({
     host: observed.host,
     ports: facts.ports,
+    listenAddresses:
+      releaseFacts(cluster.kubernetesVersion).portCheck === 'all-addresses'
+        ? new Map()
+        : listenAddresses(new Map(staticPodNames(node).map((name) => [name, staticPodOf(node, name)])), observed.localAPIEndpoint.bindPort),
     addresses: facts.addresses,
     advertiseAddress: observed.localAPIEndpoint.advertiseAddress,
     bindPort: observed.localAPIEndpoint.bindPort,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { formatIp } from '../../../../src/base/text/ip.ts';
 import { combineFacts, defineFact } from '../../../../src/host/facts/fact.ts';
 import { fileFacts } from '../../../../src/host/facts/file-facts.ts';
 import { initSystem } from '../../../../src/host/facts/init-system.ts';
@@ -77,14 +78,19 @@ describe('parseOsRelease', () => {
   });
 });
 
+const listening6 = (address: string): string =>
+  proc('net-tcp6-6.18.txt').replace('00000000000000000000000000000000:0016', `${address}:0016`);
+
 describe('listeningPorts', () => {
   it.each([
-    ['IPv4', proc('net-tcp-6.18.txt'), [22]],
-    ['IPv6', proc('net-tcp6-6.18.txt'), [22]],
-    ['broken lines', proc('net-tcp-broken.txt'), [10184]],
+    ['IPv4', proc('net-tcp-6.18.txt'), ['0.0.0.0 22']],
+    ['IPv6', proc('net-tcp6-6.18.txt'), [':: 22']],
+    ['broken lines', proc('net-tcp-broken.txt'), ['127.0.0.1 10184']],
+    ['an IPv6 address', listening6('B80D01200000000000000000010000AB'), ['2001:db8::ab00:1 22']],
+    ['an IPv4 address on an IPv6 socket', listening6('0000000000000000FFFF00000100007F'), ['127.0.0.1 22']],
     ['nothing', '', []],
   ])('parses %s', (_, text, expected) => {
-    expect(parseProcNetTcp(text)).toEqual(expected);
+    expect(parseProcNetTcp(text).map(({ port, address }) => `${formatIp(address)} ${port}`)).toEqual(expected);
   });
 
   it('ignores established connections', () => {
@@ -94,7 +100,12 @@ describe('listeningPorts', () => {
 
   it('combines both families', () => {
     const v6 = textFile(proc('net-tcp6-6.18.txt').replace(':0016 ', ':280A '));
-    expect(parseFact(listeningPorts, { v4: textFile(proc('net-tcp-6.18.txt')), v6 })).toEqual(new Set([22, 10250]));
+    expect(parseFact(listeningPorts, { v4: textFile(proc('net-tcp-6.18.txt')), v6 })).toEqual(
+      new Map([
+        [22, [{ family: 4, value: 0n }]],
+        [10250, [{ family: 6, value: 0n }]],
+      ]),
+    );
   });
 
   it('is null without /proc', () => {

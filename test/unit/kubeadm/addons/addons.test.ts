@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { corednsObjects } from '../../../../src/kubeadm/addons/coredns.ts';
 import { kubeProxyObjects } from '../../../../src/kubeadm/addons/kube-proxy.ts';
 import { isGenerated } from '../../../../src/kubeadm/kubelet-config-map.ts';
+import { planPatches } from '../../../../src/kubelet/patch-files.ts';
 import { controlPlaneNode } from '../../../support/control-plane-node.ts';
 import { initRecordings } from '../../../support/kubeadm-recordings.ts';
 
@@ -68,6 +69,13 @@ describe('the configuration of kube-proxy', () => {
     expect(proxyOf('mode: nftables', 'v1.37.0').warnings).toEqual([]);
   });
 
+  it('warns of the deprecated mode ipvs from 1.37 on', () => {
+    const codesOf = (document: string, version: string) => proxyOf(document, version).warnings.map(({ code }) => code);
+    expect(codesOf('mode: ipvs', 'v1.36.2')).toEqual([]);
+    expect(codesOf('mode: ipvs', 'v1.37.0')).toEqual(['KUBE_PROXY_MODE_DEPRECATED']);
+    expect(codesOf('mode: iptables', 'v1.37.0')).toEqual([]);
+  });
+
   it('keeps values that differ from the recommendation of kubeadm, and warns', () => {
     const { warnings } = proxyOf('bindAddress: 10.0.0.1\nclusterCIDR: 10.99.0.0/16');
     expect(warnings.map(({ field, message }) => `${field}: ${message}`)).toEqual([
@@ -82,5 +90,44 @@ describe('the configuration of kube-proxy', () => {
     ['configSyncPeriod: 5', /^input\.yaml:\d+:19 configSyncPeriod: must be a duration/],
   ])('is rejected when it is invalid: %s', (document, message) => {
     expect(() => proxyOf(document)).toThrow(message);
+  });
+});
+
+describe('patches of the DaemonSet of kube-proxy', () => {
+  const { patches } = planPatches([
+    { path: 'p/kubeproxydaemonset+merge.yaml', text: 'spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 2}}}' },
+    {
+      path: 'p/kubeproxydaemonset1.yaml',
+      text: 'spec: {template: {spec: {containers: [{name: kube-proxy, resources: {limits: {cpu: 0.5}}}]}}}',
+    },
+  ]);
+  const proxyWith = (version: string) => kubeProxyObjects(controlPlaneNode(CLUSTER.replace('v1.36.2', version), { patches }));
+
+  it('are applied from 1.37 on', () => {
+    const { objects, warnings } = proxyWith('v1.37.0');
+    expect(warnings).toEqual([]);
+    expect(objects.daemonSet).toMatchObject({
+      spec: {
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 2 } },
+        template: { spec: { containers: [{ name: 'kube-proxy', resources: { limits: { cpu: '500m' } } }] } },
+      },
+    });
+  });
+
+  it('are ignored before, with a warning for each file', () => {
+    const { objects, warnings } = proxyWith('v1.36.2');
+    expect(objects.daemonSet).toEqual(kubeProxyObjects(controlPlaneNode(CLUSTER)).objects.daemonSet);
+    expect(warnings).toEqual([
+      {
+        code: 'PATCH_IGNORED',
+        message:
+          'p/kubeproxydaemonset+merge.yaml is not used: Kubernetes v1.36.2 has no patch target kubeproxydaemonset; 1.37 and later have it',
+      },
+      {
+        code: 'PATCH_IGNORED',
+        message:
+          'p/kubeproxydaemonset1.yaml is not used: Kubernetes v1.36.2 has no patch target kubeproxydaemonset; 1.37 and later have it',
+      },
+    ]);
   });
 });

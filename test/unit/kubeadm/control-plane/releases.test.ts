@@ -17,6 +17,15 @@ describe('releaseFacts', () => {
     expect(releaseFacts('v1.36.2')).toMatchObject({ etcd: '3.6.8-0', coredns: 'v1.14.2' });
   });
 
+  it('has the changes of kubeadm 1.37 only for 1.37', () => {
+    const behaviour = RELEASES.map((facts) => [facts.minor, facts.warnsOfIpvs, facts.patchesKubeProxy, facts.portCheck]);
+    expect(behaviour).toEqual([
+      [35, false, false, 'all-addresses'],
+      [36, false, false, 'all-addresses'],
+      [37, true, true, 'listen-addresses'],
+    ]);
+  });
+
   it('assumes facts only of the newest minor', () => {
     expect(RELEASES.filter(({ assumed }) => assumed.length > 0).map(({ minor }) => minor)).toEqual([37]);
   });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { ControlPlaneHost } from '../../../../src/kubeadm/facts/control-plane-host.ts';
 import { type ControlPlaneCheckInput, controlPlaneFindings } from '../../../../src/kubeadm/preflight/control-plane-checks.ts';
+import { listening } from '../../../support/listening.ts';
 
 const MANIFESTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'].map(
   (name) => `/etc/kubernetes/manifests/${name}.yaml`,
@@ -30,7 +31,8 @@ const HOST: ControlPlaneHost = {
 };
 const INPUT: ControlPlaneCheckInput = {
   host: HOST,
-  ports: new Set([22]),
+  ports: listening(22),
+  listenAddresses: new Map(),
   addresses: ['10.0.0.1', 'fd00::1'],
   advertiseAddress: '10.0.0.1',
   bindPort: 6443,
@@ -39,6 +41,7 @@ const INPUT: ControlPlaneCheckInput = {
   etcdClientFiles: [],
   now: NOW,
 };
+const LOOPBACK = new Map([[10257, [{ family: 4 as const, value: 0x7f00_0001n }]]]);
 const idsOf = (input: Partial<ControlPlaneCheckInput>): readonly string[] =>
   controlPlaneFindings({ ...INPUT, ...input }).map(({ id, severity }) => (severity === 'error' ? id : `(${id})`));
 const hostWith = (host: Partial<ControlPlaneHost>): Partial<ControlPlaneCheckInput> => ({ host: { ...HOST, ...host } });
@@ -54,11 +57,24 @@ describe('controlPlaneFindings', () => {
     ['firewalld', hostWith({ firewalldActive: true }), ['(Firewalld)']],
     [
       'ports in use',
-      { ports: new Set([6443, 10257, 10259, 2379, 2380, 10250]) },
+      { ports: listening(6443, 10257, 10259, 2379, 2380, 10250) },
       ['Port-6443', 'Port-10259', 'Port-10257', 'Port-2379', 'Port-2380'],
     ],
-    ['a configured port in use', { ports: new Set([7443, 6443]), bindPort: 7443 }, ['Port-7443']],
-    ['etcd ports in use with external etcd', { ports: new Set([2379, 2380]), etcdDataDir: null, manifests: desired.slice(0, 3) }, []],
+    ['a configured port in use', { ports: listening(7443, 6443), bindPort: 7443 }, ['Port-7443']],
+    ['etcd ports in use with external etcd', { ports: listening(2379, 2380), etcdDataDir: null, manifests: desired.slice(0, 3) }, []],
+    ['a port in use on one address, before 1.37', { ports: listening([10257, '10.0.0.9']) }, ['Port-10257']],
+    ['a port in use on another address', { ports: listening([10257, '10.0.0.9']), listenAddresses: LOOPBACK }, []],
+    [
+      'a port in use on the address of the component',
+      { ports: listening([10257, '127.0.0.1']), listenAddresses: LOOPBACK },
+      ['Port-10257'],
+    ],
+    ['a port in use on all addresses', { ports: listening([10257, '0.0.0.0']), listenAddresses: LOOPBACK }, ['Port-10257']],
+    [
+      'a port in use whose component listens on all addresses',
+      { ports: listening([6443, '10.0.0.9']), listenAddresses: LOOPBACK },
+      ['Port-6443'],
+    ],
     [
       'manifests of another control plane',
       hostWith({ manifests: manifests((path) => (path.includes('etcd') ? null : 'other\n')) }),
@@ -90,8 +106,13 @@ describe('controlPlaneFindings', () => {
     expect(idsOf(input)).toEqual(expected);
   });
 
+  it('names the addresses on which a port must be free', () => {
+    const [finding] = controlPlaneFindings({ ...INPUT, ports: listening([10257, '127.0.0.1']), listenAddresses: LOOPBACK });
+    expect(finding?.message).toBe('port 10257 on 127.0.0.1, which kube-controller-manager needs, is in use');
+  });
+
   it('accepts an interrupted run: its own manifests, ports and data are no findings', () => {
     const own = hostWith({ manifests: manifests((path) => `desired ${path}\n`), etcdData: ['member'] });
-    expect(idsOf({ ...own, ports: new Set([6443, 10257, 10259, 2379, 2380]) })).toEqual([]);
+    expect(idsOf({ ...own, ports: listening(6443, 10257, 10259, 2379, 2380) })).toEqual([]);
   });
 });

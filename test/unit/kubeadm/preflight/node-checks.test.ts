@@ -4,6 +4,7 @@ import { type NodeCheckInput, runNodeChecks } from '../../../../src/kubeadm/pref
 import type { HostFacts } from '../../../../src/kubelet/facts/host-facts.ts';
 import { hostFacts } from '../../../../src/kubelet/facts/host-facts.ts';
 import { parseFact } from '../../../support/answers.ts';
+import { listening } from '../../../support/listening.ts';
 
 const CONTAINERD = 'unix:///var/run/containerd/containerd.sock';
 const NOTHING = parseFact(hostFacts(null), {});
@@ -32,7 +33,7 @@ const READY: HostFacts = {
   resolvedActive: false,
   sockets: [CONTAINERD],
   addresses: ['10.0.0.7', 'fd00::7'],
-  ports: new Set([22]),
+  ports: listening(22),
   checks: { swaps: [], cgroupVersion: 2, kernelRelease: '6.1.0-18-amd64', ipv4Forward: true, ipv6Forward: true, missingCommands: [] },
   cgroupDrivers: new Map([[CONTAINERD, { driver: 'systemd', source: 'crictl runtime-config', change: 'the line' }]]),
   runtimeConfig: new Map([[CONTAINERD, true]]),
@@ -107,7 +108,14 @@ describe('runNodeChecks', () => {
       'a runtime without RuntimeConfig',
       facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }),
       [
-        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.37 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
+        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.38 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
+      ],
+    ],
+    [
+      'a runtime without RuntimeConfig, with kubelet 1.38',
+      { ...facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }), kubeletMinor: 38, controlPlaneMinor: 38 },
+      [
+        `error ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.38 and later need (containerd 2.0, CRI-O 1.28 and later have it)`,
       ],
     ],
     ['cgroup v1', checks({ cgroupVersion: 1 }), ['error SystemVerification: the host uses cgroup v1, which kubelet 1.35 and later reject']],
@@ -175,11 +183,11 @@ describe('runNodeChecks', () => {
     ['an unknown control plane version', { controlPlaneMinor: null }, []],
     ['a unit that cannot start', { unitRefusal: 'kubelet.service is masked' }, ['error Service-kubelet: kubelet.service is masked']],
     ['OpenRC', facts({ init: 'openrc' }), ['warning Service-kubelet: the host uses OpenRC, which ignores systemd drop-ins']],
-    ['port 10250 in use', facts({ ports: new Set([10250]) }), ['error Port-10250: port 10250 is in use']],
-    ['port 10250 in use by the kubelet', facts({ ports: new Set([10250]), unit: { ...UNIT, activeState: 'active' } }), []],
+    ['port 10250 in use', facts({ ports: listening(10250) }), ['error Port-10250: port 10250 is in use']],
+    ['port 10250 in use by the kubelet', facts({ ports: listening(10250), unit: { ...UNIT, activeState: 'active' } }), []],
     [
       'another port in the configuration',
-      { ...facts({ ports: new Set([10250, 10260]) }), config: { cgroupDriver: 'systemd', port: 10260 } },
+      { ...facts({ ports: listening(10250, 10260) }), config: { cgroupDriver: 'systemd', port: 10260 } },
       ['error Port-10260: port 10260 is in use'],
     ],
     [
@@ -214,7 +222,7 @@ describe('runNodeChecks', () => {
   });
 
   it('reports all findings at once, with a hint for each error', () => {
-    const findings = runNodeChecks({ ...INPUT, ...facts({ sockets: [], os: { ...READY.os, uid: 7 }, ports: new Set([10250]) }) });
+    const findings = runNodeChecks({ ...INPUT, ...facts({ sockets: [], os: { ...READY.os, uid: 7 }, ports: listening(10250) }) });
     expect(findings.map(({ id }) => id)).toEqual(['IsPrivilegedUser', 'CRI', 'Port-10250']);
     expect(findings.every(({ hint }) => hint !== undefined && !/[.]$/.test(hint))).toBe(true);
   });

@@ -299,6 +299,17 @@ describe('migrateKubelet', () => {
     expect(body(pinned)).toBe('kubeAPIQPS: 20\neventBurst: 10\neventRecordQPS: 5\nkubeAPIBurst: 10\nmemoryThrottlingFactor: 0.8\n');
   });
 
+  it('reports a value that means something else', () => {
+    const stepsOf = (value: number, minors: readonly [number, number]) =>
+      migrate(`${HEADER}eventRecordQPS: ${value}\n`, minors)
+        .steps.filter(({ what }) => what === 'eventRecordQPS')
+        .map(({ message }) => message);
+    expect(stepsOf(0, [36, 37])).toEqual(['0 means unlimited events for a 1.37 kubelet, and 5 events per second for a 1.36 kubelet']);
+    expect(stepsOf(0, [37, 36])).toEqual(['0 means 5 events per second for a 1.36 kubelet, and unlimited events for a 1.37 kubelet']);
+    expect(stepsOf(0, [35, 36])).toEqual([]);
+    expect(stepsOf(5, [36, 37])).toEqual([]);
+  });
+
   it('writes complete eviction thresholds', () => {
     const pinned = migrate(HEADER, [29, 30], [], { keepDefaults: true });
     expect(body(pinned)).toBe(

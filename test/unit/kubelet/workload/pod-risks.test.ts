@@ -10,6 +10,7 @@ import {
   type RiskInput,
   type RiskPod,
 } from '../../../../src/kubelet/workload/risk-input.ts';
+import { listening } from '../../../support/listening.ts';
 
 const catalogue = await loadCatalogue();
 const GI = 2 ** 30;
@@ -76,7 +77,7 @@ const HOST: HostRiskFacts = {
   onlineCpus: '0-3',
   podTasks: { 'uid-a': 40, 'uid-bb': 200 },
   podsMemoryBytes: 3 * GI,
-  ports: new Set([22, 10248, 10250, 9100]),
+  ports: listening(22, 10248, 10250, 9100),
   addresses: ['10.0.0.5'],
   usesSwap: true,
   cgroupVersion: 2,
