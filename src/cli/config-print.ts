@@ -1,8 +1,9 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type DefaultsAction, printDefaults } from '../kubeadm/config/print.ts';
+import { NEWEST_RELEASE_FACTS } from '../kubeadm/control-plane/releases.ts';
 import { renderClusterConfig } from '../kubeadm/render/cluster-config.ts';
 import { kubeadmProfile } from '../kubeadm/render/profile-defaults.ts';
-import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/catalogue.ts';
 import type { Services } from './services.ts';
 
 export interface PrintDefaultsRequest {
@@ -10,13 +11,14 @@ export interface PrintDefaultsRequest {
   readonly componentConfigs: readonly string[];
 }
 
-/** `config print init-defaults` and its like. */
+/** `config print init-defaults` and its like, for the minor of kubeadm whose files the program writes. */
 export async function runPrintDefaults(services: Services, { action, componentConfigs }: PrintDefaultsRequest): Promise<ExitCode> {
-  const kubeletConfiguration = renderClusterConfig(kubeadmProfile(), NEWEST_MINOR, await loadCatalogue());
+  const { minor } = NEWEST_RELEASE_FACTS;
+  const kubeletConfiguration = renderClusterConfig(kubeadmProfile(), minor, await loadCatalogue());
   services.output.document(
     printDefaults(action, {
       hostname: services.hostname,
-      kubernetesVersion: `1.${NEWEST_MINOR}.0`,
+      kubernetesVersion: `1.${minor}.0`,
       kubeletConfiguration,
       ...(componentConfigs.length === 0 ? {} : { componentConfigs }),
     }),

@@ -222,6 +222,11 @@ describe('as kubeadm', () => {
     expect(stderr).toContain('[ROOTFS_UNUSABLE]');
   });
 
+  it('prints the defaults of kubeadm 1.36', async () => {
+    const { code, stdout } = await asKubeadm(['config', 'print', 'init-defaults']);
+    expect([code, stdout.match(/^kubernetesVersion: .*$/m)?.[0]]).toEqual([0, 'kubernetesVersion: 1.36.0']);
+  });
+
   it
     .skipIf(requirement('output compared with kubeadm', absent))
     .each([
