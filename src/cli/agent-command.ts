@@ -4,9 +4,10 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import type { AgentRequest } from './agent.ts';
-import { ALLOW_NOTES, addAgentOptions, agentPolicy } from './agent-options.ts';
+import { addAgentOptions, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { AGENT_IMPACT_NOTES } from './options.ts';
 import { flagText, verbosityOf } from './request-parts.ts';
 
 /** `agent`. */
@@ -50,7 +51,7 @@ The agent reports the result in the annotation kubeletadm.dev/config-status, in 
 The kubelet unit must read the environment file of the agent after all other environment files:
   EnvironmentFile=-${AGENT_DIRECTORY}/active.env
 
-${ALLOW_NOTES}`;
+${AGENT_IMPACT_NOTES}`;
 
 const EXAMPLES = `  kubeletadm agent --trial 2m --allow safe
   kubeletadm agent --kubeconfig /var/lib/kubelet/kubeconfig --node-name node1`;

@@ -5,14 +5,11 @@ import type { Address, AgentPolicy } from '../dynamic/agent/agent-policy.ts';
 import { IMPACTS } from '../host/plan/impact.ts';
 import type { CommandOptions } from './command.ts';
 import { HEADINGS, underHeading } from './help-layout.ts';
-import { IMPACT_NOTES, SECONDS_OF_A_DAY } from './options.ts';
+import { SECONDS_OF_A_DAY } from './options.ts';
 import { flagChoice, flagText } from './request-parts.ts';
 
 const LISTEN = '127.0.0.1:10246';
 const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s', listen: LISTEN } as const;
-
-/** The classes of `--allow`, for the help of the commands that configure an agent. */
-export const ALLOW_NOTES = `${IMPACT_NOTES} The agent also applies a "drain" change to a cordoned node, regardless of the value of --allow.`;
 
 /** Options of `agent`, and of `dynamic enable` for the agent that it installs. */
 export function addAgentOptions(command: Command): Command {
@@ -28,8 +25,12 @@ export function addAgentOptions(command: Command): Command {
           .choices([...IMPACTS])
           .default(DEFAULTS.allow),
       )
-      .option('--keep <count>', 'number of unused checkpoints to keep', DEFAULTS.keep)
-      .option('--spread <duration>', 'maximum random delay before the agent applies an in-place edit of a ConfigMap', DEFAULTS.spread)
+      .option('--keep <count>', 'number of unused checkpoints (local copies of assigned ConfigMaps) to keep', DEFAULTS.keep)
+      .option(
+        '--spread <duration>',
+        'maximum random delay before the agent applies an edit of an assigned ConfigMap that is not immutable',
+        DEFAULTS.spread,
+      )
       .option(
         '--listen <address:port>',
         'address to serve /metrics, /healthz and /readyz on; an empty value disables them',

@@ -5,7 +5,7 @@ import type { CommandEntry } from './command.ts';
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
-    description: 'Bootstrap a control plane, or prepare an existing API server for nodes and join the first node (with --kubeconfig)',
+    description: 'Bootstrap a control plane; with --kubeconfig, set up an existing API server for joining nodes, and join the first node',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

@@ -62,7 +62,7 @@ function definePush(dynamic: Command, on: On): void {
   const push = dynamic
     .command('push')
     .description('Validate a KubeletConfiguration, store it as a ConfigMap, and print the value for dynamic assign --configmap')
-    .argument('<file>', "file with one KubeletConfiguration; '-' for standard input")
+    .argument('<file>', "file with a KubeletConfiguration, or with single fields as KubeletConfigurationOverlay; '-' for standard input")
     .option('--name <name>', 'name of the ConfigMap, without the hash', 'node-config')
     .option(
       '-n, --namespace <namespace>',
@@ -96,7 +96,10 @@ function defineAssign(dynamic: Command, on: On): void {
     .description('Assign a ConfigMap to nodes in batches and wait for the result')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME')
     .option('--configmap <namespace/name[/key]>', 'ConfigMap to assign, as printed by dynamic push')
-    .option('--file <file>', 'KubeletConfiguration to store as ConfigMap node-config-HASH and assign')
+    .option(
+      '--file <file>',
+      'file with a KubeletConfiguration, or with single fields as KubeletConfigurationOverlay, to store as ConfigMap node-config-HASH and assign',
+    )
     .option(
       '-n, --namespace <namespace>',
       `with --file: namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
@@ -107,7 +110,7 @@ function defineAssign(dynamic: Command, on: On): void {
       'also assign to nodes without dynamic configuration, and to nodes whose kubelet or agent has not reported a configuration yet',
     )
     .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or keep new pods from starting');
-  addWait(addRollout(addBackend(addValidation(assign)), '; not the short form of --file'), ['trial', 'good', 'none'], ASSIGN_STATES);
+  addWait(addRollout(addBackend(addValidation(assign)), ASSIGN_TEXTS), ['trial', 'good', 'none'], ASSIGN_STATES);
   addClusterOptions(addDryRunOptions(addAssignmentReason(assign)));
   addSections(
     on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
@@ -131,14 +134,13 @@ function defineReset(dynamic: Command, on: On): void {
 function defineReads(dynamic: Command, on: On): void {
   const status = dynamic
     .command('status')
-    .description(
-      'Show the assigned and the active configuration of nodes (as NAMESPACE/NAME/KEY@RESOURCEVERSION of a ConfigMap), and the reason if they differ',
-    )
+    .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME (default: all)')
     .option('-w, --watch', 'after the first table, print changed rows until interrupted');
   addTableOptions(status);
   addNodeSelectionOptions(status);
   on(addClusterOptions(addBackend(status)), statusRequest, async () => (await import('./dynamic-status.ts')).runDynamicStatus);
+  addSections(status, { notes: STATUS_NOTES });
   const history = dynamic
     .command('history')
     .description('Show the configuration changes of a node, from the events that the API server still stores')
@@ -174,7 +176,7 @@ function defineInspect(dynamic: Command, on: On): void {
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
     .option(
       '--repair',
-      'start a failing kubelet with its local configuration (a kubelet up to 1.23: with its last known good configuration, if that checkpoint is intact)',
+      'start a failing kubelet with its local configuration (up to 1.23: with its last known good configuration, if the checkpoint of that configuration is intact)',
     )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
@@ -200,21 +202,30 @@ function addBackend(command: Command): Command {
   );
 }
 
+interface RolloutTexts {
+  readonly fleetNote?: string;
+  readonly good?: string;
+}
+
 /**
  * Selection of nodes, and the number of nodes changed at once.
- * @param fleetNote end of the text of `--fleet`
+ * @param texts.fleetNote end of the text of `--fleet`
+ * @param texts.good end of the default of `--min-ready`, for a command with `--wait good`
  */
-function addRollout(command: Command, fleetNote = ''): Command {
+function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutTexts = {}): Command {
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     addNodeSelectionOptions(rollout, fleetNote)
-      .option('--canary <nodes>', 'number or percentage of nodes that must be updated before any other node is changed (default: 1)')
+      .option(
+        '--canary <nodes>',
+        'number or percentage of nodes that go first; the other nodes follow only after these succeeded (default: 1)',
+      )
       .option(
         '--max-unavailable <nodes>',
         'maximum number or percentage of nodes that are being updated or unavailable at once (default: 10%, at least 1)',
       )
       .option(
         '--min-ready <duration>',
-        'time a node must stay healthy to count as updated (default: 30s; 0s for a single node or with --wait good)',
+        `time a node must stay healthy before the next nodes follow (default: 30s; 0s for a single node${good})`,
       )
       .addOption(
         new Option(
@@ -233,7 +244,7 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
           .choices(choices)
           .default(choices[0]),
       )
-      .option('--timeout <duration>', 'time limit for each node (default: 3m; 15m with --wait good)'),
+      .option('--timeout <duration>', `time limit for each node (default: 3m${choices.includes('good') ? '; 15m with --wait good' : ''})`),
   );
 }
 
@@ -243,11 +254,16 @@ function addAssignmentReason(command: Command): Command {
   );
 }
 
+const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fleet here, not of --file', good: ' or with --wait good' };
+
 const ASSIGN_STATES = 'trial (the kubelet runs the new configuration), good (the configuration passed its trial)';
 
 const ASSIGN_NOTES = `Exit code 4: at least one of several selected nodes was not updated. Exit code 5: the only selected node rolled back, or --on-failure revert restored the previous assignment of all changed nodes.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
+
+const STATUS_NOTES =
+  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY, the columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time since the last change of the configuration (in the state not-synced, since the first failed read), REPORTED the time since the last report of the agent.';
 
 const CHECKPOINT_NOTES =
   'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';

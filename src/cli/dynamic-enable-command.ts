@@ -2,11 +2,11 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
-import { ALLOW_NOTES, addAgentOptions, agentAddress, agentPolicy, agentWords } from './agent-options.ts';
+import { addAgentOptions, agentAddress, agentPolicy, agentWords } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, addDryRunOptions, addSshOptions } from './options.ts';
+import { AGENT_IMPACT_NOTES, addClusterOptions, addDryRunOptions, addSshOptions } from './options.ts';
 import {
   backendOf,
   connectionRequest,
@@ -38,9 +38,11 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
       'agent program to install: kubeletadm-agent.mjs or a single executable (default: the agent shipped with this kubeletadm)',
     )
     .option(
-      '--node <path>',
+      '--node-js <path>',
       'path, on the host, of the Node.js binary that runs kubeletadm-agent.mjs (default: node in the PATH of the host)',
     )
+    // The former name, which reads like the name of a Node.
+    .addOption(new Option('--node <path>', 'same as --node-js').hideHelp())
     .option('--dynamic-config-dir <dir>', 'checkpoint directory of a kubelet up to 1.23 (default: /var/lib/kubelet/dynamic-config)');
   addHosts(enable, { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY }, addAgentOptions);
   addSections(
@@ -75,7 +77,7 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
 
 const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in adds an environment file to the kubelet unit. The agent writes the path of the configuration file to this environment file, and the kubelet uses it from its next start.
 
-${ALLOW_NOTES}`;
+${AGENT_IMPACT_NOTES}`;
 
 const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   kubeletadm dynamic enable node1 node2 --trial 5m
@@ -88,7 +90,7 @@ function enableRequest(args: readonly string[], options: CommandOptions): Dynami
     ...disableRequest(args, options),
     backend: backendOf(options) ?? null,
     program: flagText(options, 'program'),
-    node: flagText(options, 'node') ?? null,
+    node: flagText(options, 'nodeJs') ?? flagText(options, 'node') ?? null,
     agentOptions: agentWords(options),
     allow: agentPolicy(options).allow,
     agentAddress: agentAddress(options),

@@ -80,16 +80,18 @@ export async function runDynamicHistory(services: Services, request: DynamicHist
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  [ASSIGNED_EVENT_REASON]: 'assigned',
   KubeletConfigGood: 'good',
   KubeletConfigRejected: 'rejected',
-  KubeletConfigFallenBack: 'rolled back',
   KubeletConfigUnavailable: 'unavailable',
   KubeletConfigAssignmentLost: 'assignment lost',
 };
 
+/** Events whose message is a sentence that names the change. */
+const SENTENCES: readonly string[] = [ASSIGNED_EVENT_REASON, 'KubeletConfigFallenBack'];
+
 /** The text of an Event. Events of the agent describe more than the change. */
 function happened({ reason, identity, message }: ConfigHistoryEntry): string {
+  if (SENTENCES.includes(reason)) return message;
   const word = WORDS[reason];
   if (word !== undefined || reason !== CONFIG_EVENT_REASON) return `${word ?? reason}: ${message}`;
   return `changed to ${identity === null ? 'the local configuration' : describeIdentity(identity)}`;
@@ -122,7 +124,7 @@ export function assignerDocument({ by, at, reason }: Assigner): object {
 
 function tableOf({ nodes, now }: NodeStatus): WatchedTable {
   return {
-    columns: ['NODE', 'BACKEND', 'STATE', 'SINCE', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'],
+    columns: ['NODE', 'BACKEND', 'STATE', 'CHANGED', 'REPORTED', 'ASSIGNED', 'ACTIVE', 'LAST KNOWN GOOD'],
     wide: ['KUBELET', 'READY', 'ASSIGNED BY', 'REASON'],
     rows: nodes.map((node) => ({
       name: `node/${node.config.name}`,

@@ -29,7 +29,11 @@ export function defineFleetReset(reset: Command, on: On): void {
   );
   addRolloutOptions(reset, { canary: '1', serial: 'the value of --parallel' });
   underHeading(reset, HEADINGS.rollout, (rollout) =>
-    rollout.addOption(new Option('--retry <hosts>', "'failed': only hosts that did not succeed in their last reset").choices(['failed'])),
+    rollout.addOption(
+      new Option('--retry <result>', 'only hosts with this result of their last reset; failed: the reset did not succeed').choices([
+        'failed',
+      ]),
+    ),
   );
   addKubeconfigOptions(addIgnoredChecks(addFleetHostOptions(reset)), KUBECONFIG);
   on(addLockOption(reset), resetRequest, async () => (await import('./fleet-reset.ts')).runFleetReset);
@@ -57,7 +61,7 @@ function resetRequest(_: readonly string[], options: CommandOptions): FleetReset
 }
 
 const NOTES =
-  'The workers are reset first, then the control planes one by one; the control plane listed first in the file is reset last. If all control planes are selected and another host cannot be reset, the last control plane is kept.';
+  'The workers are reset first, then the control planes one by one; the control plane listed first in the file is reset last. If all control planes are selected and the reset of any other host fails, the control plane listed first is not reset.';
 
 const EXAMPLES = `  # the files and services that would be removed
   kubeletadm fleet reset -f fleet.yaml --group edge --dry-run

@@ -55,7 +55,10 @@ const MAX_PARALLEL = 100_000;
 export function defineFleetRun(fleet: Command, on: On): void {
   definePlan(fleet.command('plan').description('Show the changes a fleet file would make to its hosts, without making them'), on);
   defineApply(fleet.command('apply').description('Apply a fleet file or a saved plan'), on);
-  defineStatus(fleet.command('status').description('Show version, configuration, health, Node and drift of each host'), on);
+  defineStatus(
+    fleet.command('status').description('Show the kubelet version, configuration, health, Node status and drift of each host'),
+    on,
+  );
   defineDrift(fleet.command('drift').description('Show where hosts differ from the configuration in the fleet file and the cluster'), on);
   defineExec(fleet.command('exec').description('Run a command as root on every host'), on);
 }
@@ -199,14 +202,14 @@ export function defineApply(apply: Command, on: On): void {
       )
       .addOption(
         new Option(
-          '--retry <hosts>',
-          "'failed': only hosts that did not succeed in their last run: failed, rolled back, refused, unreachable or not started",
+          '--retry <result>',
+          'only hosts with this result of their last run; failed: the host failed, rolled back, was refused, was unreachable or did not start',
         ).choices(['failed']),
       ),
   );
   apply.option(
     '-y, --yes',
-    'apply a fleet file without asking; required without a terminal; a saved plan is applied without asking (default: show the plan and ask)',
+    'do not ask before applying a fleet file (default: show the plan and ask; without a terminal, this option is required). A saved plan is always applied without asking',
   );
   apply.addOption(requireSignature());
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));

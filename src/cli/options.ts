@@ -223,7 +223,7 @@ export function addNodeSelectionOptions(command: Command, fleetNote = ''): Comma
     .option('-l, --selector <labels>', 'instead of node names: label selector of Nodes, as in kubectl')
     .option('--group <groups>', 'instead of node names: groups of a fleet file (repeatable)', collectList)
     .option('--limit <hosts>', `instead of node names, ${HOST_PATTERNS}`, collectList)
-    .option('-f, --fleet <file>', `with --group or --limit: fleet file, or '-' for standard input${fleetNote} (default: fleet.yaml)`);
+    .option('-f, --fleet <file>', `fleet file of --group and --limit; '-' for standard input${fleetNote} (default: fleet.yaml)`);
 }
 
 /** Selection of hosts of a fleet. */
@@ -269,7 +269,7 @@ function readRate(text: string): number {
 
 /** The text of `--allow-pod-loss`. */
 export const ALLOW_POD_LOSS =
-  'also apply a change that would terminate running pods or keep new pods from starting; without this option, such a change is refused for every value of --allow';
+  'also apply a change that would terminate running pods or keep new pods from starting (default: refuse such a change for every value of --allow)';
 
 /** `--allow` and `--allow-pod-loss` of a command that changes a node. */
 export function addAllowOptions(command: Command): Command {
@@ -286,8 +286,20 @@ export function allowOption(text: string = allowText('new-pods-only')): Option {
   return new Option('--allow <class>', text).choices([...IMPACTS]);
 }
 
+/** The classes of `--allow`. */
+const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disruptive. "safe": the change does not affect running pods. "new-pods-only": new pods get the new value, running pods keep the old value. "drain": drain the node before the change; kubeletadm does not drain nodes. "unsafe": the change can disconnect or stop the node.`;
+
 /** The classes of `--allow`, for the help of the commands with that option. */
-export const IMPACT_NOTES = `Classes of changes for --allow, from least to most disruptive. "safe": no effect on running pods. "new-pods-only": new pods get the new value; running pods keep the old value. If limits, reservations or eviction thresholds change, the kubelet can also evict running pods, or no longer admit them after its restart. "drain": drain the node yourself before the change. "unsafe": the change can disconnect or stop the node.`;
+export const IMPACT_NOTES = `${IMPACT_CLASSES}
+
+In every class, a change that would terminate running pods or keep new pods from starting is refused without --allow-pod-loss, for example a maxPods below the number of running pods.`;
+
+/** The classes of `--allow`, for the help of the commands that configure an agent. */
+export const AGENT_IMPACT_NOTES = `${IMPACT_CLASSES}
+
+If the Node is cordoned, the agent assumes that the node is drained: it then applies changes up to class "drain", regardless of the value of --allow.
+
+In every class, the agent refuses a change that would terminate running pods or keep new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
 
 /** The text of `--allow-experimental-api`. */
 export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';

@@ -16,6 +16,7 @@ import type { FieldsRequest, NodeRequest } from '../kubeadm/use-cases/node-optio
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { PodLoss } from '../kubeadm/workflows/node-options.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
+import { splitSetting } from '../kubelet/setting-form.ts';
 import type { CommandOptions } from './command.ts';
 import { type JsonPathFormat, readJsonPathFormat } from './jsonpath-format.ts';
 import type { OutputRequest, ReadFormat } from './show-document.ts';
@@ -300,9 +301,13 @@ export function podLossOf(options: CommandOptions): PodLoss {
   return options.allowPodLoss === true ? 'warn' : 'refuse';
 }
 
-/** `--overlay`, `--set`, `--kubelet-config-dir` and the node-specific fields that have a separate option. */
+/**
+ * `--overlay`, `--set`, `--kubelet-config-dir` and the node-specific fields that have a separate option.
+ * @throws AppError USAGE (exit code 2) for a `--set` without field or value
+ */
 export function fieldsRequest(options: CommandOptions): FieldsRequest {
   const { kubeletConfigDir } = options;
+  for (const setting of flagList(options, 'set')) splitSetting(setting);
   return {
     overlay: flagText(options, 'overlay'),
     settings: flagList(options, 'set'),

@@ -23,7 +23,10 @@ export function defineReset(reset: Command, on: On): void {
       ),
     );
   addSections(on(options(reset), resetRequest, load), { phases: RESET_PHASES, examples: EXAMPLES });
-  const phase = reset.command('phase').description('Run one phase of reset').argument('<name...>', 'name of a phase');
+  const phase = reset
+    .command('phase')
+    .description('Run one phase of reset, e.g. phase cleanup-node')
+    .argument('<name...>', 'name of a phase');
   on(options(phase), resetRequest, load);
   definePhaseCommands(phase, RESET_PHASES, {
     run: (command, words) => on(command, (_, given) => resetRequest(words, given), load),
@@ -32,7 +35,7 @@ export function defineReset(reset: Command, on: On): void {
 
 function addResetOptions(command: Command): Command {
   command
-    .option('-f, --force', 'do not ask before resetting')
+    .option('-f, --force', 'do not ask before resetting (-f is not the short form of --file here)')
     .option('--config <file>', "ResetConfiguration document; '-' for standard input")
     .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
     .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')

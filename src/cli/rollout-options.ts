@@ -20,7 +20,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       .addOption(
         new Option(
           '--canary <hosts>',
-          'number or percentage of hosts that are changed first; other hosts are changed only if these hosts are healthy; 0: no canary',
+          'number or percentage of hosts that go first; the other hosts follow only after these succeeded; 0: no canary',
         ).default(canary, canary),
       )
       .option(

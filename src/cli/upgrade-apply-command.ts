@@ -3,7 +3,7 @@ import { parseKubernetesVersion } from '../base/kubernetes-version.ts';
 import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
 import { UPGRADE_APPLY_PHASES } from '../kubeadm/workflows/phase-lists.ts';
 import type { CommandOptions, On, Run } from './command.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addSections } from './help-layout.ts';
 import {
   addAllowOptions,
   addKubeconfigOptions,
@@ -49,7 +49,7 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
   );
   const phase = apply
     .command('phase')
-    .description('Run one phase of upgrade apply')
+    .description('Run one phase of upgrade apply, e.g. phase addon coredns v1.36.2 (in the list: addon/coredns)')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {
@@ -58,40 +58,31 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
 }
 
 function applyOptions(command: Command): Command {
-  addShowOrigin(addPlanOptions(command));
   command
     .option('-y, --yes', 'do not ask before the upgrade')
-    .option('-f, --force', 'upgrade even if requirements that may be skipped are not met; implies --yes');
-  addUpgradeOptions(command);
-  underHeading(command, HEADINGS.cluster, (cluster) =>
-    cluster
-      .option('--allow-experimental-upgrades', 'allow alpha, beta and release candidate versions')
-      .option('--allow-release-candidate-upgrades', 'allow release candidate versions')
-      .option('--print-config', 'print the ClusterConfiguration of the upgrade'),
-  );
+    .option('-f, --force', FORCE)
+    .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
+    .option('--patches <dir>', 'directory of patches for static Pods, add-ons and the kubelet configuration')
+    .option('--allow-experimental-upgrades', 'allow alpha, beta and release candidate versions')
+    .option('--allow-release-candidate-upgrades', 'allow release candidate versions');
+  addControlPlaneOptions(command);
+  command.option('--print-config', 'also print the ClusterConfiguration as it is after the upgrade');
+  addShowOrigin(addPlanOptions(command));
   addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)');
   return addReasonOption(addConfirmOptions(addSshOptions(addTargetOption(addAllowOptions(command), ONE_CONTROL_PLANE))));
 }
 
 /** Options for the static Pods of a control plane, of `upgrade apply` and `upgrade node`. */
 export function addControlPlaneOptions(command: Command): Command {
-  return underHeading(command, HEADINGS.node, (node) =>
-    node
-      .option('--certificate-renewal', 'renew the certificates of the upgraded components (default: true)')
-      .option('--no-certificate-renewal', 'keep the certificates')
-      .option('--etcd-upgrade', 'upgrade etcd (default: true)')
-      .option('--no-etcd-upgrade', 'keep the current etcd, and make no backup of its data'),
-  );
+  return command
+    .option('--certificate-renewal', 'renew the certificates of the upgraded components (default: true)')
+    .option('--no-certificate-renewal', 'keep the certificates')
+    .option('--etcd-upgrade', 'upgrade etcd (default: true)')
+    .option('--no-etcd-upgrade', 'keep the current etcd, and make no backup of its data');
 }
 
-function addUpgradeOptions(command: Command): Command {
-  underHeading(command, HEADINGS.node, (node) =>
-    node
-      .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
-      .option('--patches <dir>', 'directory of patches for static Pods, add-ons and the kubelet configuration'),
-  );
-  return addControlPlaneOptions(command);
-}
+const FORCE =
+  'upgrade even if the version is a pre-release, if kubelets are too old for it or cannot be listed, or if a setting of the kubelet configuration would be lost; implies --yes';
 
 /** The last word is the version, as with kubeadm. */
 function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyRequest {

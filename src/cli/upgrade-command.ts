@@ -59,7 +59,7 @@ function defineUpgradeNode(upgrade: Command, on: On): void {
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
     .command('phase')
-    .description('Run one phase of upgrade node')
+    .description('Run one phase of upgrade node, e.g. phase addon coredns (in the list: addon/coredns)')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, UPGRADE_NODE_PHASES, {
@@ -77,7 +77,7 @@ function addUpgradeOptions(command: Command): Command {
       )
       .option(
         '--patches <dir>',
-        'directory of patches; those of the KubeletConfiguration replace the stored ones, the others are not stored',
+        'directory of patches; patches of the KubeletConfiguration replace those stored on the host, all other patches apply to this upgrade only',
       )
       .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all stored overlays')
       .option(
@@ -91,7 +91,7 @@ function addUpgradeOptions(command: Command): Command {
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
       .option(
         '--forget',
-        'discard the settings stored on the host by init, join and earlier upgrades; use and store only those of this command',
+        'discard the settings stored on the host by init, join and earlier upgrades; use and store only the settings of this command',
       ),
   );
   addControlPlaneOptions(command);

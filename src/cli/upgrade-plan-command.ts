@@ -25,7 +25,7 @@ export function definePlan(upgrade: Command, on: On): void {
       "checks whose errors become warnings, comma-separated; 'all' for all checks (repeatable)",
       collect,
     )
-    .option('--print-config', 'print the ClusterConfiguration of the cluster, too')
+    .option('--print-config', 'also print the present ClusterConfiguration')
     .addOption(readOutputOption());
   addSections(
     on(

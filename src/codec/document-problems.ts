@@ -237,7 +237,8 @@ export function invalidPort(port: number | string): Problem {
 
 /** Not `host` or `host:port`. */
 export function invalidEndpoint(text: string, needsPort: boolean): Problem {
-  const message = `${quoteValue(text)} is not of the form ${needsPort ? 'HOST:PORT' : 'HOST or HOST:PORT'}`;
+  const lacksPort = needsPort && /^[\w.-]+$/.test(text);
+  const message = `${quoteValue(text)} ${lacksPort ? 'has no port' : `is not of the form ${needsPort ? 'ADDRESS:PORT' : 'HOST or HOST:PORT'}`}`;
   const [, rest] = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/(.*)$/s.exec(text) ?? [];
   const hint =
     rest !== undefined

@@ -4,6 +4,7 @@ import { parseSource } from '../codec/source.ts';
 import type { ObjectNode, TypeNode } from '../codec/type-node.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
+import { splitSetting } from './setting-form.ts';
 import { kubeletConfigurationType } from './type.ts';
 
 /** A `--set path=value`, or a per-host flag such as `--resolv-conf`. */
@@ -23,10 +24,8 @@ export interface FieldSetting {
  */
 export function parseSetting(text: string, minor: Minor, catalogue: Catalogue): FieldSetting {
   const source = `--set ${text}`;
-  const equals = text.indexOf('=');
-  if (equals <= 0) throw usageError(`${source}: expected FIELD=VALUE`, 'Example: --set maxPods=50');
-  const { path, type } = resolvePath(text.slice(0, equals), kubeletConfigurationType(catalogue, minor), source);
-  const given = text.slice(equals + 1);
+  const { field, given } = splitSetting(text);
+  const { path, type } = resolvePath(field, kubeletConfigurationType(catalogue, minor), source);
   if (given === 'null') return { path, value: null, source };
   return { path, value: decodeValue(path, valueText(given, type), source, minor, catalogue), source };
 }

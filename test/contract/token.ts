@@ -148,7 +148,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
     it.each<[readonly string[], string]>([
       [
         [`ABCDEF.${SECRET}`],
-        '<bootstrap-token>: the value is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]',
+        'argument token: the value is not a bootstrap token of the form [a-z0-9]{6}.[a-z0-9]{16} [CONFIG_INVALID_TOKEN]',
       ],
       [['--ttl', '-1h'], '--ttl: "-1h0m0s" is negative. For a token that never expires, use 0s. [CONFIG_OUT_OF_RANGE]'],
       [['--ttl', 'long'], '--ttl: "long" is not a duration such as 24h or 90s [CONFIG_INVALID_FLAG]'],

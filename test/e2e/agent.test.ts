@@ -248,7 +248,7 @@ RestartSec=2
     await until('Local');
     expect(await show()).toMatch(/^node1 +agent +local +\S+ +\d+\S* +- +local +local$/m);
     expect((await dynamic('history')).stdout).toMatch(
-      / rolled back: rolling back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
+      / rolling back from kubeletadm-system\/b\/kubelet@\d+ to kubeletadm-system\/a\/kubelet@\d+: .*\/no\/cert/,
     );
     const access = ['--ssh-config', lab.sshConfig, '--host', 'node1', '--older-than', '0s'];
     const collected = await runCommand(['dynamic', 'gc', ...access]);

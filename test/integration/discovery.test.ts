@@ -422,16 +422,16 @@ describe('route to the API server', () => {
   });
 
   it.each([
-    ['10.0.0.1', /"10\.0\.0\.1" is not of the form HOST:PORT\. Use an endpoint such as 10\.0\.0\.10:6443 or \[fd00::10\]:6443/],
-    ['https://10.0.0.1:6443', /is not of the form HOST:PORT\. Remove the scheme/],
-    ['fd00::10:6443', /is not of the form HOST:PORT\. Use .*\[fd00::10\]:6443/],
-    ['[fd00::10]', /is not of the form HOST:PORT/],
-    ['[fe80::1%eth0]:6443', /is not of the form HOST:PORT/],
+    ['10.0.0.1', /"10\.0\.0\.1" has no port\. Use an endpoint such as 10\.0\.0\.10:6443 or \[fd00::10\]:6443/],
+    ['https://10.0.0.1:6443', /is not of the form ADDRESS:PORT\. Remove the scheme/],
+    ['fd00::10:6443', /is not of the form ADDRESS:PORT\. Use .*\[fd00::10\]:6443/],
+    ['[fd00::10]', /is not of the form ADDRESS:PORT/],
+    ['[fe80::1%eth0]:6443', /is not of the form ADDRESS:PORT/],
     ['10.0.0.1:0', /"0" is not a valid port/],
     ['10.0.0.1:65536', /"65536" is not a valid port/],
     ['10.0.0.1:6443/api', /"6443\/api" is not a valid port/],
-    ['me@10.0.0.1:6443', /is not of the form HOST:PORT/],
-    [':6443', /is not of the form HOST:PORT/],
+    ['me@10.0.0.1:6443', /is not of the form ADDRESS:PORT/],
+    [':6443', /is not of the form ADDRESS:PORT/],
   ])('has an invalid address: %s', async (endpoint, expected) => {
     const { code, stderr } = await joinWith(byToken({ apiServerEndpoint: endpoint }));
     expect([code, stderr]).toEqual([2, expect.stringMatching(expected)]);

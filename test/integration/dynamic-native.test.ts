@@ -392,11 +392,11 @@ describe('dynamic reset, status, history, gc', () => {
         .map((line) => line.replace(/^\S+ +/, '').replace(/@\d+$/, '')),
     ).toEqual([
       'CHANGE',
-      expect.stringMatching(`^assigned: \\S+@\\S+: assigned ${source}$`),
+      expect.stringMatching(`^\\S+@\\S+ assigned ${source}$`),
       `changed to ${source}`,
-      expect.stringMatching(`^assigned: \\S+@\\S+: assigned ${other}$`),
+      expect.stringMatching(`^\\S+@\\S+ assigned ${other}$`),
       `changed to ${other}`,
-      expect.stringMatching(/^assigned: \S+@\S+: removed the assignment$/),
+      expect.stringMatching(/^\S+@\S+ removed the assignment$/),
       'changed to the local configuration',
     ]);
   });

@@ -401,10 +401,10 @@ describe('dynamic assign of many nodes', () => {
     const [item] = JSON.parse((await dynamic('status', 'n2', '-o', 'json')).stdout).items;
     expect(item.assignedBy).toMatchObject({ by: 'alice@ws1', reason: 'OPS-7: fewer pods' });
     const history = await dynamic('history', 'n1');
-    expect(history.stdout).toContain(`assigned: alice@ws1 (OPS-7: fewer pods): assigned ${source}`);
+    expect(history.stdout).toContain(`alice@ws1 assigned ${source} (OPS-7: fewer pods)`);
     expect((await dynamic('history', 'n4')).stdout).toContain('No change found');
     await dynamic('reset', 'n1', '--reason', 'undo');
-    expect((await dynamic('history', 'n1')).stdout).toContain('assigned: alice@ws1 (undo): removed the assignment');
+    expect((await dynamic('history', 'n1')).stdout).toContain('alice@ws1 removed the assignment (undo)');
   });
 
   it('assigns without permission to create Events', async () => {

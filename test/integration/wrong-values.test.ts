@@ -116,7 +116,22 @@ describe('unusable values', () => {
     [
       'a setting without a value',
       ['config', 'render', '--set', 'maxPods'],
-      '--set maxPods: expected FIELD=VALUE. Example: --set maxPods=50. [USAGE]',
+      '--set maxPods has no value. Write --set FIELD=VALUE, for example --set maxPods=50. [USAGE]',
+    ],
+    [
+      'a setting without a value, before anything else',
+      ['init', '--rootfs', join(directory, 'missing'), '--dry-run', '--set', 'maxPods'],
+      '--set maxPods has no value. Write --set FIELD=VALUE, for example --set maxPods=50. [USAGE]',
+    ],
+    [
+      'a directory without a hostname',
+      ['init', '--rootfs', directory, '--dry-run'],
+      `${directory}: the name of the Node is unknown, because no name is configured, and /etc/hostname is missing or empty. Pass --node-name, or set nodeRegistration.name. [CONFIG_INVALID_NAME]`,
+    ],
+    [
+      'an API server without a port',
+      ['join', 'cp1', '--token', 'abcdef.0123456789abcdef', '--discovery-token-unsafe-skip-ca-verification', '--dry-run'],
+      'argument address:port: "cp1" has no port. Use an endpoint such as 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
     ],
     [
       'a control plane that is too old',

@@ -45,7 +45,7 @@ function lasting(text: string): readonly string[] {
           .replace(/@\d+/g, '@VERSION')
           .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
           .replace(/\b\d+s\b/g, 'AGE')
-          .replace(/assigned: \S+@\S+: /g, 'assigned: OPERATOR: ')
+          .replace(/\S+@\S+ assigned /g, 'OPERATOR assigned ')
           .replace(/\s+/g, ' ')
           .trimEnd(),
       )

@@ -53,7 +53,7 @@ describe('lab --agents', () => {
       expect((await run('node', 'explain', node)).stdout).not.toMatch(/^!/m);
     }
     expect((await run('dynamic', 'status')).stdout).toMatch(
-      /^NODE +BACKEND +STATE +SINCE +REPORTED [\s\S]*^node1 +agent +local +\S+ +\d+\w+ [\s\S]*^node2 +agent +local +\S+ +\d+\w+ /m,
+      /^NODE +BACKEND +STATE +CHANGED +REPORTED [\s\S]*^node1 +agent +local +\S+ +\d+\w+ [\s\S]*^node2 +agent +local +\S+ +\d+\w+ /m,
     );
   });
 

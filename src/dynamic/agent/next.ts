@@ -333,18 +333,21 @@ function faultOf({ sign, cause }: Failure): Fault {
 
 function graduate(state: AgentState, payload: Payload, seen: Observation, now: number): Step {
   const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since: now };
-  const message = `${describeIdentity(payload.identity)} is the last known good configuration: ${describeWorkload(state.workload, seen)}`;
+  const message = `${describeIdentity(payload.identity)} is the last known good configuration (${describeWorkload(state.workload, seen)})`;
   return reported({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
 }
 
 /** The checks of the pods in a trial that has ended well, as a clause. */
 function describeWorkload(before: WorkloadBefore | null, { losses, probe }: Observation): string {
-  const pods = Array.isArray(losses)
-    ? `no pod that ran before was lost (${before?.pods?.length ?? 0})`
-    : 'the pods of the node were not checked';
-  if (probe?.state === 'started') return `${pods}, a probe pod started`;
+  const pods = Array.isArray(losses) ? podsKept(before?.pods?.length ?? 0) : 'the pods of the node were not checked';
+  if (probe?.state === 'started') return `${pods}, and a probe pod started`;
   const why = probe?.state === 'unusable' ? probe.why : (before?.noProbe ?? 'the pods before the trial are not known');
-  return `${pods}, no probe pod (${why})`;
+  return `${pods}, and no probe pod was started: ${why}`;
+}
+
+function podsKept(count: number): string {
+  if (count === 0) return 'no pods ran before';
+  return count === 1 ? 'the pod that ran before still runs' : `all ${count} pods that ran before still run`;
 }
 
 /**

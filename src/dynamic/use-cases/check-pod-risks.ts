@@ -64,6 +64,8 @@ interface Payload extends Omit<CheckedPayload, 'nodes'> {
   readonly services: () => Promise<PodInput['dnsServices']>;
 }
 
+const FATAL = { impact: 'unsafe', why: 'the kubelet would exit' } as const;
+
 interface NodeEffects {
   readonly risks: readonly PodRisk[];
   readonly fields: readonly FieldChange[] | null;
@@ -104,7 +106,7 @@ async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, cat
     const fatal = new Set(risks.filter(({ stopsKubelet }) => stopsKubelet === true).map(({ path }) => fieldOf(path)));
     const fields = configFieldChanges(running, prepared.config, { catalogue, minor });
     // The class of a field does not know the capacity of the node.
-    return { risks, fields: fields.map((field) => (fatal.has(fieldOf(field.field)) ? { ...field, impact: 'unsafe' } : field)) };
+    return { risks, fields: fields.map((field) => (fatal.has(fieldOf(field.field)) ? { ...field, ...FATAL } : field)) };
   }
   // Without the running configuration, a default value may be no change.
   const set = new Set(prepared.candidate.changes.map((text) => fieldOf(text)));

@@ -109,7 +109,7 @@ export async function applyAssignment(
 }
 
 /**
- * Records an assignment as an Event of the Node: `alice@laptop (OPS-1234): assigned kube-system/pods/kubelet`.
+ * Records an assignment as an Event of the Node: `alice@laptop assigned kube-system/pods/kubelet (OPS-1234)`.
  * Many credentials may not create Events: the assignment is made nevertheless.
  * @returns the error of a refused Event; null: created
  */
@@ -120,7 +120,7 @@ export async function announceAssignment(
   { by, at, reason }: NewAssigner,
 ): Promise<AppError | null> {
   const what = desired === null ? 'removed the assignment' : `assigned ${describeSource(desired)}`;
-  const message = `${by}${reason === undefined ? '' : ` (${reason})`}: ${what}`;
+  const message = `${by} ${what}${reason === undefined ? '' : ` (${reason})`}`;
   try {
     await cluster.create(nodeEvent(node, { type: 'Normal', reason: ASSIGNED_EVENT_REASON, message, component: 'kubeletadm' }, at, 0));
     return null;

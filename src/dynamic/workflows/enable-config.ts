@@ -234,7 +234,7 @@ async function prepareProgram(
   const found = await observe(host, nodeProgram(node), signal);
   const desired = `Node.js ${OLDEST_NODE.join('.')} or later`;
   const hint =
-    'Install Node.js on the host, or pass the path of its Node.js with --node. To run without Node.js, build a single executable (npm run build:sea) and pass the executable with --program';
+    'Install Node.js on the host, or pass the path of its Node.js with --node-js. To run without Node.js, build a single executable (npm run build:sea) and pass the executable with --program';
   if (found === null) refuse('NODE_JS_MISSING', `${node ?? 'node'} does not exist on the host, and the program needs ${desired}`, hint);
   else if (!isNodeEnough(found.version))
     refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${desired}`, hint);

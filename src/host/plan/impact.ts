@@ -21,6 +21,8 @@ export interface FieldChange {
   readonly before: Json;
   readonly after: Json;
   readonly impact: Impact;
+  /** Why the impact is higher than the class of the field, as a clause. */
+  readonly why?: string;
 }
 
 /**

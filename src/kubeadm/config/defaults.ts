@@ -284,7 +284,8 @@ export function applyNodeDefaults(node: NodeRegistration, host: Pick<HostDefault
 function nodeNameOf(node: NodeRegistration, { hostname }: Pick<HostDefaults, 'hostname'>): string {
   const name = (node.name ?? argValue(node.kubeletExtraArgs, 'hostname-override') ?? hostname).trim().toLowerCase();
   if (name !== '') return name;
-  throw undecided('CONFIG_INVALID_NAME', 'the host has no name', 'Set nodeRegistration.name or --node-name');
+  const message = 'the name of the Node is unknown, because no name is configured, and /etc/hostname is missing or empty';
+  throw undecided('CONFIG_INVALID_NAME', message, 'Pass --node-name, or set nodeRegistration.name');
 }
 
 function onlySocket(sockets: readonly string[]): string {

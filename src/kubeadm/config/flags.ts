@@ -54,7 +54,8 @@ function merge(config: LoadedConfig, flags: Flags, table: FlagTable): LoadedConf
     const value = flags[name];
     if (value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) continue;
     const applied = apply(models, value);
-    const flag = ARGUMENTS.has(name) ? `<${name}>` : `--${name}`;
+    const argument = ARGUMENTS.get(name);
+    const flag = argument === undefined ? `--${name}` : `argument ${argument}`;
     if (isProblem(applied)) problems.push({ ...applied, path: flag });
     else {
       models = applied.models;
@@ -66,8 +67,12 @@ function merge(config: LoadedConfig, flags: Flags, table: FlagTable): LoadedConf
   return { ...config, ...models, problems, origins, positions: positionsOf(origins), damaged };
 }
 
-/** Positional arguments, shown without dashes. */
-const ARGUMENTS: ReadonlySet<string> = new Set(['api-server-endpoint', 'bootstrap-token', 'version']);
+/** Positional arguments: kubeadm's name and the name in the help. */
+const ARGUMENTS: ReadonlyMap<string, string> = new Map([
+  ['api-server-endpoint', 'address:port'],
+  ['bootstrap-token', 'token'],
+  ['version', 'version'],
+]);
 
 const ALL_KINDS: ReadonlySet<ModelKind> = new Set([
   'InitConfiguration',

@@ -35,7 +35,11 @@ function* tokenMissingFindings(path: string, discovery: BootstrapTokenDiscovery)
   const { token, apiServerEndpoint, caCertHashes = [], unsafeSkipCAVerification } = discovery;
   const reason = 'for discovery by token';
   if (apiServerEndpoint === undefined) {
-    yield { path: `${path}.apiServerEndpoint`, problem: requiredWith('the host and port of the API server', reason), missing: true };
+    yield {
+      path: `${path}.apiServerEndpoint`,
+      problem: requiredWith('the endpoint ADDRESS:PORT of the API server', reason),
+      missing: true,
+    };
   }
   if (token === undefined) yield { path: `${path}.token`, problem: requiredWith('a token', reason), missing: true };
   if (caCertHashes.length === 0 && !unsafeSkipCAVerification) yield { path: `${path}.caCertHashes`, problem: pinMissing(), missing: true };

@@ -19,7 +19,7 @@ export interface SaveNodeSettingsInput {
 function saveNodeSettings(parent: string) {
   return definePhase<SaveNodeSettingsInput, FileFact | null>({
     name: `${parent}/remember`,
-    short: 'Store the settings from options and files on the host for later upgrades',
+    short: 'Store the settings of this command (options and files) on the host, for later upgrades',
     needsKubelet: true,
     needsNoAddress: true,
     observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH) ?? null,

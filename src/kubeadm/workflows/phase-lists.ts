@@ -8,7 +8,7 @@ const PREFLIGHT: PhaseHelp = { name: 'preflight', short: 'Run the preflight chec
 const KUBELET_START: PhaseHelp = { name: 'kubelet-start', short: 'Write the kubelet configuration and (re)start the kubelet' };
 const SAVE_SETTINGS: PhaseHelp = {
   name: 'kubelet-start/remember',
-  short: 'Store the settings from options and files on the host for later upgrades',
+  short: 'Store the settings of this command (options and files) on the host, for later upgrades',
 };
 const WAIT_BOOTSTRAP: PhaseHelp = { name: 'kubelet-wait-bootstrap', short: 'Wait for the TLS bootstrap of the kubelet' };
 
@@ -66,10 +66,14 @@ export const JOIN_PHASES: readonly PhaseHelp[] = [
 
 const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
   PULL_IMAGES,
-  {
-    name: 'control-plane',
-    short: 'Upgrade the static Pods; subphases: backup, etcd, apiserver, controller-manager, scheduler, kubeconfig, complete',
-  },
+  { name: 'control-plane', short: 'Upgrade the static Pods: run all phases of this group' },
+  { name: 'control-plane/backup', short: 'Back up the static Pod manifests and the etcd data' },
+  { name: 'control-plane/etcd', short: 'Upgrade etcd' },
+  { name: 'control-plane/apiserver', short: 'Upgrade kube-apiserver' },
+  { name: 'control-plane/controller-manager', short: 'Upgrade kube-controller-manager' },
+  { name: 'control-plane/scheduler', short: 'Upgrade kube-scheduler' },
+  { name: 'control-plane/kubeconfig', short: 'Renew the certificates of admin.conf and super-admin.conf' },
+  { name: 'control-plane/complete', short: 'Record that the static Pods are upgraded' },
 ];
 const KUBELET_SERVER: PhaseHelp = { name: 'kubeconfig', short: 'Let the kubelet use the API server of its own host' };
 const KUBELET_CONFIG: readonly PhaseHelp[] = [

@@ -79,6 +79,8 @@ describe('the request of a command line', () => {
       { choice: { kind: 'fleet', file: 'f.yaml', selection: { limit: ['edge-*'], groups: ['gpu'] } } },
     ],
     ['dynamic history node/n1', { node: 'n1' }],
+    ['dynamic enable n1 --node-js /opt/node', { node: '/opt/node' }],
+    ['dynamic enable n1 --node /opt/node', { node: '/opt/node' }],
     ['config from-node nodes/n1', { node: 'n1' }],
     ['node explain node/n1 maxPods', { target: { node: 'n1' }, field: 'maxPods' }],
     ['node explain host/root@n1', { target: { address: 'root@n1' } }],
@@ -95,6 +97,8 @@ describe('the request of a command line', () => {
   it.each([
     ['join --ca-cert ca.crt --discovery-file cluster.conf', '--ca-cert and --discovery-file cannot be combined'],
     ['reset --node-name n1', '--node-name requires --delete-node'],
+    ['init --set maxPods', '--set maxPods has no value'],
+    ['upgrade node --set =5', '--set =5 has no field'],
     ['init --host n1 --host n1', '--host n1 is given twice'],
     ['upgrade node --no-confirm --confirm-timeout 5m', '--no-confirm and --confirm-timeout cannot be combined'],
     ['apply --serial 0', '--serial must be at least 1, not 0'],

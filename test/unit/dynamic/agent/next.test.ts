@@ -25,7 +25,7 @@ describe('a trial', () => {
     agent.run(2);
     expect(agent.state.phase).toBe('good');
     expect(agent.announced.at(-1)).toBe(
-      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration: the pods of the node were not checked, no probe pod (the pods before the trial are not known)',
+      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration (the pods of the node were not checked, and no probe pod was started: the pods before the trial are not known)',
     );
   });
 

@@ -44,7 +44,7 @@ describe('a trial on a node with pods', () => {
     expect(written()).toBe(2);
     expect(await probes()).toBe(0);
     await world.until('announced', async () => (await world.events()).some((text) => text.includes('a probe pod started')));
-    expect((await world.events()).join('\n')).toContain('no pod that ran before was lost (2), a probe pod started');
+    expect((await world.events()).join('\n')).toContain('(all 2 pods that ran before still run, and a probe pod started)');
   });
 
   it('is rolled back when no probe pod fits, even if pods may end', async () => {

@@ -100,7 +100,7 @@ describe('applyInitDefaults', () => {
 
   it('rejects a host without a name', () => {
     expect(() => applyInitDefaults({}, { ...HOST, hostname: ' \n' }, [FRESH])).toThrow(
-      'the host has no name. Set nodeRegistration.name or --node-name. [CONFIG_INVALID_NAME]',
+      'the name of the Node is unknown, because no name is configured, and /etc/hostname is missing or empty. Pass --node-name, or set nodeRegistration.name. [CONFIG_INVALID_NAME]',
     );
   });
 

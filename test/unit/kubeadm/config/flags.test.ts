@@ -346,7 +346,7 @@ describe('flags of join', () => {
       emptyConfig(),
       { token: TOKEN },
       [
-        'discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
+        'discovery.bootstrapToken.apiServerEndpoint: the endpoint ADDRESS:PORT of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
         'discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by kubeletadm token create --print-join-command on a control plane), or the CA certificate with --ca-cert. To accept any CA, pass --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
@@ -354,7 +354,7 @@ describe('flags of join', () => {
       'an endpoint with a scheme',
       emptyConfig(),
       { ...DISCOVERY, token: TOKEN, 'api-server-endpoint': 'https://a:1' },
-      ['<api-server-endpoint>: "https://a:1" is not of the form HOST:PORT. Remove the scheme: a:1. [CONFIG_INVALID_ENDPOINT]'],
+      ['argument address:port: "https://a:1" is not of the form ADDRESS:PORT. Remove the scheme: a:1. [CONFIG_INVALID_ENDPOINT]'],
     ],
     [
       'an invalid CA pin',
@@ -369,7 +369,7 @@ describe('flags of join', () => {
       emptyConfig(),
       { ...DISCOVERY, token: TOKEN, 'discovery-file': '/x' },
       [
-        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from <api-server-endpoint>. [CONFIG_CONFLICT]',
+        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from argument address:port. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -385,7 +385,7 @@ describe('flags of join', () => {
       joinFile('discovery:\n  file: {kubeConfigPath: /x}'),
       { ...DISCOVERY, token: TOKEN },
       [
-        'f.yaml:4:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from <api-server-endpoint>. [CONFIG_CONFLICT]',
+        'f.yaml:4:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from argument address:port. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -518,7 +518,7 @@ describe('flags of upgrade', () => {
 
   it('are validated', () => {
     expect(linesOf(mergeUpgradeFlags(emptyConfig(), 'apply', { version: 'new' }))).toEqual([
-      '<version>: "new" is not a valid Kubernetes version. Use a version such as v1.36.2, or a label such as stable-1.36. [CONFIG_INVALID_VERSION]',
+      'argument version: "new" is not a valid Kubernetes version. Use a version such as v1.36.2, or a label such as stable-1.36. [CONFIG_INVALID_VERSION]',
     ]);
   });
 });

@@ -818,7 +818,7 @@ describe('messages', () => {
       'join',
       'discovery: {bootstrapToken: {}}',
       [
-        'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the host and port of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the endpoint ADDRESS:PORT of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.token: a token is required for discovery by token [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by kubeletadm token create --print-join-command on a control plane), or the CA certificate with --ca-cert. To accept any CA, pass --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
@@ -840,7 +840,7 @@ describe('messages', () => {
       'join',
       'discovery: {bootstrapToken: {token: abcdef.1234567890123456, unsafeSkipCAVerification: true, apiServerEndpoint: a}}',
       [
-        'f.yaml:3:113 discovery.bootstrapToken.apiServerEndpoint: "a" is not of the form HOST:PORT. Use an endpoint such as 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
+        'f.yaml:3:113 discovery.bootstrapToken.apiServerEndpoint: "a" has no port. Use an endpoint such as 10.0.0.10:6443 or [fd00::10]:6443. [CONFIG_INVALID_ENDPOINT]',
       ],
     ],
     [
