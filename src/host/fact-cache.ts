@@ -3,7 +3,7 @@ import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey }
 
 /**
  * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. During
- * apply, each phase queries only its own facts again, directly before its changes.
+ * apply, each phase queries only its own facts again, directly before its changes. Lasting facts are never dropped.
  */
 export interface HeldFacts {
   /**
@@ -44,6 +44,8 @@ const FRESH_MS = 2_000;
  * @param expected by key; sent together with the first query of the run, so that a plan needs one round trip
  */
 export function factCache(clock: Clock, expected: FactQueries): FactCache {
+  let lasting = NO_FACTS;
+  let isEmpty = true;
   let answers: readonly ReadFacts[] = NONE;
   let first: FactQueries | null = expected;
   let holding = true;
@@ -54,15 +56,26 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
     const known = first;
     first = null;
     if (known !== null && missing.every((key) => known[key] !== undefined)) return known;
-    const batch: Record<string, FactQuery> = { ...known };
-    for (const key of missing) batch[key] = asked[key] as FactQuery;
+    const batch: Record<string, FactQuery> = { ...known, ...only(missing, asked) };
     for (const phase of current?.group ?? [])
       for (const [key, question] of recorded.get(phase) ?? []) if (answerTo(key, answers) === undefined) batch[key] = question;
     return batch;
   };
+  /** Drops all facts but the lasting ones. */
+  const drop = (): void => {
+    answers = lasting === NO_FACTS ? NONE : [lasting];
+    isEmpty = true;
+  };
+  const ask = async (batch: FactQueries, send: CachedQuery['send']): Promise<ReadFacts> => {
+    const given = await send(batch);
+    for (const [key, question] of Object.entries(batch)) {
+      if ('lasting' in question) lasting = { ...lasting, [key]: given[key] as Answer<FactQuery> };
+    }
+    return given;
+  };
   return {
     holdFacts: (phase, group = [phase]) => {
-      if (!holding && clock.now().getTime() - askedAt > FRESH_MS) answers = NONE;
+      if (!holding && clock.now().getTime() - askedAt > FRESH_MS) drop();
       holding = true;
       const queries = recorded.get(phase) ?? new Map<string, FactQuery>();
       recorded.set(phase, queries);
@@ -73,35 +86,36 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
       current = null;
     },
     query: async <Q extends FactQueries>(queries: Q, { areKeys, send }: CachedQuery) => {
-      if (!holding) {
-        answers = NONE;
-        return (await send(queries)) as Answers<Q>;
-      }
+      if (!holding) drop();
       const asked = areKeys ? queries : byKey(queries);
       const keys = Object.keys(asked);
-      for (const key of keys) if (!isCostly(asked[key])) current?.queries.set(key, asked[key] as FactQuery);
+      if (holding) for (const key of keys) if (!isCostly(asked[key])) current?.queries.set(key, asked[key] as FactQuery);
       const missing = keys.filter((key) => answerTo(key, answers) === undefined);
+      let known = answers;
       if (missing.length > 0) {
-        const given = await send(batchOf(missing, asked));
-        if (answers.length === 0) askedAt = clock.now().getTime();
-        answers = [given, ...answers];
+        const given = await ask(holding ? batchOf(missing, asked) : only(missing, asked), send);
+        known = [given, ...answers];
+        if (holding) {
+          if (isEmpty) askedAt = clock.now().getTime();
+          isEmpty = false;
+          answers = known;
+        }
         // Queries named by key find their facts in the complete response.
         if (areKeys && missing.length === keys.length) return given as Answers<Q>;
       }
-      if (areKeys && answers.length === 1) return answers[0] as Answers<Q>;
+      if (areKeys && known.length === 1) return known[0] as Answers<Q>;
       const result: Record<string, Answer<FactQuery> | undefined> = {};
-      for (const [name, question] of Object.entries(queries)) result[name] = answerTo(areKeys ? name : queryKey(question), answers);
+      for (const [name, question] of Object.entries(queries)) result[name] = answerTo(areKeys ? name : queryKey(question), known);
       return result as Answers<Q>;
     },
-    drop: () => {
-      answers = NONE;
-    },
+    drop,
   };
 }
 
 /** The facts of one round trip, by key. */
 type ReadFacts = Readonly<Record<string, Answer<FactQuery>>>;
 
+const NO_FACTS: ReadFacts = {};
 const NONE: readonly ReadFacts[] = [];
 
 /** The last fact wins. */
@@ -113,6 +127,10 @@ function answerTo(key: string, answers: readonly ReadFacts[]): Answer<FactQuery>
 /** A command with its own stdin is not shared between queries. */
 function isCostly(question: FactQuery | undefined): boolean {
   return question?.kind === 'command' && question.stdin !== undefined;
+}
+
+function only(keys: readonly string[], asked: FactQueries): FactQueries {
+  return Object.fromEntries(keys.map((key) => [key, asked[key] as FactQuery]));
 }
 
 function byKey(queries: FactQueries): FactQueries {

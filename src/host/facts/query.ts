@@ -34,9 +34,10 @@ export const MAX_FILE_BYTES = 256 * 1024;
 export type FactQuery =
   /** `denied` 'absent': a path that the user may not look up counts as absent; otherwise that is an error. */
   | { readonly kind: 'file'; readonly path: string; readonly content?: boolean; readonly denied?: 'absent' }
-  | { readonly kind: 'list'; readonly path: string }
+  /** `lasting`: no phase changes the answer, so it is queried once per run. */
+  | { readonly kind: 'list'; readonly path: string; readonly lasting?: true }
   /** `stdin`: input of the command. Default: empty. Suitable for secrets, which must not be in an argv. */
-  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string }
+  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string; readonly lasting?: true }
   /**
    * With https the certificate is not verified: use it only for health checks of components on the same host.
    */

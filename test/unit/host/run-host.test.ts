@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { applyHostChanges } from '../../../src/host/apply.ts';
+import { combineFacts } from '../../../src/host/facts/fact.ts';
 import { fileFacts } from '../../../src/host/facts/file-facts.ts';
+import { initSystem } from '../../../src/host/facts/init-system.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { observe } from '../../../src/host/observe.ts';
 import { runHost } from '../../../src/host/run-host.ts';
@@ -43,6 +45,18 @@ describe('a host whose facts are cached', () => {
     await host.perform([write('/a', 'last')]);
     cached.holdFacts('p');
     expect(await read('/a')).toEqual(['last']);
+  });
+
+  it('is queried once in a run for lasting facts, also by waits and after operations', async () => {
+    const { host, cached } = world();
+    expect(await observe(cached, initSystem)).toBe('systemd');
+    await cached.perform([write('/a', 'other')]);
+    cached.releaseFacts();
+    const both = combineFacts({ init: initSystem, files: fileFacts(['/a']) });
+    expect(await observe(cached, both)).toMatchObject({ init: 'systemd' });
+    cached.holdFacts('p');
+    expect((await observe(cached, both)).files.get('/a')).toMatchObject({ content: 'other' });
+    expect(host.queries.filter((query) => query.kind === 'list')).toHaveLength(1);
   });
 
   it('keeps facts while a run is planned, regardless of the duration', async () => {
