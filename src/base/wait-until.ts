@@ -80,5 +80,7 @@ export function quickAtFirst(pauses: {
   return (waitedMs) => (waitedMs < pauses.forMs ? pauses.quickMs : pauses.slowMs);
 }
 
+const LATER_API_PAUSE = quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 1_000 });
+
 /** For waits that send requests to an API server or to etcd. */
-export const API_PAUSE = quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 1_000 });
+export const API_PAUSE: Wait<never, never>['pauseMs'] = (waitedMs, tries) => (waitedMs < 2_000 ? 200 : LATER_API_PAUSE(waitedMs, tries));

@@ -13,11 +13,12 @@ export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal
 }
 
 const LOCAL_PAUSE = quickAtFirst({ quickMs: 100, forMs: 30_000, slowMs: 500 });
-const REMOTE_PAUSE = (): number => 500;
+const REMOTE_PAUSE = quickAtFirst({ quickMs: 200, forMs: 5_000, slowMs: 500 });
 
 /**
  * The pause between two probes of a host: every query of a remote host costs a program over SSH, often with sudo.
- * @returns for `waitUntil`: 100 ms for the local host during the first 30 seconds, 500 ms otherwise
+ * @returns for `waitUntil`: 100 ms for the local host during the first 30 seconds, 200 ms for remote hosts during the first
+ * five seconds, 500 ms otherwise
  */
 export function hostPause({ dial }: Pick<Host, 'dial'>): Wait<never, never>['pauseMs'] {
   return dial === undefined ? LOCAL_PAUSE : REMOTE_PAUSE;
