@@ -14,6 +14,8 @@ const STAND_IN = fileURLToPath(new URL('../lab/stand-in-kubelet.py', import.meta
 export interface LabHosts {
   readonly sshConfig: string;
   readonly names: readonly string[];
+  /** The network namespace that is connected to the lab network, for `nsenter --net=/run/netns/NAME`. */
+  readonly namespace: string;
   /** Runs a shell line on a host as root and returns its output. Throws when it fails. */
   run(host: string, command: string): string;
   /**
@@ -101,6 +103,7 @@ export function startLabHosts(count: number, kubelet: string | null = null, kind
   return {
     sshConfig,
     names,
+    namespace: `${process.env.LAB_NAME ?? own.LAB_NAME}-sw`,
     run: (host, command) => run(host, command),
     query: async (host, command) => {
       const words = ['-F', sshConfig, '-o', 'ConnectTimeout=3', host, command];
