@@ -95,7 +95,7 @@ async function readThrough(file: string, tap: Transform, archive: ReturnType<typ
   const source = createReadStream(file);
   let failure: unknown = null;
   source.on('error', (error) => {
-    failure = error;
+    if (isReadError(error)) failure ??= error;
   });
   try {
     await (isCompressed ? pipeline(source, tap, createGunzip(), archive) : pipeline(source, tap, archive));
@@ -104,6 +104,11 @@ async function readThrough(file: string, tap: Transform, archive: ReturnType<typ
     if (failure !== null) throw unreadable(file, failure);
     return false;
   }
+}
+
+/** Whether reading the file failed. Node.js 22 and later also pass the failure of a later stream of a pipeline to its source. */
+function isReadError(error: Error): boolean {
+  return 'syscall' in error;
 }
 
 async function readHead(path: string): Promise<Buffer> {
@@ -322,7 +327,7 @@ async function verifyBundle(file: string, { contents }: BundleManifest): Promise
   const expected = contents.values();
   let failure: unknown = null;
   source.on('error', (error) => {
-    failure = unreadable(file, error);
+    if (isReadError(error)) failure ??= unreadable(file, error);
   });
   const reading = pipeline(source, archive).catch((error: unknown) => {
     failure ??= error instanceof AppError ? error : invalidBundle(file, 'it is damaged or incomplete');
