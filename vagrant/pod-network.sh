@@ -1,10 +1,8 @@
 #!/bin/sh
-# pod-network.sh SUBNET NUMBER OTHER...: a pod network without any add-on. SUBNET.NUMBER has the pods 10.244.NUMBER.0/24,
-# with routes to the pods of the other nodes. For a real network add-on, remove /etc/cni/net.d/10-lab.conflist and the
-# unit.
+# pod-network.sh SUBNET NUMBER: a pod network without any add-on, for CNI=routes. SUBNET.NUMBER has the pods
+# 10.244.NUMBER.0/24, with routes to the pods of all other machines that the lab can have, also those added later.
 set -eu
 subnet=$1 number=$2
-shift 2
 
 install -d /etc/cni/net.d
 cat >/etc/cni/net.d/10-lab.conflist <<CNI
@@ -25,14 +23,24 @@ cat >/etc/cni/net.d/10-lab.conflist <<CNI
 }
 CNI
 
-{
-  printf '[Unit]\nDescription=Routes to the pods of the other hosts\nAfter=network-online.target\nWants=network-online.target\n'
-  printf '[Service]\nType=oneshot\nRemainAfterExit=yes\n'
-  for other in "$@"; do
-    [ "$other" = "$number" ] || printf 'ExecStart=/sbin/ip route replace 10.244.%s.0/24 via %s.%s\n' "$other" "$subnet" "$other"
-  done
-  printf '[Install]\nWantedBy=multi-user.target\n'
-} >/etc/systemd/system/pod-routes.service
+# cp1 is .10, worker90 is .100.
+for other in $(seq 10 100); do
+  [ "$other" = "$number" ] || echo "route replace 10.244.$other.0/24 via $subnet.$other"
+done >/etc/pod-routes
+cat >/etc/systemd/system/pod-routes.service <<'UNIT'
+[Unit]
+Description=Routes to the pods of the other hosts
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/sbin/ip -batch /etc/pod-routes
+
+[Install]
+WantedBy=multi-user.target
+UNIT
 systemctl daemon-reload
 systemctl enable -q pod-routes.service
 systemctl restart pod-routes.service

@@ -8,30 +8,24 @@ import { runCommand } from '../support/run-cli.ts';
 
 const SOURCE = fileURLToPath(new URL('../../vagrant', import.meta.url));
 
-/**
- * Simulates Vagrant: `up` creates the VMs of the Vagrantfile, each with a new address; `destroy` removes the
- * named VMs, or all VMs of the Vagrantfile.
- */
-const VAGRANT = `#!/bin/sh
-echo "WORKERS=\${WORKERS-} vagrant $*" >>"$LOG"
-machines() { echo cp1; n=1; while [ $n -le "\${WORKERS:-2}" ]; do echo "worker$n"; n=$((n + 1)); done; }
-case $1 in
-  up) for m in $(machines); do
-    d=.vagrant/machines/$m/libvirt
-    if [ ! -e "$d/id" ]; then mkdir -p "$d"; echo 1 >>"$LOG.count"; wc -l <"$LOG.count" | tr -d ' ' >"$d/id"; fi
-  done;;
-  ssh-config) for m in $(machines); do
-    printf 'Host %s\\n  HostName 192.0.2.%s\\n  User vagrant\\n  Port 22\\n  UserKnownHostsFile /dev/null\\n  StrictHostKeyChecking no\\n' $m "$(cat .vagrant/machines/$m/libvirt/id)"
-    printf '  PasswordAuthentication no\\n  IdentityFile "%s/.vagrant/machines/%s/key"\\n  IdentitiesOnly yes\\n  LogLevel FATAL\\n\\n' "$PWD" $m
-  done;;
-  destroy) shift 2; [ $# -gt 0 ] || set -- $(machines); for m; do rm -rf ".vagrant/machines/$m/libvirt"; done;;
-esac
-`;
 const KUBELETADM = `#!/bin/sh
 echo "kubeletadm $*" >>"$LOG"
-case $1 in apply) : >admin.conf; exit "\${APPLY_EXIT:-0}";; esac
+case $1 in
+  version) exit "\${VERSION_EXIT:-0}";;
+  apply) : >admin.conf; exit "\${APPLY_EXIT:-0}";;
+esac
 `;
-const SSH = '#!/bin/sh\necho "ssh $*" >>"$LOG"\n';
+/** A guest; with INITIALIZED, its control plane exists. */
+const SSH = `#!/bin/sh
+echo "ssh $*" >>"$LOG"
+case $* in
+  *'test -f'*) [ -n "\${INITIALIZED-}" ];;
+  *'sh -s'*) sed -n '2s/^# /input: /p' >>"$LOG";;
+  *'sudo sh') sed 's/^/input: /' >>"$LOG";;
+  *--print-join-command*) echo 'kubeadm join 192.168.56.10:6443 --token abcdef.0123456789abcdef';;
+  *'cat /etc/kubernetes/admin.conf'*) echo 'kind: Config';;
+esac
+`;
 
 describe('cluster.sh', () => {
   let home = '';
@@ -41,29 +35,36 @@ describe('cluster.sh', () => {
     cwd = join(home, 'vagrant');
     mkdirSync(cwd);
     for (const name of readdirSync(SOURCE)) if (!name.startsWith('.')) cpSync(join(SOURCE, name), join(cwd, name));
-    for (const [name, text] of Object.entries({ vagrant: VAGRANT, kubeletadm: KUBELETADM, ssh: SSH })) {
-      const path = join(home, 'bin', name);
-      mkdirSync(join(home, 'bin'), { recursive: true });
-      writeFileSync(path, text);
-      chmodSync(path, 0o755);
+    rmSync(join(cwd, 'fleet.yaml'), { force: true });
+    mkdirSync(join(home, 'bin'));
+    for (const [name, text] of Object.entries({ kubeletadm: KUBELETADM, ssh: SSH })) {
+      writeFileSync(join(home, 'bin', name), text);
+      chmodSync(join(home, 'bin', name), 0o755);
     }
-    mkdirSync(join(home, 'dist/chunks'), { recursive: true });
-    writeFileSync(join(home, 'dist/kubeletadm.mjs'), '');
+    for (const [i, name] of ['cp1', 'worker1', 'worker2'].entries()) connect(name, `192.0.2.${i + 1}`);
   });
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-  function cluster(command: string, env: Readonly<Record<string, string>> = {}) {
+  /** The connection of a machine, as the Vagrantfile saves it. */
+  function connect(name: string, address: string): void {
+    mkdirSync(join(cwd, '.vagrant/ssh'), { recursive: true });
+    const lines = [`Host ${name}`, `  HostName ${address}`, '  User vagrant', '  Port 22', '  IdentitiesOnly yes'];
+    writeFileSync(join(cwd, `.vagrant/ssh/${name}.conf`), `${lines.join('\n')}\n\n`);
+  }
+
+  function cluster(argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const log = join(home, 'log');
     rmSync(log, { force: true });
     const path = `${join(home, 'bin')}:${process.env.PATH}`;
-    const result = spawnSync('sh', [join(cwd, 'cluster.sh'), command], {
+    const result = spawnSync('sh', [join(cwd, 'cluster.sh'), ...argv], {
       encoding: 'utf8',
       env: { PATH: path, LOG: log, KUBELETADM: 'kubeletadm', ...env },
     });
-    return { ...result, calls: existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1) : [] };
+    const calls = existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1) : [];
+    return { ...result, calls: calls.map((line) => line.replace('ssh -F .vagrant/ssh_config ', 'ssh ')) };
   }
-  const up = (env?: Readonly<Record<string, string>>) => {
-    const result = cluster('up', env);
+  const configure = (env?: Readonly<Record<string, string>>) => {
+    const result = cluster(['configure'], env);
     expect(result.status, result.stderr).toBe(0);
     return result;
   };
@@ -80,26 +81,66 @@ describe('cluster.sh', () => {
     });
   }
 
-  it('bootstraps a cluster on the VMs that Vagrant has booted', async () => {
-    const { calls, stdout } = up();
+  it('bootstraps a cluster on the VMs, and waits for Ready nodes', async () => {
+    const { calls, stdout } = configure();
     expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.1', 'worker1 worker 192.0.2.2', 'worker2 worker 192.0.2.3']);
-    expect(calls.at(-1)).toBe('kubeletadm apply --yes --ssh-config .vagrant/ssh_config');
+    expect(calls).toEqual([
+      'ssh cp1 sudo test -f /etc/kubernetes/manifests/kube-apiserver.yaml',
+      'kubeletadm apply --yes --ssh-config .vagrant/ssh_config',
+      'ssh cp1 sudo env KUBECONFIG=/etc/kubernetes/admin.conf kubectl wait --for=condition=Ready node --all --timeout=10m',
+      'ssh cp1 sudo env KUBECONFIG=/etc/kubernetes/admin.conf kubectl get nodes -o wide',
+    ]);
     expect(stdout).toContain('kubeletadm fleet status --ssh-config .vagrant/ssh_config');
   });
 
-  it('uses the new addresses after the next up', async () => {
-    up();
-    expect(cluster('down').status).toBe(0);
-    up();
-    expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.4', 'worker1 worker 192.0.2.5', 'worker2 worker 192.0.2.6']);
+  it('waits for the API server of an existing cluster before it applies', () => {
+    const { calls } = configure({ INITIALIZED: 'yes' });
+    expect(calls.slice(0, 3).map((call) => call.replace(/.*(readyz|apply).*/, '$1'))).toEqual([
+      'ssh cp1 sudo test -f /etc/kubernetes/manifests/kube-apiserver.yaml',
+      'readyz',
+      'apply',
+    ]);
   });
 
-  it('keeps an edited fleet file, and uses it with the new VMs', async () => {
-    up();
+  it.each(['flannel', 'calico', 'cilium'])('installs %s with the pod subnet of the cluster', async (cni) => {
+    const { calls } = configure({ CNI: cni, SUBNET: '10.1.2' });
+    const at = calls.findIndex((call) => call.startsWith(`ssh cp1 sudo sh -s -- ${cni} 10.1.2 10.244.0.0/16`));
+    expect(calls[at - 1]).toBe('kubeletadm apply --yes --ssh-config .vagrant/ssh_config');
+    expect(calls[at + 1]).toMatch(/^input: network-add-on\.sh /);
+    expect(readFileSync(join(cwd, '.vagrant/cluster.yaml'), 'utf8')).toContain('podSubnet: 10.244.0.0/16');
+    expect(await runCommand(['config', 'validate', join(cwd, '.vagrant/cluster.yaml')])).toMatchObject({ code: 0 });
+    expect(await runCommand(['fleet', 'validate', '-f', join(cwd, 'fleet.yaml')])).toMatchObject({ code: 0 });
+  });
+
+  it('does not wait for Ready nodes without a pod network', () => {
+    const { calls, stdout } = configure({ CNI: 'none' });
+    expect(calls.join('\n')).not.toMatch(/condition=Ready|sh -s/);
+    expect(stdout).toContain('the nodes are NotReady until you install a pod network for 10.244.0.0/16');
+  });
+
+  it('runs init and join in the guests with MODE=inside, the token on standard input only', () => {
+    const { calls } = configure({ MODE: 'inside' });
+    expect(calls.filter((call) => !call.includes('kubectl'))).toEqual([
+      'ssh cp1 sudo test -f /etc/kubernetes/manifests/kube-apiserver.yaml',
+      'ssh cp1 sudo kubeletadm init --apiserver-advertise-address 192.168.56.10 --node-ip 192.168.56.0/24  --skip-token-print',
+      'ssh cp1 sudo kubeletadm token create --ttl 1h --print-join-command',
+      ...['worker1', 'worker2'].flatMap((worker) => [
+        `ssh ${worker} sudo sh`,
+        'input: exec kubeletadm join 192.168.56.10:6443 --token abcdef.0123456789abcdef --node-ip 192.168.56.0/24',
+      ]),
+      'ssh cp1 sudo cat /etc/kubernetes/admin.conf',
+    ]);
+    expect(readFileSync(join(cwd, 'admin.conf'), 'utf8')).toBe('kind: Config\n');
+    expect(existsSync(join(cwd, 'fleet.yaml'))).toBe(false);
+  });
+
+  it('keeps an edited fleet file, and uses it with new machines and addresses', async () => {
+    configure();
     const file = join(cwd, 'fleet.yaml');
     writeFileSync(file, `${readFileSync(file, 'utf8')}  - name: worker2\n    kubeletConfiguration: {maxPods: 30}\n`);
-    expect(cluster('down').stdout).toContain('fleet.yaml was edited and is kept');
-    up({ WORKERS: '3' });
+    expect(cluster(['forget', 'cp1']).stdout).toContain('fleet.yaml was edited and is kept');
+    for (const [i, name] of ['cp1', 'worker1', 'worker2', 'worker3'].entries()) connect(name, `192.0.2.${i + 4}`);
+    configure();
     expect(readFileSync(file, 'utf8')).toContain('maxPods: 30');
     expect((await hosts()).toSorted()).toEqual([
       'cp1 control-plane 192.0.2.4',
@@ -111,61 +152,53 @@ describe('cluster.sh', () => {
 
   it('honours a fleet file with its own addresses, with a warning', () => {
     writeFileSync(join(cwd, 'fleet.yaml'), 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts: [{name: cp1, address: 192.0.2.9}]\n');
-    expect(up().stderr).toContain('fleet.yaml does not import .vagrant/ssh_config. Remove fleet.yaml, or keep its addresses up to date');
+    expect(configure().stderr).toContain(
+      'fleet.yaml does not import .vagrant/ssh_config. Remove fleet.yaml, or keep its addresses up to date',
+    );
   });
 
-  it('adds the workers of a changed WORKERS, and keeps them when WORKERS is not set', async () => {
-    up({ WORKERS: '1' });
-    expect(await hosts()).toHaveLength(2);
-    up({ WORKERS: '4' });
-    expect(await hosts()).toHaveLength(5);
-    const { calls } = up();
-    expect(calls[0]).toBe('WORKERS=4 vagrant up');
-    expect(await hosts()).toHaveLength(5);
-    up({ WORKERS: '0' });
-    expect(up().calls[0]).toBe('WORKERS=0 vagrant up');
+  it('removes the Node and the connection of a destroyed worker', async () => {
+    configure();
+    const { status, calls } = cluster(['forget', 'worker1']);
+    expect(status).toBe(0);
+    expect(calls).toEqual(['ssh cp1 sudo env KUBECONFIG=/etc/kubernetes/admin.conf kubectl delete node worker1 --ignore-not-found']);
+    expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.1', 'worker2 worker 192.0.2.3']);
   });
 
-  it('removes the workers beyond a smaller WORKERS, with their Nodes', async () => {
-    up({ WORKERS: '3' });
-    const { calls } = up({ WORKERS: '1' });
-    expect(calls.slice(0, 6)).toEqual([
-      'WORKERS=3 vagrant ssh-config',
-      'kubeletadm reset --force --delete-node --kubeconfig admin.conf --ssh-config .vagrant/ssh_config --host worker2',
-      'WORKERS=3 vagrant destroy -f worker2',
-      'kubeletadm reset --force --delete-node --kubeconfig admin.conf --ssh-config .vagrant/ssh_config --host worker3',
-      'WORKERS=3 vagrant destroy -f worker3',
-      'WORKERS=1 vagrant up',
-    ]);
-    expect(await hosts()).toEqual(['cp1 control-plane 192.0.2.1', 'worker1 worker 192.0.2.2']);
-  });
-
-  it('destroys all existing VMs, with any WORKERS', () => {
-    up({ WORKERS: '4' });
-    expect(cluster('down').calls).toEqual(['WORKERS=4 vagrant destroy -f']);
-    expect(
-      readdirSync(join(cwd, '.vagrant/machines')).filter((name) => existsSync(join(cwd, '.vagrant/machines', name, 'libvirt'))),
-    ).toEqual([]);
-    for (const name of ['fleet.yaml', 'admin.conf', '.vagrant/known_hosts', '.vagrant/ssh_config'])
+  it('removes all files of the cluster with the control plane', () => {
+    configure();
+    expect(cluster(['forget', 'cp1']).status).toBe(0);
+    expect(cluster(['forget', 'worker1']).calls).toEqual([]);
+    for (const name of ['fleet.yaml', 'admin.conf', '.vagrant/known_hosts', '.vagrant/ssh_config', '.vagrant/cluster.yaml'])
       expect(existsSync(join(cwd, name)), name).toBe(false);
   });
 
   it('connects to a guest with a time limit, and records its key on first use', () => {
-    up({ MODE: 'inside' });
+    configure();
     const config = readFileSync(join(cwd, '.vagrant/ssh_config'), 'utf8');
     expect(config).toContain(`Host *\n  UserKnownHostsFile "${cwd}/.vagrant/known_hosts"\n  StrictHostKeyChecking accept-new\n`);
-    expect(config).toMatch(/^ {2}ConnectTimeout 20$/m);
-    expect(config).not.toMatch(/\/dev\/null|StrictHostKeyChecking no/);
     expect(spawnSync('ssh', ['-F', join(cwd, '.vagrant/ssh_config'), '-G', 'cp1'], { encoding: 'utf8' }).stdout).toMatch(
       /^connecttimeout 20$/m,
     );
   });
 
   it('prints how to resume when apply fails', () => {
-    const { status, stderr } = cluster('up', { APPLY_EXIT: '4', WORKERS: '3' });
+    const { status, stderr } = cluster(['configure'], { APPLY_EXIT: '4' });
     expect(status).toBe(4);
     expect(stderr).toContain(
-      'cluster.sh: apply failed with exit code 4. Fix the cause and run cluster.sh again; it resumes where it stopped.',
+      'cluster.sh: apply failed with exit code 4. Fix the cause and run vagrant up again; it resumes where it stopped.',
     );
+  });
+
+  it('checks before the VMs boot that kubeletadm can be run, unless it runs in the guests', () => {
+    expect(cluster(['check'])).toMatchObject({ status: 0, calls: ['kubeletadm version'] });
+    const failed = cluster(['check'], { VERSION_EXIT: '1' });
+    expect(failed.status).toBe(2);
+    expect(failed.stderr).toContain('cannot run kubeletadm. Run npm ci && npm run build in the parent directory, or set KUBELETADM');
+    expect(cluster(['check'], { MODE: 'inside', VERSION_EXIT: '1' })).toMatchObject({ status: 0, calls: [] });
+  });
+
+  it('prints its usage without a command', () => {
+    expect(cluster([])).toMatchObject({ status: 2, stderr: expect.stringContaining('configure    bootstrap the cluster') });
   });
 });
