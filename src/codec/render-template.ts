@@ -55,6 +55,7 @@ function encoders(hidden: Hidden): Encoders {
     word: (value) => requireMatch(value, /^[^\s\0]+$/, 'a word'),
     unitWord: (value) => encodeUnitWord(requireText(value, 'unitWord')),
     unitPath: (value) => quoteUnitWord(requireText(value, 'unitPath')),
+    environmentPart: (value) => encodeEnvironmentPart(value, hidden),
     execWords: (words) => requireList(words, 'execWords').map(encodeExecWord).join(' '),
   };
 }
@@ -95,6 +96,15 @@ function encodeUnitWord(text: string): string {
 function quoteUnitWord(text: string): string {
   const plain = text.replaceAll('%', '%%');
   return /^[\w@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/[\\"]/g, '\\$&')}"`;
+}
+
+/** A part of a value in an environment file of systemd, which needs no quotes. @see systemd.exec(5) EnvironmentFile= */
+function encodeEnvironmentPart(value: unknown, { secrets, mark }: Hidden): string {
+  const plain = value instanceof Secret ? value.reveal() : requireText(value, 'environmentPart');
+  if (!/^[^\s"'\\\0]*$/.test(plain)) throw new Error('not a valid value of an environment file');
+  if (!(value instanceof Secret)) return plain;
+  secrets.push(value);
+  return `${mark}${secrets.length - 1}${END}`;
 }
 
 /** A word of a command line in a unit file, in which `$` is doubled as well. */

@@ -11,10 +11,12 @@ import {
   NO_PREPARATION,
   type PackageInstall,
   type PackageRepository,
+  type ProxySetting,
 } from '../host/install/model.ts';
 import { minorOf, PACKAGE_VERSION } from '../host/install/versions.ts';
 import type { Findings, Place } from './findings.ts';
 import { invalidFleetValue } from './fleet-problems.ts';
+import { hostProxy } from './host-proxy.ts';
 import type { Layer } from './layer.ts';
 import type { FleetLayer } from './schema.ts';
 import type { Scope } from './scope.ts';
@@ -26,7 +28,7 @@ interface Context {
   readonly kubernetesVersion: string | null;
 }
 
-const MEMBERS = ['install', 'kernelModules', 'sysctls', 'swap'] as const;
+const MEMBERS = ['install', 'kernelModules', 'sysctls', 'swap', 'proxy'] as const;
 
 /**
  * Resolves the preparation of a host from its layers. `packages` and `sysctls` are merged by member;
@@ -41,7 +43,12 @@ export function hostPreparation(layers: readonly Layer[], context: Context): Hos
     kernelModules: reader.kernelModules(),
     sysctls: reader.sysctls(),
     install: reader.install(),
+    ...optionalProxy(hostProxy(layers, context)),
   };
+}
+
+function optionalProxy(proxy: ProxySetting | undefined): Pick<HostPreparation, 'proxy'> {
+  return proxy === undefined ? {} : { proxy };
 }
 
 interface Reported<T> {

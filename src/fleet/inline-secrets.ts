@@ -20,6 +20,7 @@ const TOKEN = /(?:^|[^a-z0-9])[a-z0-9]{6}\.(?=[a-z]*[0-9])[a-z0-9]{16}(?![a-z0-9
 /** Members that contain host names. */
 const HOST_NAMES: ReadonlySet<string> = new Set(['name', 'address', 'nodeName', 'endpoint', 'bastion']);
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
+const HINT_PROXY = 'Set proxy.credentials to {env: NAME} or {file: PATH}';
 const HINT_TOKEN = 'Set cluster.token to {env: NAME} or {file: PATH}';
 
 /** Finds secrets anywhere in a fleet file. The messages contain no values. */
@@ -39,6 +40,8 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
         // Names below kubeletConfiguration and variables are not defined by kubeletadm.
         if (hint !== undefined && !steps.includes('kubeletConfiguration'))
           found(inlineSecret('a secret', hint), keyOffset, [...steps, key]);
+        else if (key === 'credentials' && steps.at(-1) === 'proxy' && value.kind === 'scalar' && value.scalar.type !== 'null')
+          found(inlineSecret('a user or a password', HINT_PROXY), value.offset, [...steps, key]);
         else if (value !== token?.value) walk(value, [...steps, key]);
       }
     }

@@ -74,6 +74,8 @@ function neutral(planned: Change): unknown {
           : { ...change.before, content: sensitive ? maskSecrets(change.before.content) : change.before.content };
       return { ...change, content: change.content.toString(), before };
     }
+    case 'remove-file':
+      return { ...change, before: change.before && { ...change.before, content: maskSecrets(change.before.content) } };
     case 'put-file':
       return { ...change, content: change.content.sha256 };
     case 'create-object':

@@ -200,7 +200,13 @@ const bastion = z.strictObject({
   hostKeys,
 });
 const hook = z.strictObject({ command: texts, timeoutSeconds: z.number(), layer: text });
+const secretReference = z.union([z.strictObject({ env: text }), z.strictObject({ file: text })]);
+const proxy = z.union([
+  z.literal('none'),
+  z.strictObject({ http: orNull(text), https: orNull(text), noProxy: texts, credentials: orNull(secretReference) }),
+]);
 const preparation = z.strictObject({
+  proxy: optional(proxy),
   swap: orNull(z.literal('off')),
   kernelModules: orNull(texts),
   sysctls: orNull(z.record(text, text)),

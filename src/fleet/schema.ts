@@ -174,6 +174,20 @@ const binaries = z.strictObject({
   units: optional(texts.describe('Units to enable and start after the files are installed')),
 });
 
+const secret = z.strictObject({
+  env: optional(text.describe('Name of an environment variable')),
+  file: optional(text.describe('Path of a file; relative to this file')),
+});
+
+const proxy = z.strictObject({
+  http: optional(text.describe('URL of the proxy for http, without user and password; none: no proxy')),
+  https: optional(text.describe('URL of the proxy for https, without user and password; none: no proxy')),
+  noProxy: optional(
+    texts.describe('Addresses, subnets and domains without proxy, in addition to the subnets, domains and endpoint of the cluster'),
+  ),
+  credentials: optional(secret.describe('Source of USER:PASSWORD of the proxy; the credentials are not allowed in this file')),
+});
+
 const hookCommand = custom<string | readonly string[]>(
   'hookCommand',
   (written) => (isHookCommand(written) ? written : null),
@@ -231,6 +245,7 @@ const layer = {
   kernelModules: optional(texts.describe('Kernel modules to load, now and at each boot')),
   sysctls: optional(z.record(z.string(), sysctlValue).describe('Kernel parameters, now and at each boot; merged over lower layers')),
   swap: optional(swap.describe('off: disable swap, now and at each boot')),
+  proxy: optional(proxy.describe('Proxy of the container runtime and the kubelet; merged over lower layers')),
   nodeName: optional(text.describe('Name of the Node (default: the host name)')),
   nodeIP: optional(
     text.describe('Node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)'),
@@ -252,11 +267,6 @@ const layer = {
   ),
   kubeletConfiguration: optional(kubeletConfiguration.describe('Fields of KubeletConfiguration, merged over lower layers')),
 };
-
-const secret = z.strictObject({
-  env: optional(text.describe('Name of an environment variable')),
-  file: optional(text.describe('Path of a file; relative to this file')),
-});
 
 const cluster = z.strictObject({
   kubeconfig: optional(text.describe('Path of an administrator kubeconfig')),

@@ -19,6 +19,7 @@ export function maskSecrets(text: string): string {
     .replace(QUOTED, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN_IN_FLOW, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN, (_, key: string) => `${key}[secret]`)
+    .replace(/:\/\/[^\s/@"']+@/g, '://[secret]@')
     .replace(/(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/g, '[secret]')
     .replace(/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, '[secret]');
 }

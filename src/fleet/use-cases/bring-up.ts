@@ -8,7 +8,9 @@ import type { HostPlan } from '../../host/plan/document.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
+import { applyClusterDefaults } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
+import { proxyExceptions } from '../../kubeadm/config/proxy-exceptions.ts';
 import type { NodeClaims } from '../../kubeadm/node-claims.ts';
 import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
 import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
@@ -100,9 +102,11 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   });
   const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
   const run = { dryRun, skipPhases, allow: request.allow ?? DEFAULT_ALLOWED };
+  const clusterExceptions = proxyExceptions(applyClusterDefaults(config.cluster ?? {}));
+  const sources = await installSources(services, { directory, clusterExceptions });
   const member = workflowMember({
     name: first.name,
-    planHost: planAfterPreparation(first, await installSources(services, directory), run)(initControlPlaneWorkflow, workflowOptions),
+    planHost: planAfterPreparation(first, sources, run)(initControlPlaneWorkflow, workflowOptions),
     connect,
     cluster: null,
     clock: services.clock,

@@ -102,7 +102,8 @@ export async function fleetMembers(
     trust: access.trust,
   } satisfies Partial<JoinOptions>;
   const writing = hostWriting(services, request.writing);
-  const sources = await installSources(services, input.directory);
+  const clusterExceptions = [...shared.baseline.proxyExceptions, new URL(access.apiServer.server).hostname.replace(/^\[|\]$/g, '')];
+  const sources = await installSources(services, { directory: input.directory, clusterExceptions });
   const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./upload-certs.ts');
     return uploadFleetCerts(services, {

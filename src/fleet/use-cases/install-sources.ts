@@ -1,5 +1,6 @@
-import { AppError } from '../../base/errors.ts';
-import { isUrl } from '../../host/install/model.ts';
+import { AppError, usageError } from '../../base/errors.ts';
+import { Secret } from '../../base/text/secret.ts';
+import { isUrl, type ProxyCredentials } from '../../host/install/model.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { PrepareHostOptions } from '../../kubeadm/workflows/prepare-host.ts';
 import type { FleetRunPorts } from '../ports.ts';
@@ -9,19 +10,25 @@ const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */
 const MAX_KEY_BYTES = 1024 * 1024;
 
-export type InstallSources = Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile'>;
+export type InstallSources = Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'readCredentials'>;
 
 /**
  * Local files for the hosts of a fleet: templates, keys of repositories, and programs. Each key and program is
  * read once, when the first host requires it.
- * @param directory of the fleet file, for relative paths
+ * @param input.directory of the fleet file, for relative paths
+ * @param input.clusterExceptions destinations in the cluster that hosts reach without a proxy
  */
-export async function installSources(services: FleetRunPorts, directory: string): Promise<InstallSources> {
+export async function installSources(
+  services: FleetRunPorts,
+  { directory, clusterExceptions }: { readonly directory: string; readonly clusterExceptions: readonly string[] },
+): Promise<InstallSources> {
   const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
   return {
     templates: await services.templates(),
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
     readFile: once((path) => readProgram(services, pathOf(path))),
+    clusterExceptions,
+    readCredentials: (source) => readCredentials(services, source, pathOf),
   };
 }
 
@@ -32,6 +39,17 @@ function once<T>(read: (source: string) => Promise<T>): (source: string) => Prom
     known.set(source, reading);
     return reading;
   };
+}
+
+/** Reads the credentials of the proxy from the source in the fleet file, encoded for a URL. No message contains the value. */
+async function readCredentials({ env, input }: FleetRunPorts, source: ProxyCredentials, pathOf: (path: string) => string): Promise<Secret> {
+  const where = 'env' in source ? `the environment variable ${source.env}` : pathOf(source.file);
+  const text = ('env' in source ? env[source.env] : await input.readText(pathOf(source.file)))?.trim();
+  if (text === undefined || text === '') throw usageError(`proxy.credentials: ${where} is not set or empty`, 'Set it to USER:PASSWORD');
+  if (!/^[^:\p{Cc}]+:[^\p{Cc}]*$/u.test(text))
+    throw usageError(`proxy.credentials: ${where} does not contain a user and a password`, 'Use the form USER:PASSWORD, on one line');
+  const [user, password] = [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)];
+  return new Secret([user, password].map(encodeURIComponent).join(':'));
 }
 
 async function readProgram(services: FleetRunPorts, path: string): Promise<LargeFile> {

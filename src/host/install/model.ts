@@ -8,7 +8,24 @@ export interface HostPreparation {
   readonly kernelModules: readonly string[] | null;
   readonly sysctls: Readonly<Record<string, string>> | null;
   readonly install: HostInstall | null;
+  /** Absent: not declared. */
+  readonly proxy?: ProxySetting | undefined;
 }
+
+/** The proxy of the container runtime and the kubelet. `none`: the files of an earlier declaration are removed. */
+export type ProxySetting = HostProxy | 'none';
+
+export interface HostProxy {
+  /** URLs without credentials. */
+  readonly http: string | null;
+  readonly https: string | null;
+  /** Addresses, subnets and domains without proxy, in addition to those of the cluster. */
+  readonly noProxy: readonly string[];
+  readonly credentials: ProxyCredentials | null;
+}
+
+/** Source of `user:password`, read when a host is planned. */
+export type ProxyCredentials = { readonly env: string } | { readonly file: string };
 
 export type HostInstall = PackageInstall | BinaryInstall;
 
@@ -61,8 +78,8 @@ export interface InstalledFile {
   readonly isArchive: boolean;
 }
 
-export function isUndeclared({ swap, kernelModules, sysctls, install }: HostPreparation): boolean {
-  return swap === null && kernelModules === null && sysctls === null && install === null;
+export function isUndeclared({ swap, kernelModules, sysctls, install, proxy }: HostPreparation): boolean {
+  return swap === null && kernelModules === null && sysctls === null && install === null && proxy === undefined;
 }
 
 export const NO_PREPARATION: HostPreparation = { swap: null, kernelModules: null, sysctls: null, install: null };

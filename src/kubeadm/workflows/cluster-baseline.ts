@@ -11,6 +11,7 @@ import { applyClusterDefaults } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
+import { proxyExceptions } from '../config/proxy-exceptions.ts';
 import { KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubelet-config-map.ts';
 import { adviseClusterConfig, layerClusterConfig } from '../render/cluster-config.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
@@ -23,6 +24,8 @@ export interface ClusterBaseline {
   readonly controlPlaneMinor: Minor;
   readonly layered: LayeredConfig;
   readonly serviceSubnets: string | null;
+  /** Subnets, domains and the API endpoint of the cluster that its hosts reach without a proxy. */
+  readonly proxyExceptions: readonly string[];
   readonly clusterName: string;
   readonly imageRepository: string;
   /** kubernetesVersion of kubeadm-config; null when it is not set. */
@@ -65,6 +68,7 @@ export async function readClusterBaseline(
     controlPlaneMinor: minor,
     layered,
     serviceSubnets: settings.networking.serviceSubnet,
+    proxyExceptions: proxyExceptions(settings),
     clusterName: settings.clusterName,
     imageRepository: settings.imageRepository,
     kubernetesVersion: found.model?.kubernetesVersion ?? null,

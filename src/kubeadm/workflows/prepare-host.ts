@@ -4,13 +4,17 @@ import type { Workflow } from '../../host/run-workflow.ts';
 import { type InstallBinariesInput, installBinaries } from '../phases/install-binaries.ts';
 import { type InstallPackagesInput, installPackages } from '../phases/install-packages.ts';
 import { loadKernelModules, type PrepareKernelInput, setSysctls, turnOffSwap } from '../phases/prepare-kernel.ts';
+import { configureProxy, type ProxyInput } from '../phases/proxy.ts';
 
-export interface PrepareHostOptions extends Pick<InstallPackagesInput, 'templates' | 'readKey'>, Pick<InstallBinariesInput, 'readFile'> {
+export interface PrepareHostOptions
+  extends Pick<InstallPackagesInput, 'templates' | 'readKey'>,
+    Pick<InstallBinariesInput, 'readFile'>,
+    Pick<ProxyInput, 'clusterExceptions' | 'readCredentials'> {
   readonly preparation: HostPreparation;
 }
 
 /**
- * Prepares a host for a node: swap, kernel, container runtime, kubelet. Undeclared parts are neither checked nor changed.
+ * Prepares a host for a node: swap, kernel, proxy, container runtime, kubelet. Undeclared parts are neither checked nor changed.
  * @param preparation decides the phases of the workflow
  */
 export function prepareHostWorkflow({
@@ -18,6 +22,7 @@ export function prepareHostWorkflow({
   kernelModules,
   sysctls,
   install,
+  proxy,
 }: HostPreparation): Workflow<PrepareHostOptions, PrepareHostOptions> {
   const kernel = (phase: DefinedPhase<PrepareKernelInput>): Phase<PrepareHostOptions> => phase.select((options) => options);
   return {
@@ -26,6 +31,16 @@ export function prepareHostWorkflow({
       ...(swap === null ? [] : [kernel(turnOffSwap)]),
       ...(kernelModules === null ? [] : [kernel(loadKernelModules)]),
       ...(sysctls === null ? [] : [kernel(setSysctls)]),
+      ...(proxy === undefined
+        ? []
+        : [
+            configureProxy.select(({ templates, clusterExceptions, readCredentials }: PrepareHostOptions) => ({
+              templates,
+              proxy,
+              clusterExceptions,
+              readCredentials,
+            })),
+          ]),
       ...(install?.kind === 'packages'
         ? [installPackages.select(({ templates, readKey }: PrepareHostOptions) => ({ templates, install, readKey }))]
         : []),

@@ -1,0 +1,176 @@
+import { formatCidr, parseCidr } from '../../base/text/ip.ts';
+import { type Secret, SensitiveText } from '../../base/text/secret.ts';
+import { renderTemplate, type Templates } from '../../codec/render-template.ts';
+import { defaultDevice4, defaultDevice6 } from '../facts/default-route.ts';
+import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
+import { fileFacts } from '../facts/file-facts.ts';
+import { initSystem } from '../facts/init-system.ts';
+import type { FileFact } from '../facts/query.ts';
+import { type UnitState, unitState } from '../facts/unit.ts';
+import type { HostChange, PhasePlan } from '../plan/change.ts';
+import { type DesiredFile, diffFile } from '../plan/diff-file.ts';
+import type { ProxySetting } from './model.ts';
+
+/**
+ * The variables, readable by root only. They are not part of the units, because systemd shows the environment of a unit
+ * to every user of the host. @see systemd.exec(5) Environment=
+ */
+export const PROXY_ENVIRONMENT_FILE = '/etc/kubeletadm/proxy.env';
+
+const KUBELET = 'kubelet';
+const RUNTIMES = ['containerd', 'crio'] as const;
+const UNITS = [...RUNTIMES, KUBELET] as const;
+type ProxyUnit = (typeof UNITS)[number];
+
+/** The same file as that of `config user-data`, which is replaced. */
+export function proxyDropIn(unit: ProxyUnit): string {
+  return `/etc/systemd/system/${unit}.service.d/http-proxy.conf`;
+}
+
+/** First words of a drop-in that belongs to kubeletadm. */
+const OWN = '# Written by kubeletadm';
+
+export interface ProxyFacts {
+  readonly init: 'systemd' | 'openrc' | null;
+  readonly files: ReadonlyMap<string, FileFact | null>;
+  readonly units: Readonly<Record<ProxyUnit, UnitState | null>>;
+  /** The subnets of the host at which other hosts reach it. */
+  readonly networks: readonly string[];
+}
+
+const ADDRESSES = ['ip', '-o', 'address', 'show', 'scope', 'global'] as const;
+
+/** Interfaces of networks inside the host: Pods, containers and virtual machines. */
+const INTERNAL =
+  /^(?:cni|cbr|flannel|cali|tunl|vxlan|cilium|lxc|weave|kube-|antrea|ovn|genev|docker|br-|veth|virbr|podman|nodelocaldns|dummy)/;
+
+const nodeNetworks = defineFact(
+  {
+    route4: { kind: 'file', path: '/proc/net/route' },
+    route6: { kind: 'file', path: '/proc/net/ipv6_route' },
+    addresses: { kind: 'command', argv: ADDRESSES },
+  },
+  ({ route4, route6, addresses }): readonly string[] =>
+    networksOf(addresses.stdout, [defaultDevice4(route4?.content ?? ''), defaultDevice6(route6?.content ?? '')]),
+);
+
+/**
+ * The subnets of the interfaces of the default routes; without default routes, those of all interfaces that lead out of the host.
+ * @param output of `ip -o address show scope global`
+ */
+export function networksOf(output: string, devices: readonly (string | null)[]): readonly string[] {
+  const found = output.split('\n').flatMap((line) => {
+    const [, device = '', address = ''] = /^\d+:\s+(\S+)\s+inet6?\s+(\S+)/.exec(line) ?? [];
+    const network = parseCidr(address);
+    return network === null ? [] : [{ device, network: formatCidr(network) }];
+  });
+  const routed = found.filter(({ device }) => devices.includes(device));
+  const outside = routed.length > 0 ? routed : found.filter(({ device }) => !INTERNAL.test(device));
+  return [...new Set(outside.map(({ network }) => network))].sort();
+}
+
+/** Facts of the files, the units and the networks of a host. */
+export const proxyFacts: Fact<ProxyFacts> = combineFacts({
+  init: initSystem,
+  files: fileFacts([PROXY_ENVIRONMENT_FILE, ...UNITS.map(proxyDropIn)]),
+  units: combineFacts({ containerd: unitState('containerd'), crio: unitState('crio'), kubelet: unitState(KUBELET) }),
+  networks: nodeNetworks,
+});
+
+/** Destinations that every node reaches directly. */
+const LOCAL = ['localhost', '127.0.0.1', '::1'] as const;
+
+export interface ProxyPlanInput {
+  readonly proxy: ProxySetting;
+  /** `user:password`, encoded for a URL; null: none. */
+  readonly credentials: Secret | null;
+  /** Subnets, domains and API endpoints of the cluster. */
+  readonly clusterExceptions: readonly string[];
+  readonly templates: Templates;
+}
+
+/**
+ * Plans the environment file and the drop-ins, and restarts the running units whose environment changes; with `none`,
+ * removes the files that kubeletadm wrote.
+ */
+export function planProxy(facts: ProxyFacts, input: ProxyPlanInput): PhasePlan {
+  const { proxy } = input;
+  const isRunning = facts.units.kubelet?.activeState === 'active';
+  const files = proxy === 'none' ? removals(facts) : writes(facts, input);
+  const changes = files.map((change): HostChange => (isRunning ? { ...change, impact: 'safe' } : change));
+  const restarts = restartsFor(facts, files);
+  const needsReload =
+    files.some(({ path }) => path !== PROXY_ENVIRONMENT_FILE) || restarts.some(({ unit }) => facts.units[unit]?.needsReload);
+  const all: readonly HostChange[] = [
+    ...changes,
+    ...(needsReload ? [{ kind: 'daemon-reload', reason: 'the drop-ins of the proxy change' } as const] : []),
+    ...restarts.map(({ unit, reason }) => ({ kind: 'restart-unit', unit, reason, impact: 'safe' }) as const),
+  ];
+  if (all.length > 0) return { changes: all };
+  return { changes: all, noop: proxy === 'none' ? 'no proxy' : 'the proxy is unchanged' };
+}
+
+type FileChange = Extract<HostChange, { kind: 'write-file' | 'remove-file' }>;
+
+function writes({ files, units, networks }: ProxyFacts, input: ProxyPlanInput): readonly FileChange[] {
+  const { proxy, templates } = input;
+  if (proxy === 'none') return [];
+  const loaded = RUNTIMES.filter((unit) => units[unit]?.loadState === 'loaded');
+  // A runtime that is installed later needs its proxy before it pulls the first image.
+  const runtimes = RUNTIMES.filter(
+    (unit) => loaded.length === 0 || loaded.includes(unit) || (files.get(proxyDropIn(unit)) ?? null) !== null,
+  );
+  const variables = [
+    ...variable('HTTP_PROXY', proxy.http, input.credentials),
+    ...variable('HTTPS_PROXY', proxy.https, input.credentials),
+    { name: 'NO_PROXY', parts: [[...new Set([...LOCAL, ...input.clusterExceptions, ...networks, ...proxy.noProxy])].join(',')] },
+  ];
+  const text = renderTemplate(templates, PROXY_ENVIRONMENT_FILE, { variables });
+  const desired: readonly DesiredFile[] = [
+    // The previous content may contain credentials even if the new one does not.
+    { path: PROXY_ENVIRONMENT_FILE, content: typeof text === 'string' ? new SensitiveText([text]) : text, mode: 0o600, owner: 'root:root' },
+    ...[...runtimes, KUBELET].map((unit) => {
+      const path = proxyDropIn(unit as ProxyUnit);
+      const content = new SensitiveText([String(renderTemplate(templates, path, { environmentFile: PROXY_ENVIRONMENT_FILE }))]);
+      return { path, content, mode: 0o644, owner: 'root:root' };
+    }),
+  ];
+  return desired.map((file) => diffFile(files.get(file.path) ?? null, file)).filter((change) => change !== null);
+}
+
+/** @param url validated: without user, password, spaces and quotes */
+function variable(
+  name: string,
+  url: string | null,
+  credentials: Secret | null,
+): readonly { name: string; parts: readonly (string | Secret)[] }[] {
+  if (url === null) return [];
+  if (credentials === null) return [{ name, parts: [url] }];
+  const [scheme = '', rest = ''] = url.split('://');
+  return [{ name, parts: [`${scheme}://`, credentials, `@${rest}`] }];
+}
+
+function removals({ files }: ProxyFacts): readonly FileChange[] {
+  return [...files].flatMap(([path, file]): readonly FileChange[] => {
+    if (file?.content?.startsWith(OWN) !== true) return [];
+    const before = { content: file.content, mode: file.mode, owner: file.owner };
+    return [{ kind: 'remove-file', path, before, reason: 'the host has no proxy' }];
+  });
+}
+
+/** The running units whose files change, or were changed after they started: a run was killed before the restart. */
+function restartsFor(
+  { files, units }: ProxyFacts,
+  changes: readonly FileChange[],
+): readonly { readonly unit: ProxyUnit; readonly reason: string }[] {
+  const changed = new Set(changes.map(({ path }) => path));
+  return UNITS.flatMap((unit) => {
+    const state = units[unit];
+    if (state?.activeState !== 'active') return [];
+    const paths = [PROXY_ENVIRONMENT_FILE, proxyDropIn(unit)];
+    if (paths.some((path) => changed.has(path))) return [{ unit, reason: 'its proxy changes' }];
+    const newer = paths.some((path) => state.startedAt !== null && (files.get(path)?.modifiedAt ?? 0) > state.startedAt);
+    const isOurs = files.get(proxyDropIn(unit))?.content?.startsWith(OWN) === true;
+    return newer && isOurs ? [{ unit, reason: 'its proxy changed since it started' }] : [];
+  });
+}

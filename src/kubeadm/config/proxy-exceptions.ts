@@ -1,0 +1,16 @@
+import type { DefaultedCluster } from './defaults.ts';
+import { splitHostPort } from './rules.ts';
+
+/**
+ * What the runtime and the kubelet of a host must reach without a proxy: Services, Pods, the names of Services and the
+ * API endpoint. The network of the hosts is known on each host only.
+ */
+export function proxyExceptions({
+  networking,
+  controlPlaneEndpoint,
+}: Pick<DefaultedCluster, 'networking' | 'controlPlaneEndpoint'>): readonly string[] {
+  const { serviceSubnet, podSubnet, dnsDomain } = networking;
+  const subnets = [serviceSubnet, podSubnet].flatMap((list) => (list ?? '').split(',')).map((each) => each.trim());
+  const endpoint = splitHostPort(controlPlaneEndpoint ?? '')?.host ?? '';
+  return [...new Set([...subnets, '.svc', `.${dnsDomain}`, endpoint])].filter((each) => each !== '');
+}

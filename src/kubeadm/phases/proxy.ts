@@ -1,0 +1,70 @@
+import { AppError } from '../../base/errors.ts';
+import type { Secret } from '../../base/text/secret.ts';
+import type { Templates } from '../../codec/render-template.ts';
+import type { ProxyCredentials, ProxySetting } from '../../host/install/model.ts';
+import { type ProxyFacts, planProxy, proxyFacts } from '../../host/install/proxy.ts';
+import { observe } from '../../host/observe.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import type { HostChange } from '../../host/plan/change.ts';
+import { revertChanges } from '../../host/plan/revert.ts';
+import { isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { observeHealthzUrl } from './kubelet-start.ts';
+
+export interface ProxyInput {
+  readonly templates: Templates;
+  readonly proxy: ProxySetting;
+  /** Subnets, domains and API endpoints of the cluster. */
+  readonly clusterExceptions: readonly string[];
+  /** @returns `user:password`, encoded for a URL. @throws AppError USAGE if the credentials do not exist */
+  readonly readCredentials: (source: ProxyCredentials) => Promise<Secret>;
+}
+
+interface Situation extends ProxyFacts {
+  readonly credentials: Secret | null;
+  /** Of the running kubelet; null: it has no healthz endpoint. */
+  readonly healthzUrl: string | null;
+  readonly isHealthy: boolean;
+}
+
+const NAME = 'proxy';
+const HEALTHY_MS = 240_000;
+
+/** Gives the container runtime and the kubelet the declared proxy. */
+export const configureProxy = definePhase<ProxyInput, Situation>({
+  name: NAME,
+  short: 'Configure the proxy of the container runtime and the kubelet',
+  observe: observeProxy,
+  plan: (situation, { proxy, clusterExceptions, templates }) =>
+    planProxy(situation, { proxy, clusterExceptions, templates, credentials: situation.credentials }),
+  verify: async (context, _, { healthzUrl, isHealthy: wasHealthy }, applied) => {
+    if (wasHealthy && restartsKubelet(applied)) await waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS });
+  },
+  undo: (situation, applied) => (situation.isHealthy && restartsKubelet(applied) ? undoProxy(applied) : null),
+  verifyUndone: (context, _, { healthzUrl }) => waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS }),
+  commit: { paths: [], prepare: async () => async () => undefined },
+});
+
+async function observeProxy(context: PhaseContext, { proxy, readCredentials }: ProxyInput): Promise<Situation> {
+  const { host, signal } = context;
+  const facts = await observe(host, proxyFacts, signal);
+  if (facts.init !== 'systemd') {
+    const message = 'proxy: the host does not run systemd, so the proxy of the fleet file cannot be configured';
+    const hint = 'Configure the proxy with the service manager of the host, and remove proxy for this host';
+    throw new AppError({ host: host.name, code: 'SYSTEMD_MISSING', message, hint }, { exitCode: 3 });
+  }
+  const credentials = proxy === 'none' || proxy.credentials === null ? null : await readCredentials(proxy.credentials);
+  const healthzUrl = facts.units.kubelet?.activeState === 'active' ? await observeHealthzUrl(context) : null;
+  const health = await observe(host, kubeletHealth(healthzUrl), signal);
+  return { ...facts, credentials, healthzUrl, isHealthy: isHealthy(health) };
+}
+
+function restartsKubelet(changes: readonly { readonly kind: string; readonly unit?: unknown }[]): boolean {
+  return changes.some(({ kind, unit }) => kind === 'restart-unit' && unit === 'kubelet');
+}
+
+function undoProxy(applied: readonly HostChange[]): readonly HostChange[] | null {
+  const files = revertChanges(applied);
+  if (files.length === 0) return null;
+  const again = applied.filter(({ kind }) => kind === 'daemon-reload' || kind === 'restart-unit');
+  return [...files, ...again.map((change) => ({ ...change, reason: 'rolling back to the previous configuration' }))];
+}

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
+import { operationsOf } from '../../../../src/fleet/operations.ts';
+import type { HttpFact } from '../../../../src/host/facts/query.ts';
+import type { Host } from '../../../../src/host/host.ts';
+import type { ProxySetting } from '../../../../src/host/install/model.ts';
+import { networksOf, PROXY_ENVIRONMENT_FILE, proxyDropIn } from '../../../../src/host/install/proxy.ts';
+import { planDocument } from '../../../../src/host/plan/document.ts';
+import { runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
+import { configureProxy, type ProxyInput } from '../../../../src/kubeadm/phases/proxy.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { crashes, type FakeUnit, fakeUnit } from '../../../support/fake-units.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+const templates = await loadTemplates();
+const workflow: Workflow<ProxyInput, ProxyInput> = {
+  name: 'test',
+  phases: [configureProxy.select((input) => input)],
+  prepare: async (_, input) => ({ input, warnings: [], refusals: [] }),
+};
+const PROXY: ProxySetting = {
+  http: null,
+  https: 'http://proxy.example.com:3128',
+  noProxy: ['.example.com'],
+  credentials: { env: 'PROXY' },
+};
+const ADDRESSES = '2: eth0    inet 10.1.2.3/24 brd 10.1.2.255 scope global eth0\n3: cni0    inet 10.244.0.1/24 scope global cni0\n';
+const EXCEPTIONS = ['10.96.0.0/12', '10.244.0.0/16', '.svc', '.cluster.local', 'cp.example.com'];
+
+function world(
+  more: { readonly units?: Readonly<Record<string, FakeUnit>> | null; readonly files?: Readonly<Record<string, string>> } = {},
+) {
+  const kubelet = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+  const http = (): HttpFact => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' });
+  const { units = { kubelet, containerd: fakeUnit({ activeState: 'active' }) }, files = {} } = more;
+  const commands = { 'ip -o address show scope global': { exitCode: 0, stdout: ADDRESSES } };
+  const host = fakeHost({ units, files, commands, http });
+  const reporter = recordingReporter();
+  const reconnect = async (): Promise<Host> => ({ ...host, query: host.query, perform: host.perform, close: async () => undefined });
+  const owner = { id: 'aaaa', name: 'alice@laptop', processId: 7, machine: 'laptop/1' };
+  const writing = { owner, breakLock: false, isGone: () => false, confirm: { timeoutMs: 300_000, reconnect } };
+  const run = (proxy: ProxySetting, { dryRun = false, credentials = 'me:p%40ss%20w%25rd' } = {}) =>
+    runWorkflow(
+      workflow,
+      { host, cluster: null, clock: fakeClock(), reporter, writing },
+      { templates, proxy, clusterExceptions: EXCEPTIONS, readCredentials: async () => new Secret(credentials) },
+      { dryRun, skipPhases: [] },
+    );
+  return { host, kubelet, reporter, run };
+}
+const restarted = ({ host }: ReturnType<typeof world>): readonly (string | undefined)[] =>
+  host.performed.flatMap((operation) => (operation.kind === 'run' && operation.argv[1] === 'restart' ? [operation.argv[2]] : []));
+
+describe('the proxy of a host', () => {
+  it('is an environment file for root, read by the units of the runtime and the kubelet, which restart', async () => {
+    const it = world();
+    await it.run(PROXY);
+    expect(it.host.text(PROXY_ENVIRONMENT_FILE)).toBe(
+      `# Written by kubeletadm: the proxy of the fleet file
+HTTPS_PROXY=http://me:p%40ss%20w%25rd@proxy.example.com:3128
+NO_PROXY=localhost,127.0.0.1,::1,${EXCEPTIONS.join(',')},10.1.2.0/24,.example.com
+`,
+    );
+    expect(it.host.files.get(PROXY_ENVIRONMENT_FILE)).toMatchObject({ mode: 0o600, owner: 'root:root' });
+    for (const unit of ['containerd', 'kubelet'] as const)
+      expect(it.host.text(proxyDropIn(unit))).toContain(`[Service]\nEnvironmentFile=-${PROXY_ENVIRONMENT_FILE}\n`);
+    expect(it.host.files.has(proxyDropIn('crio'))).toBe(false);
+    expect(restarted(it)).toEqual(['containerd', 'kubelet']);
+    expect(it.host.performed.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['arm-revert', 'confirm-commit']));
+  });
+
+  it('is not changed by a second run', async () => {
+    const it = world();
+    await it.run(PROXY);
+    const second = await it.run(PROXY, { dryRun: true });
+    expect(second.host.phases).toEqual([{ phase: 'proxy', plan: { changes: [], noop: 'the proxy is unchanged' } }]);
+  });
+
+  it('shows its credentials nowhere', async () => {
+    const it = world();
+    await it.run(PROXY);
+    const changed = await it.run({ ...PROXY, https: 'http://other:3128' } as ProxySetting, { dryRun: true, credentials: 'me:neww' });
+    const withoutCredentials = await it.run({ ...PROXY, credentials: null } as ProxySetting, { dryRun: true });
+    const removed = await it.run('none', { dryRun: true });
+    const shown = [changed, withoutCredentials, removed].map(({ host }) => JSON.stringify(planDocument([host], [], null)));
+    expect(shown[0]).toContain('-HTTPS_PROXY=http://[secret]@proxy.example.com:3128\\n+HTTPS_PROXY=http://[secret]@other:3128');
+    expect(shown[1]).toContain('-HTTPS_PROXY=http://[secret]@proxy.example.com:3128\\n+HTTPS_PROXY=http://proxy.example.com:3128');
+    for (const text of [...shown, JSON.stringify(it.reporter.events)]) expect(text).not.toMatch(/p%40ss|p@ss|w%25rd|neww/);
+  });
+
+  it('has no digest of its credentials in a saved plan', async () => {
+    const it = world();
+    const first = await it.run(PROXY, { dryRun: true });
+    const other = await it.run(PROXY, { dryRun: true, credentials: 'me:other' });
+    expect(operationsOf(other.host)).toEqual(operationsOf(first.host));
+    const written = world({ files: { [PROXY_ENVIRONMENT_FILE]: '# Written by kubeletadm\nHTTPS_PROXY=http://a:b@proxy:1\n' } });
+    const rewritten = world({ files: { [PROXY_ENVIRONMENT_FILE]: '# Written by kubeletadm\nHTTPS_PROXY=http://c:d@proxy:1\n' } });
+    const [a, b] = [await written.run('none', { dryRun: true }), await rewritten.run('none', { dryRun: true })];
+    expect(operationsOf(a.host)).toEqual(operationsOf(b.host));
+    expect(operationsOf(a.host).map(([what]) => what)).toContain(`proxy remove-file ${PROXY_ENVIRONMENT_FILE}`);
+  });
+
+  it('is removed, but not the drop-in of an administrator', async () => {
+    const it = world();
+    await it.run(PROXY);
+    const own = '[Service]\nEnvironment=HTTPS_PROXY=http://other:1\n';
+    it.host.files.set(proxyDropIn('crio'), { type: 'file', mode: 0o644, owner: 'root:root', content: own });
+    await it.run('none');
+    expect(it.host.files.has(PROXY_ENVIRONMENT_FILE)).toBe(false);
+    expect(it.host.files.has(proxyDropIn('kubelet'))).toBe(false);
+    expect(it.host.text(proxyDropIn('crio'))).toBe(own);
+    expect(restarted(it)).toEqual(['containerd', 'kubelet', 'containerd', 'kubelet']);
+    const { host } = await it.run('none', { dryRun: true });
+    expect(host.phases[0]?.plan).toMatchObject({ changes: [], noop: 'no proxy' });
+  });
+
+  it('is rolled back if the kubelet does not become healthy', async () => {
+    const it = world();
+    const run = it.kubelet.onStart;
+    it.kubelet.onStart = (unit) => (it.host.files.has(PROXY_ENVIRONMENT_FILE) ? crashes(unit, 'failed to run Kubelet: x') : run(unit));
+    await expect(it.run(PROXY)).rejects.toMatchObject({ exitCode: 5 });
+    expect(it.host.files.has(PROXY_ENVIRONMENT_FILE)).toBe(false);
+    expect(it.kubelet.state.activeState).toBe('active');
+  });
+
+  it('is written for both runtimes before one is installed, and restarts nothing', async () => {
+    const it = world({ units: {} });
+    await it.run(PROXY);
+    expect([...it.host.files.keys()].filter((path) => path.endsWith('http-proxy.conf')).sort()).toEqual(
+      (['containerd', 'crio', 'kubelet'] as const).map(proxyDropIn),
+    );
+    expect(restarted(it)).toEqual([]);
+  });
+
+  it('restarts the units of a run that was killed before the restart', async () => {
+    const it = world();
+    await it.run(PROXY);
+    const file = it.host.files.get(PROXY_ENVIRONMENT_FILE);
+    it.host.files.set(PROXY_ENVIRONMENT_FILE, { ...(file as NonNullable<typeof file>), modifiedAt: 2_000_000_000 });
+    const { host } = await it.run(PROXY, { dryRun: true });
+    expect(host.phases[0]?.plan.changes).toMatchObject([
+      { kind: 'restart-unit', unit: 'containerd', reason: 'its proxy changed since it started' },
+      { kind: 'restart-unit', unit: 'kubelet' },
+    ]);
+  });
+
+  it('is refused on a host without systemd', async () => {
+    await expect(world({ units: null }).run(PROXY)).rejects.toMatchObject({ code: 'SYSTEMD_MISSING', exitCode: 3 });
+  });
+});
+
+describe('the networks of a host', () => {
+  it('are those of the interface of the default route', () => {
+    const output = `${ADDRESSES}4: eth1    inet 192.168.7.9/16 scope global eth1\n2: eth0    inet6 fd00:1::5/64 scope global \n`;
+    expect(networksOf(output, ['eth0', null])).toEqual(['10.1.2.0/24', 'fd00:1::/64']);
+    expect(networksOf(output, [null, null])).toEqual(['10.1.2.0/24', '192.168.0.0/16', 'fd00:1::/64']);
+    expect(networksOf('ip: not found', [null, null])).toEqual([]);
+  });
+});
