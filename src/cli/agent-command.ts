@@ -21,7 +21,11 @@ export function defineAgent(agent: Command, on: On): void {
   underHeading(agent, HEADINGS.agent, (own) =>
     own
       .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps that can be assigned', AGENT_NAMESPACE)
-      .option('--directory <dir>', 'directory of state and checkpoints', AGENT_DIRECTORY),
+      .option(
+        '--directory <dir>',
+        'directory of the agent for its state and for checkpoints (local copies of assigned ConfigMaps)',
+        AGENT_DIRECTORY,
+      ),
   );
   addAgentOptions(agent);
   addSections(

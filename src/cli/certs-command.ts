@@ -52,7 +52,7 @@ export function defineCerts(certs: Command, on: On): void {
 function defineCheck(certs: Command, on: On): void {
   const check = certs
     .command('check')
-    .description('Check the certificates of kubelets and control planes; exit code 1 if a certificate is invalid')
+    .description('Check the certificates of kubelets and control planes; the exit code is 1 if a certificate is invalid')
     .option('--expires-within <duration>', 'also report certificates that expire within this time, e.g. 720h (default: only expired ones)')
     .addOption(outputOption(['text', 'json', 'yaml']));
   on(
@@ -86,7 +86,7 @@ function defineRenew(certs: Command, on: On): void {
     .argument('<name...>', "certificate names as shown by check-expiration, or 'all'")
     .option(
       '--expires-within <duration>',
-      'renew only certificates that expire within this time, e.g. 720h (default: all certificates named)',
+      'renew only certificates that expire within this time, e.g. 720h (default: all named certificates)',
     );
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
   addSections(

@@ -75,7 +75,7 @@ export function defineConfig(config: Command, on: On): void {
 function defineValidate(config: Command, on: On): void {
   const validate = config
     .command('validate')
-    .description('Validate configuration files; exit code 2 if a file is invalid')
+    .description('Validate configuration files; the exit code is 2 if a file is invalid')
     .argument('[file...]', "configuration files; '-' for standard input")
     .option('--config <file>', 'configuration file, an alternative to the argument (repeatable)', collect)
     .option('--allow-experimental-api', EXPERIMENTAL_API)
@@ -125,13 +125,22 @@ function defineUserData(config: Command, on: On): void {
   const userData = config
     .command('user-data')
     .description('Print user data (cloud-init, Butane, Ignition) with which a host joins a cluster at its first boot')
-    .requiredOption('--join-file <url|path>', 'place of the JoinConfiguration: https URL to fetch at first boot, or path on the host')
-    .option('--join-file-ca <file>', 'file with CA certificates to verify the server of the URL (default: those of the host)')
+    .requiredOption(
+      '--join-file <url|path>',
+      'place of the JoinConfiguration: an https URL that the host fetches at its first boot, or a path on the host',
+    )
+    .option(
+      '--join-file-ca <file>',
+      'file with CA certificates to verify the server of the URL with (default: the CA certificates of the host)',
+    )
     .option('--rootfs <dir>', 'directory with files for the host, e.g. of join --rootfs (default: no files)')
     .option('--program <path>', 'path of kubeletadm or kubeadm on the host', '/usr/local/bin/kubeletadm')
-    .option('--http-proxy <url>', 'proxy of the container runtime, the kubelet and join for http')
-    .option('--https-proxy <url>', 'the same for https')
-    .option('--no-proxy <list>', 'with a proxy: addresses, subnets and domains without it, comma-separated')
+    .option('--http-proxy <url>', 'proxy for http requests of the container runtime, the kubelet and join')
+    .option('--https-proxy <url>', 'proxy for https requests of the container runtime, the kubelet and join')
+    .option(
+      '--no-proxy <list>',
+      'addresses, subnets and domains that are reached without the proxy, comma-separated; required with a proxy',
+    )
     .addOption(new Option('--variant <variant>', 'operating system, with -o butane').choices(['fcos', 'flatcar']).default('fcos'))
     .addOption(outputOption(['cloud-init', 'butane', 'ignition']));
   on(userData, userDataRequest, async () => (await import('./config-user-data.ts')).runUserData);

@@ -172,7 +172,9 @@ function defineGc(dynamic: Command, on: On): void {
 function defineInspect(dynamic: Command, on: On): void {
   const inspect = dynamic
     .command('inspect')
-    .description('Show the checkpoints on a host (local copies of assigned ConfigMaps): source, content, whether in use, whether corrupt')
+    .description(
+      'Show the checkpoints on a host (local copies of assigned ConfigMaps) with their source and content, and whether they are in use or corrupt',
+    )
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
     .option(
       '--repair',

@@ -10,7 +10,7 @@ export function defineExplain(explain: Command, on: On): void {
   explain
     .argument(
       '[code]',
-      'code of a problem or name of a preflight check, e.g. HOST_LOCKED, Port-10250; a part of codes lists them (default: all)',
+      'code of a problem or name of a preflight check, e.g. HOST_LOCKED or Port-10250; a part of a code, e.g. TOKEN, lists the codes that contain it (default: list all codes)',
     )
     .addOption(readOutputOption());
   on(

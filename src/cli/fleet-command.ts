@@ -97,7 +97,9 @@ function inventoryHost(options: CommandOptions): string | undefined {
 
 function validateCommand(fleet: Command, on: On): void {
   const validate = addFleetFileOption(
-    fleet.command('validate').description('Validate a fleet file and each configuration in it; exit code 2 if something is invalid'),
+    fleet
+      .command('validate')
+      .description('Validate a fleet file and each configuration in the file; the exit code is 2 if something is invalid'),
   )
     .option(
       '--kubernetes-version <version>',

@@ -143,7 +143,7 @@ export function definePlan(plan: Command, on: On): void {
     fleetPlanRequest,
     async () => (await import('./fleet-plan.ts')).runFleetPlan,
   );
-  defineShow(plan.command('show').description('Print a saved plan, when it was made and whether it has expired'), on);
+  defineShow(plan.command('show').description('Print a saved plan with its time of creation, and whether the plan has expired'), on);
   addSections(plan, { notes: PLAN_NOTES, examples: PLAN_EXAMPLES });
 }
 

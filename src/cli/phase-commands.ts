@@ -35,7 +35,7 @@ export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[]
     }
   };
   const add = (parent: Command, name: string, words: readonly string[], { short, isGroup }: Partial<PhaseNode>): Command => {
-    const command = parent.command(name).description(short ?? `${isGroup ? 'Run the phases' : 'Run the phase'} ${words.join('/')}`);
+    const command = parent.command(name).description(short ?? `${isGroup ? 'Run the phases of' : 'Run the phase'} ${words.join('/')}`);
     const additional = options[words[0] ?? '']?.();
     if (additional !== undefined) command.addOption(additional);
     command.configureHelp({

@@ -90,7 +90,7 @@ const PLAN_EXAMPLES = `  kubeletadm upgrade plan                      # on a con
   kubeletadm upgrade plan -o json`;
 
 const DIFF_NOTES =
-  'Compares the manifests of kube-apiserver, kube-controller-manager and kube-scheduler. The new manifests follow from kubeadm-config of the cluster, without patches. Exit code 0 with and without differences.';
+  'Compares the manifests of kube-apiserver, kube-controller-manager and kube-scheduler. The new manifests are generated from the ConfigMap kubeadm-config of the cluster, without patches. The exit code is 0 with and without differences.';
 
 const DIFF_EXAMPLES = `  kubeletadm upgrade diff v1.36.3              # on a control plane
   kubeletadm upgrade diff v1.36.3 --host cp1 --host cp2 -c 0`;

@@ -17,7 +17,7 @@ const OWN_DROP_INS = [POINTER_DROP_IN, NATIVE_DROP_IN];
 /** Lists the items that reset leaves on the host, each with a command to remove it. */
 export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[]>({
   name: NAME,
-  short: 'List what reset does not remove, and how to remove it',
+  short: 'List the files and settings that reset does not remove, and the commands that remove them',
   observe: ({ host, signal }, { emptied }) => observe(host, leftoversExcept([...emptied, ...OWN_DROP_INS]), signal),
   plan: (found) => {
     const names = found.map(({ what }) => what).join('; ');
