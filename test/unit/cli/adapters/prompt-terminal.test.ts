@@ -6,7 +6,13 @@ function terminal({ isTTY = true } = {}) {
   const rawModes: boolean[] = [];
   const stdin = Object.assign(new PassThrough(), { isTTY, setRawMode: (on: boolean) => void rawModes.push(on) });
   const stderr = Object.assign(new PassThrough(), { isTTY });
-  return { stdin, stderr, rawModes, shown: () => String(stderr.read() ?? '') };
+  // From Node.js 26 on, read() returns one chunk.
+  const shown = (): string => {
+    const chunks: string[] = [];
+    for (let chunk = stderr.read(); chunk !== null; chunk = stderr.read()) chunks.push(String(chunk));
+    return chunks.join('');
+  };
+  return { stdin, stderr, rawModes, shown };
 }
 
 describe('a secret typed on a terminal', () => {
