@@ -292,14 +292,14 @@ const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disru
 /** The classes of `--allow`, for the help of the commands with that option. */
 export const IMPACT_NOTES = `${IMPACT_CLASSES}
 
-In every class, a change that would terminate running pods or keep new pods from starting is refused without --allow-pod-loss, for example a maxPods below the number of running pods.`;
+A change that would terminate running pods or keep new pods from starting (for example, a maxPods below the number of running pods) is refused in every class, unless --allow-pod-loss is given.`;
 
 /** The classes of `--allow`, for the help of the commands that configure an agent. */
 export const AGENT_IMPACT_NOTES = `${IMPACT_CLASSES}
 
 If the Node is cordoned, the agent assumes that the node is drained: it then applies changes up to class "drain", regardless of the value of --allow.
 
-In every class, the agent refuses a change that would terminate running pods or keep new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
+The agent refuses a change that would terminate running pods or keep new pods from starting in every class, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
 
 /** The text of `--allow-experimental-api`. */
 export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';

@@ -44,7 +44,7 @@ function lasting(text: string): readonly string[] {
           .replace(/my-node-config-\w{10}\b/g, 'my-node-config-HASH')
           .replace(/@\d+/g, '@VERSION')
           .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
-          .replace(/\b\d+s\b/g, 'AGE')
+          .replace(/\b(?:\d+m)?\d+s\b/g, 'AGE')
           .replace(/\S+@\S+ assigned /g, 'OPERATOR assigned ')
           .replace(/\s+/g, ' ')
           .trimEnd(),

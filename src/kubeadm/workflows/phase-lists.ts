@@ -66,7 +66,7 @@ export const JOIN_PHASES: readonly PhaseHelp[] = [
 
 const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
   PULL_IMAGES,
-  { name: 'control-plane', short: 'Upgrade the static Pods: run all phases of this group' },
+  { name: 'control-plane', short: 'Upgrade the static Pods (all phases of this group)' },
   { name: 'control-plane/backup', short: 'Back up the static Pod manifests and the etcd data' },
   { name: 'control-plane/etcd', short: 'Upgrade etcd' },
   { name: 'control-plane/apiserver', short: 'Upgrade kube-apiserver' },
