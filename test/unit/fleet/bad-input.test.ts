@@ -261,7 +261,7 @@ describe('an invalid fleet file', () => {
       'invalid discovery settings',
       `cluster: {endpoint: "https://api:6443", caCertHashes: ["sha256:0"], token: {}}\n${N1}`,
       [
-        'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not of the form HOST:PORT. Remove the scheme: api:6443. [CONFIG_INVALID_ENDPOINT]',
+        'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not of the form ADDRESS:PORT. Remove the scheme: api:6443. [CONFIG_INVALID_ENDPOINT]',
         'fleet.yaml:3:56 cluster.caCertHashes[0]: "sha256:0" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
         'fleet.yaml:3:69 cluster.token: token must have exactly one source. Set either env or file. [FLEET_INVALID_VALUE]',
       ],
