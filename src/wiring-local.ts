@@ -116,8 +116,8 @@ export async function hostThrough(
   const [{ hostOver }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
   const { rootDir, commandTimeoutMs = target.member?.ssh.commandTimeoutMs } = target;
   return hostOver(await transport, {
-    ...(rootDir === undefined ? {} : { rootDir }),
-    ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
+    rootDir,
+    commandTimeoutMs,
     nonce: randomUUID,
     reporter,
   });

@@ -34,7 +34,7 @@ export function sshAccess(env: Variables, notify: (line: string) => void): SshAc
     const present = configs.get(configFile);
     if (present !== undefined) return present;
     const { loadSshConfig } = await import('./ssh/adapters/ssh-config.ts');
-    const reading = configs.get(configFile) ?? loadSshConfig({ variables: env, ...(configFile === undefined ? {} : { configFile }) });
+    const reading = configs.get(configFile) ?? loadSshConfig({ variables: env, configFile });
     configs.set(configFile, reading);
     return reading;
   };
@@ -48,7 +48,7 @@ export function sshAccess(env: Variables, notify: (line: string) => void): SshAc
       // As with the ssh client, an escalation method on the command line applies to all hosts.
       const become = typeof route === 'string' || (ssh.become ?? 'auto') !== 'auto' ? (ssh.become ?? 'auto') : route.ssh.become;
       const { sudoPassword } = ssh;
-      return asRoot(await connect(client, target, ssh), { become, ...limit, ...(sudoPassword === undefined ? {} : { sudoPassword }) });
+      return asRoot(await connect(client, target, ssh), { become, ...limit, sudoPassword });
     },
     hostKeys: async (ssh) => {
       const [config, { known, showWarnings }, { sshHostKeys }] = await Promise.all([
@@ -106,7 +106,7 @@ async function load(env: Variables, notify: (line: string) => void) {
 async function loadOpenssh(runtimeDirectory: string | undefined): Promise<(target: SshTarget, ssh: SshOptions) => Transport> {
   const { opensshShared, opensshTransport } = await import('./ssh/adapters/transport-openssh.ts');
   const shared = opensshShared(runtimeDirectory);
-  return (target, { configFile }) => opensshTransport(target, { shared, ...(configFile === undefined ? {} : { configFile }) });
+  return (target, { configFile }) => opensshTransport(target, { shared, configFile });
 }
 
 async function resolveTarget(route: string | FleetHostTarget, config: SshConfig, overrides: SshOverrides): Promise<SshTarget> {

@@ -37,7 +37,7 @@ export function createServices(environment: Environment): Services {
       (await (await import('./ssh/adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,
     connectEtcd: async ({ from, ...target }) => {
       const { etcdMembers } = await import('./kubeadm/adapters/etcd-members.ts');
-      return etcdMembers({ ...target, clock: systemClock, ...(from.dial === undefined ? {} : { dial: from.dial }) });
+      return etcdMembers({ ...target, clock: systemClock, dial: from.dial });
     },
     startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),
     inRoot: async (directory) => (await import('./wiring-root.ts')).servicesInRoot(services, directory),

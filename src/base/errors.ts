@@ -39,8 +39,8 @@ const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export interface AppErrorOptions {
   readonly exitCode?: ExitCode;
   /** Everything that helps to analyse the error (full stderr, journal); shown with `-v 5` only. */
-  readonly detail?: string;
-  readonly cause?: unknown;
+  readonly detail?: string | undefined;
+  readonly cause?: unknown | undefined;
 }
 
 /**
@@ -100,7 +100,7 @@ export function aboutHost<T>(host: string, what: () => T): T {
     const { exitCode, detail } = error;
     throw new AppError(
       error.problems.map((problem) => ({ host, ...problem })),
-      { exitCode, cause: error, ...(detail === undefined ? {} : { detail }) },
+      { exitCode, cause: error, detail },
     );
   }
 }

@@ -82,6 +82,6 @@ function withoutInterruption(error: unknown): unknown {
   const { problems, exitCode, detail } = error;
   return new AppError(
     problems.filter(({ code }) => code !== 'INTERRUPTED'),
-    { exitCode, cause: error, ...(detail === undefined ? {} : { detail }) },
+    { exitCode, cause: error, detail },
   );
 }

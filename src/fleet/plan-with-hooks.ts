@@ -121,8 +121,5 @@ function hookFailed(
   const last = lines.at(-1);
   const message = `the hook ${change.hook} (${printable(hookText(change.command), MOST_CHARACTERS)}) ${ended}${last === undefined ? '' : `: ${last}`}`;
   const { exitCode: code, hint } = CONSEQUENCES[change.hook];
-  return new AppError(
-    { host: host.name, code: 'HOOK_FAILED', message, hint },
-    { exitCode: code, cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) },
-  );
+  return new AppError({ host: host.name, code: 'HOOK_FAILED', message, hint }, { exitCode: code, cause: error, detail: error.detail });
 }

@@ -22,7 +22,7 @@ export interface WorkflowMember {
   readonly connect: (reporter: Reporter) => Promise<Host>;
   readonly cluster: Cluster | null;
   /** Replaces `cluster` if the host has its own route to the API server; closed when the host has ended. */
-  readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
+  readonly clusterOf?: ((host: Host) => Promise<Cluster | null>) | undefined;
   readonly clock: Clock;
   /** Null: files are staged, or nothing is changed. */
   readonly writing?: MemberWriting | null;

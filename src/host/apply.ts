@@ -101,7 +101,7 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
       message: 'a change failed, and the previous changes could not be rolled back',
       hint,
     };
-    throw new AppError([...error.problems, problem], { cause, ...(error.detail === undefined ? {} : { detail: error.detail }) });
+    throw new AppError([...error.problems, problem], { cause, detail: error.detail });
   }
 }
 

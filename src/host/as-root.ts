@@ -11,7 +11,7 @@ export type Become = 'auto' | 'sudo' | 'none';
 export interface AsRootOptions {
   readonly become: Become;
   /** Password of the remote user. Used only if sudo requires it. */
-  readonly sudoPassword?: Secret;
+  readonly sudoPassword?: Secret | undefined;
   /** Timeout of one sudo attempt. Default: the transport's. */
   readonly commandTimeoutMs?: number;
 }
@@ -104,7 +104,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
         if (route !== null) return runBy(route, argv, runOptions);
       }
     },
-    ...(transport.dial === undefined ? {} : { dial: transport.dial }),
+    dial: transport.dial,
     close: () => transport.close(),
   };
 }

@@ -261,6 +261,6 @@ function withProblems(error: unknown, more: AppError, exitCode: 1 | 5): unknown 
   return new AppError([...error.problems, ...more.problems], {
     exitCode,
     cause: error,
-    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    detail: error.detail,
   });
 }

@@ -34,13 +34,13 @@ export interface HostOptions {
   /**
    * A directory used as `/` (`--rootfs`); commands are then not run, since they would query the wrong system.
    */
-  readonly rootDir?: string;
+  readonly rootDir?: string | undefined;
   /** Unique per program and unpredictable for the host: at least 16 hex digits. */
   readonly nonce: () => string;
   /**
    * Timeout of one command. Default: the transport's; for changes two minutes, or more for slow operations.
    */
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs?: number | undefined;
   /** Logs queries and operations with `-v 2`. */
   readonly reporter?: Reporter | undefined;
 }
@@ -110,7 +110,7 @@ interface Asking {
   readonly transport: Transport;
   readonly rootDir: string | null;
   readonly nonce: () => string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
 }
 
@@ -120,8 +120,8 @@ async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise
   const nonce = asking.nonce();
   const result = await transport.run(shellLoader(nonce), {
     maxOutputBytes: MAX_ANSWER_BYTES,
-    ...(signal === undefined ? {} : { signal }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    signal,
+    timeoutMs,
     stdin: `${renderQuestions(queries, { nonce, rootDir })}\n`,
   });
   const frames = splitFrames(result.stdout, nonce);
@@ -187,8 +187,8 @@ async function perform(
     stdin: renderOperations(operations, program),
     maxOutputBytes: MAX_ANSWER_BYTES,
     timeoutMs,
-    ...(signal === undefined ? {} : { signal }),
-    ...(counter === undefined ? {} : { onStdout: counter }),
+    signal,
+    onStdout: counter,
   });
   const frames = splitFrames(result.stdout, program.nonce);
   const errors = splitFrames(result.stderr, program.nonce);

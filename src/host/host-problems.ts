@@ -19,7 +19,7 @@ function hostError(
   const { message, hint, detail, position } = text;
   return new AppError(
     { code, host, message, hint, ...(position === undefined ? {} : { position }) },
-    { ...(detail ? { detail } : {}), ...(cause === undefined ? {} : { cause }) },
+    { ...(detail ? { detail } : {}), cause },
   );
 }
 
@@ -238,7 +238,7 @@ export function throughJumpHost(error: unknown, host: string): unknown {
     message: `jump host${problem.host === undefined ? '' : ` ${problem.host}`}: ${problem.message}`,
   }));
   const { exitCode, detail, cause } = error;
-  return new AppError(problems, { exitCode, ...(detail === undefined ? {} : { detail }), cause: cause ?? error });
+  return new AppError(problems, { exitCode, detail, cause: cause ?? error });
 }
 
 /** ssh_config is invalid or uses an unsupported option. Exit code 2: nothing was changed. */
@@ -259,7 +259,7 @@ export function sshConfigInvalid(input: {
       ...(host === undefined ? {} : { host }),
       ...(file === undefined ? {} : { position: { file, line: line ?? 1, column: 1 } }),
     },
-    { exitCode: 2, ...(cause === undefined ? {} : { cause }) },
+    { exitCode: 2, cause },
   );
 }
 

@@ -13,7 +13,7 @@ export interface PerformOptions {
 }
 
 export interface QueryOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
   /** The names of the queries are their keys (`queryKey`). */
   readonly areKeys?: boolean;

@@ -9,7 +9,7 @@ import type { Host } from './host.ts';
  */
 export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal): Promise<T> {
   const { queries, areKeys = false } = fact;
-  return fact.parse(await host.query(queries, { areKeys, ...(signal === undefined ? {} : { signal }) }), host.parseText ?? parseEach);
+  return fact.parse(await host.query(queries, { areKeys, signal }), host.parseText ?? parseEach);
 }
 
 const LOCAL_PAUSE = quickAtFirst({ quickMs: 100, forMs: 30_000, slowMs: 500 });

@@ -46,7 +46,7 @@ async function changedAlready<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!isAppError(error) || (error.exitCode !== 2 && error.exitCode !== 3)) throw error;
-    throw new AppError(error.problems, { exitCode: 1, cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
+    throw new AppError(error.problems, { exitCode: 1, cause: error, detail: error.detail });
   }
 }
 

@@ -133,7 +133,7 @@ async function applyGroup<Input>(group: Group<Input>, run: PhaseRun<Input>): Pro
   const changes = plans.flatMap(({ plan }) => plan.changes as readonly HostChange[]);
   const { host, reporter, signal } = run.context;
   const options = { reporter, phase: first.name, phaseOf: (index: number) => owners[index] ?? first.name };
-  if (changes.length > 0) await applyHostChanges(host, changes, { ...options, ...(signal === undefined ? {} : { signal }) });
+  if (changes.length > 0) await applyHostChanges(host, changes, { ...options, signal });
   return plans;
 }
 
@@ -349,7 +349,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
       code: 'ROLLBACK_FAILED',
       message: `${phase}: the rollback to the previous configuration failed: ${why}`,
     };
-    throw new AppError([...error.problems, problem], { cause: error, ...(error.detail === undefined ? {} : { detail: error.detail }) });
+    throw new AppError([...error.problems, problem], { cause: error, detail: error.detail });
   }
   const back = {
     host: host.name,
@@ -359,7 +359,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   throw new AppError([...error.problems, back], {
     exitCode: 5,
     cause: error,
-    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    detail: error.detail,
   });
 }
 

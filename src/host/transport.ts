@@ -3,15 +3,15 @@ export interface RunOptions {
   /** Sent to the stdin of the process, which is then closed. Secrets are passed here, never in argv. */
   readonly stdin?: string;
   /** Default 60,000. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
   /**
    * More output than this on stdout or stderr kills the process with an error; default 32 MiB. Limits the
    * memory that a hostile host can use.
    */
   readonly maxOutputBytes?: number;
   /** Called with each chunk of stdout as it arrives. */
-  readonly onStdout?: (chunk: Uint8Array) => void;
+  readonly onStdout?: ((chunk: Uint8Array) => void) | undefined;
 }
 
 /** Result of a process. Output is not trimmed. `exitCode` is null if the process was killed by a signal. */
@@ -35,6 +35,6 @@ export interface Transport {
   readonly name: string;
   run(argv: readonly string[], options?: RunOptions): Promise<RunResult>;
   /** Absent: the local host reaches the same addresses directly. */
-  readonly dial?: Dial;
+  readonly dial?: Dial | undefined;
   close(): Promise<void>;
 }

@@ -9,8 +9,8 @@ export interface KubeconfigServer {
   /** PEM bundle of the cluster's CAs. */
   readonly caPem: string;
   /** Server name to verify, if different from the address. */
-  readonly tlsServerName?: string;
-  readonly proxyUrl?: string;
+  readonly tlsServerName?: string | undefined;
+  readonly proxyUrl?: string | undefined;
   /** Name of the context; default: `USER@CLUSTER`. */
   readonly context?: string;
 }

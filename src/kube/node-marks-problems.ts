@@ -28,7 +28,7 @@ export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLe
   return new AppError(problems, {
     exitCode: error.exitCode,
     cause: error,
-    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    detail: error.detail,
   });
 }
 

@@ -17,9 +17,9 @@ export interface WebRequest {
   readonly url: string;
   readonly trust: Trust;
   /** Server name to verify, if different from the host in the URL. */
-  readonly serverName?: string;
+  readonly serverName?: string | undefined;
   /** Replaces the proxy of the environment; null: no proxy. */
-  readonly proxyUrl?: string | null;
+  readonly proxyUrl?: string | null | undefined;
   /** Opens the connection instead of the local host; no proxy is used then. */
   readonly dial?: Dial;
   /** Client certificate for the TLS handshake. Both PEM. */
@@ -30,7 +30,7 @@ export interface WebRequest {
   readonly timeoutMs?: number;
   /** Maximum size of a response; default 4 MiB. */
   readonly maxBytes?: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ export interface OperatorClusterTarget {
   readonly kubeconfig: OperatorKubeconfig;
   /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
   readonly root?: KubeconfigRoot;
-  readonly context?: string;
+  readonly context?: string | undefined;
   /** Host that opens the connections; absent: the local host. */
   readonly from?: Host;
 }

@@ -9,7 +9,7 @@ export interface OpensshLogin {
   readonly via: string | null;
   /** Command that runs on the local host after the login. */
   readonly localCommand: string;
-  readonly configFile?: string;
+  readonly configFile?: string | undefined;
   /** A known_hosts file with the only accepted keys. */
   readonly pinnedKeysFile?: string;
 }

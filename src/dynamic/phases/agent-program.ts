@@ -41,10 +41,7 @@ export const agentProgram = definePhase<AgentProgramInput | null, Facts>({
   verify: async ({ host, signal }, input) => {
     if (input === null) return;
     const argv = [...input.command, '--version'];
-    const { reported } = await host.query(
-      { reported: { kind: 'command', argv } },
-      { timeoutMs: LONG_MS, ...(signal === undefined ? {} : { signal }) },
-    );
+    const { reported } = await host.query({ reported: { kind: 'command', argv } }, { timeoutMs: LONG_MS, signal });
     if (reported.exitCode === 0 && /^\d+\.\d+\.\d+/.test(reported.stdout.trim())) return;
     const why = crashReason(reported.stderr || reported.stdout) || `exit code ${reported.exitCode}`;
     const hint =

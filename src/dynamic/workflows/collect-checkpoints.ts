@@ -28,7 +28,7 @@ const collect = definePhase<CollectOptions, readonly HostChange[]>({
       const hashes = unneededCheckpoints(reading, olderThanSeconds);
       return hashes.map((hash) => ({ kind: 'remove-directory', path: checkpointDirectory(reading.directory, hash), reason }) as const);
     }
-    const { reading } = await readStore(host, { catalogue, directory, ...(signal === undefined ? {} : { signal }) });
+    const { reading } = await readStore(host, { catalogue, directory, signal });
     const { checkpoints } = nativeStorePaths(reading.directory);
     const unused = unusedCheckpoints(reading, reportStore(reading));
     return unused.map(

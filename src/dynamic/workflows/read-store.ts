@@ -23,7 +23,7 @@ export interface ReadStoreOptions {
   readonly journalSeconds?: number;
   /** Cluster for comparing checkpoints with their ConfigMaps; null: no comparison. */
   readonly cluster?: Cluster | null;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ReadStore {

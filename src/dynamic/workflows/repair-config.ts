@@ -42,7 +42,7 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
   short: 'Start the kubelet with its last known good configuration, or with its local configuration',
   observe: async ({ host, cluster, signal }, input) => {
     if (input === null) return null;
-    const found = await readStore(host, { ...input, cluster, ...(signal === undefined ? {} : { signal }) });
+    const found = await readStore(host, { ...input, cluster, signal });
     const report = reportStore(found.reading);
     const good = storeRollback(found.reading, report);
     const path = good === null ? found.configFile : `${nativeCheckpointDirectory(found.reading.directory, good)}/${good.kubeletConfigKey}`;
@@ -123,7 +123,7 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
     warnings,
     refusals,
   });
-  const { reading, nodeName } = await readStore(host, { ...options, cluster, ...(signal === undefined ? {} : { signal }) });
+  const { reading, nodeName } = await readStore(host, { ...options, cluster, signal });
   const report = reportStore(reading);
   const { assigned } = report;
   // A damaged checkpoint must be downloaded again.

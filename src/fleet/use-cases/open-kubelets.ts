@@ -52,7 +52,7 @@ export async function openKubelets(
       const host = await services.connectHost(target.address === LOCAL ? commandLimit(requested.connection) : target);
       hosts.push(host);
       const asNode = requested.addresses.length > 0;
-      const kubelet = await findKubelet(host, { catalogue, asNode, signal, ...(path === undefined ? {} : { path }) });
+      const kubelet = await findKubelet(host, { catalogue, asNode, signal, path });
       if (chosen !== null && chosen !== kubelet.minor)
         throw usageError(
           `--kubernetes-version ${formatMinor(chosen)}, but the file is validated with ${nameOf(kubelet)}`,

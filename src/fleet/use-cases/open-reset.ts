@@ -88,7 +88,7 @@ export async function openReset(
       dryRun,
       skipPhases,
       oneHostPerNode: opened !== null,
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+      onlyPhase,
     },
     warnings,
     close: async () => {

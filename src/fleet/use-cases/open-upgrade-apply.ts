@@ -109,7 +109,7 @@ export async function openUpgradeApply(
       skipPhases,
       skippedPhases,
       allow: request.allow,
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+      onlyPhase,
     },
     warnings,
     close: async () => {

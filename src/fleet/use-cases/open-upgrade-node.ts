@@ -75,7 +75,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
       dryRun,
       skipPhases,
       allow: request.allow,
-      ...(onlyPhase === undefined ? {} : { onlyPhase }),
+      onlyPhase,
     },
     warnings,
     close: async () => {

@@ -33,7 +33,7 @@ export interface HostsWorkflow {
   readonly skipPhases: readonly string[];
   /** The phases that are left out, for the document of the run. Absent: it has no list of them. */
   readonly skippedPhases?: readonly string[];
-  readonly onlyPhase?: string;
+  readonly onlyPhase?: string | undefined;
   /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */
   readonly allow?: Impact;
   /**
@@ -145,7 +145,7 @@ function memberOf(
     planHost: (context) => planHost(context, { dryRun: run.dryRun, allow: run.allow, ...phases }),
     connect: (reporter) => ports.connectHost(target, reporter),
     cluster,
-    ...(clusterOf === undefined ? {} : { clusterOf }),
+    clusterOf,
     clock: ports.clock,
     writing,
     claims,

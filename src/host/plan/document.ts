@@ -92,7 +92,7 @@ export function planDocument(
 }
 
 function nameOf({ context, server }: ClusterName): ClusterName {
-  return { ...(context === undefined ? {} : { context }), server };
+  return { context, server };
 }
 
 /** True without any change of a host or the cluster. */

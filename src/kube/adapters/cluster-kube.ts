@@ -31,7 +31,7 @@ export interface KubeClusterOptions {
   /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
   readonly root?: KubeconfigRoot | undefined;
   /** Default: the kubeconfig's current-context. */
-  readonly context?: string;
+  readonly context?: string | undefined;
   /** Replaces the address in the kubeconfig, e.g. with the local API server's. */
   readonly server?: string;
   /** Proxy variables (HTTPS_PROXY, NO_PROXY) for a kubeconfig without proxy-url; default: none. */

@@ -25,7 +25,7 @@ export function openHttpTunnel(proxy: URL, host: string, port: number, signal?: 
         Host: destination,
         ...(credentials === ':' ? {} : { 'Proxy-Authorization': `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}` }),
       },
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
     request.once('error', (error) => reject(new ProxyError(proxy, null, error)));
     request.once('response', (response) => {

@@ -30,7 +30,7 @@ export async function openSocksTunnel(proxy: URL, host: string, port: number, si
 
 function dial(proxy: URL, signal: AbortSignal | undefined): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ ...placeOf(proxy), ...(signal === undefined ? {} : { signal }) });
+    const socket = connect({ ...placeOf(proxy), signal });
     const fail = (error: Error): void => reject(new ProxyError(proxy, null, error));
     socket.once('error', fail);
     socket.setTimeout(PROXY_ANSWER_MS, () => socket.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));

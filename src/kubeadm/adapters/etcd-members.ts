@@ -13,7 +13,7 @@ import { explainEtcdError } from './etcd-failure.ts';
 export interface EtcdMembersOptions extends EtcdCredentials {
   /** `https://ADDRESS:2379` of the members; the first one that responds is used. */
   readonly endpoints: readonly string[];
-  readonly dial?: Dial;
+  readonly dial?: Dial | undefined;
   readonly clock: Clock;
   /** Timeout of one call over all endpoints; default 10,000. */
   readonly requestTimeoutMs?: number;

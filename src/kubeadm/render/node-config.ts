@@ -36,7 +36,7 @@ export interface NodeConfigInput {
    * instance-config.yaml that is kept on the host, with any fields. Absent: written again with only the CRI
    * socket.
    */
-  readonly instancePatch?: JsonObject;
+  readonly instancePatch?: JsonObject | undefined;
   /** instance-config.yaml contains the CRI socket. */
   readonly instanceConfig: boolean;
   /** KubeletConfigurations for this node only; later ones win. */

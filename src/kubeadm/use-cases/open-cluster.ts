@@ -86,7 +86,7 @@ export async function openCluster(services: OpenClusterPorts, request: Kubeconfi
     run.writes.report({ level: 'info', code: 'CLUSTER', message });
   }
   const from = run.from === undefined ? {} : { from: run.from };
-  const cluster = await services.connectCluster({ kubeconfig: found, ...from, ...(context === undefined ? {} : { context }) });
+  const cluster = await services.connectCluster({ kubeconfig: found, ...from, context });
   const apiServer = await addressOf(services, target.cluster, kubeconfig);
   if (!run.dryRun) return { cluster, apiServer, tlsServerName: target.cluster.tlsServerName, warnings: [] };
   return cluster.version().then(

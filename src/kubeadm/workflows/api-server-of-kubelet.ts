@@ -16,7 +16,7 @@ export function apiServerOfKubelet(kubeletConf: string | null, ca: string | null
     const caPem = cluster.caData === undefined ? ca : Buffer.from(cluster.caData, 'base64').toString('utf8');
     if (caPem === null) return null;
     const { server, tlsServerName, proxyUrl } = cluster;
-    return { server, caPem, ...(tlsServerName === undefined ? {} : { tlsServerName }), ...(proxyUrl === undefined ? {} : { proxyUrl }) };
+    return { server, caPem, tlsServerName, proxyUrl };
   } catch (error) {
     if (!isAppError(error)) throw error;
     return null;

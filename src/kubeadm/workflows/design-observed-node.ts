@@ -83,7 +83,7 @@ export async function designObservedNode(
     criSocket,
     criSocketSource,
     instanceConfig: !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket }),
-    ...(cluster.instancePatch === undefined ? {} : { instancePatch: cluster.instancePatch }),
+    instancePatch: cluster.instancePatch,
     declared,
     patches,
     settings,

@@ -21,7 +21,7 @@ import { type DesiredPki, pkiPaths, type ValidatedCertificate, type ValidatedPki
 export interface PkiOptions extends Omit<DesiredPki, 'now'> {
   readonly issuer: CertificateIssuer;
   /** Files that an earlier phase writes: the certificates downloaded from the cluster. */
-  readonly given?: ReadonlyMap<string, string | SensitiveText>;
+  readonly given?: ReadonlyMap<string, string | SensitiveText> | undefined;
   readonly mayChown: boolean;
 }
 

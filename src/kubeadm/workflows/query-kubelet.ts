@@ -24,7 +24,7 @@ export interface KubeletToQuery {
 export interface FindOptions {
   readonly catalogue: Catalogue;
   /** The binary; default: the host's kubelet. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Also read the flags and the effective configuration of the host's kubelet. */
   readonly asNode: boolean;
   readonly signal?: AbortSignal;

@@ -103,7 +103,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const { host = '127.0.0.1', clock = SYSTEM_CLOCK } = options;
   const ca = options.ca ?? (await createAuthority());
   const admin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: [MASTERS_GROUP_NAME] });
-  const store = createStore({ ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }) });
+  const store = createStore({ historyLimit: options.historyLimit });
   const gates: FeatureGates = { dynamicKubeletConfig: false, ...options.gates };
   const registry = createRegistry({ store, now: clock.now, gates });
   const authenticator = createAuthenticator({ store, now: clock.now, ...(options.tokens ? { tokens: options.tokens } : {}) });

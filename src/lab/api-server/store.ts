@@ -17,7 +17,7 @@ export interface StoreEvent {
 
 export interface StoreOptions {
   /** Number of changes that a watch can resume from; older ones are discarded. Default 1000. */
-  readonly historyLimit?: number;
+  readonly historyLimit?: number | undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ import type { SshConfig } from '../resolve-target.ts';
 
 export interface LoadSshConfigOptions {
   /** Replaces both default files; `none` for no file, as with `ssh -F`. */
-  readonly configFile?: string;
+  readonly configFile?: string | undefined;
   /** Environment variables of the process. */
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Default: the home directory in the passwd database, as for ssh; HOME is ignored. */

@@ -14,7 +14,7 @@ import { runSession } from './openssh/session.ts';
 
 export interface OpensshTransportOptions {
   /** Replaces ~/.ssh/config and /etc/ssh/ssh_config. */
-  readonly configFile?: string;
+  readonly configFile?: string | undefined;
   /** State shared by all hosts of the process. Default: a separate one. */
   readonly shared?: OpensshShared;
   /** Maximum number of concurrent commands on the connection; the host may allow fewer. Default 8. */

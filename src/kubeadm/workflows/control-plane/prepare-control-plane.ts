@@ -174,7 +174,7 @@ export async function prepareControlPlane(
     makes,
     issuer: options.issuer,
     mayChown: !options.staged,
-    ...(given === undefined ? {} : { given }),
+    given,
   });
   const node: ControlPlaneNode = {
     ...identity,

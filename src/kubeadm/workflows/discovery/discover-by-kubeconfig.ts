@@ -80,8 +80,8 @@ async function refresh(
     endpoint: cluster.server.replace(/^https:\/\//, ''),
     trust,
     expectedCa: ownCa === null ? 'a system CA of the local host' : `the CA in ${kubeconfig.file}`,
-    ...(cluster.tlsServerName === undefined ? {} : { serverName: cluster.tlsServerName }),
-    ...(cluster.proxyUrl === undefined ? {} : { proxyUrl: cluster.proxyUrl }),
+    serverName: cluster.tlsServerName,
+    proxyUrl: cluster.proxyUrl,
     remote: null,
     forOthers,
   });

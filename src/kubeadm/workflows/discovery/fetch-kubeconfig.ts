@@ -31,7 +31,7 @@ async function fetchOnce(
 ): Promise<Attempt<string> | { readonly redirect: string }> {
   const shown = withoutSecrets(url);
   const request = { url, trust: { kind: 'machine' }, timeoutMs: requestTimeoutMs(deadline, clock), maxBytes: MAX_BYTES } as const;
-  const answer = await web.get({ ...request, ...(signal === undefined ? {} : { signal }) });
+  const answer = await web.get({ ...request, signal });
   if (answer.kind === 'failed') {
     const about = { endpoint: shown, expectedCa: 'a system CA of the local host', clock: { local: clock.now(), remote: null } };
     const { kind, problem } = explainFailure(answer.issue, about);

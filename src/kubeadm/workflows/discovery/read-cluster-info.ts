@@ -13,8 +13,8 @@ export interface ClusterInfoRequest {
   readonly trust: Trust;
   /** The CA that must have signed the server certificate, as a noun phrase for messages. */
   readonly expectedCa: string;
-  readonly serverName?: string;
-  readonly proxyUrl?: string;
+  readonly serverName?: string | undefined;
+  readonly proxyUrl?: string | undefined;
   /** Server time of an earlier response: a rejected certificate hides the response. */
   readonly remote: Date | null;
   /** The local host queries the API server on behalf of other hosts. */
@@ -32,9 +32,9 @@ export async function readClusterInfo(
     url: `${server}${CLUSTER_INFO_PATH}`,
     trust,
     timeoutMs: requestTimeoutMs(deadline, clock),
-    ...(serverName === undefined ? {} : { serverName }),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(signal === undefined ? {} : { signal }),
+    serverName,
+    proxyUrl,
+    signal,
   });
   const reported = answer.kind === 'answer' ? answer.date : null;
   const clocks = { local: clock.now(), remote: reported ?? remote };

@@ -56,7 +56,7 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
     socket,
     via,
     localCommand: `echo ${READY}`,
-    ...(configFile === undefined ? {} : { configFile }),
+    configFile,
     ...(target.pinnedHostKeys === undefined ? {} : { pinnedKeysFile: keysFile }),
   });
   // A separate process group, because kubeletadm itself handles Ctrl-C of the terminal.
