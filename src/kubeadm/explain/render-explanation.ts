@@ -215,9 +215,9 @@ const DEPRECATIONS: { readonly [D in FlagDeprecation]: string } = {
 };
 
 const LIVE_CHANGES: { readonly [L in LiveChange]: string } = {
-  safe: 'safe: requires only a kubelet restart',
-  drain: 'drain: drain the node first',
-  'new-pods-only': 'new-pods-only: affects new Pods, or can evict running Pods',
+  safe: 'safe: does not affect running pods',
+  drain: 'drain: drain the node before the change',
+  'new-pods-only': 'new-pods-only: affects new pods; a change that would terminate running pods is refused',
   unsafe: 'unsafe: may disconnect the node or lose its state',
 };
 
