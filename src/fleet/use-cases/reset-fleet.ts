@@ -285,7 +285,7 @@ function guardLast(members: readonly FleetMember[], outcomes: readonly HostOutco
 
 function lastControlPlaneKept(host: string, left: readonly string[]): AppError {
   const names = namesText(left);
-  const message = `not reset, because it is the last control plane, and ${names} could not be reset`;
+  const message = `not reset, because this control plane is always the last one to be reset, and ${names} could not be reset`;
   const hint = `Fix ${names} and run kubeletadm fleet reset --retry failed, or exclude ${left.length === 1 ? 'that host' : 'those hosts'} with --limit '!${left[0]}'`;
   return new AppError({ host, code: 'RESET_LAST_CONTROL_PLANE', message, hint }, { exitCode: 3 });
 }
