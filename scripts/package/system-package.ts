@@ -64,11 +64,7 @@ export async function systemFiles(root: string, version: string): Promise<(forma
     kubeletDirectory: null,
     keepsDropInDirectory: false,
   });
-  const examples = [
-    ['init.yaml', run('config', 'print', 'init-defaults')],
-    ['join.yaml', run('config', 'print', 'join-defaults')],
-    ...filesOf(join(root, 'examples')).map((path) => [path, read(join('examples', path))] as const),
-  ] as const;
+  const examples = filesOf(join(root, 'examples')).map((path) => [path, read(join('examples', path))] as const);
   const documents = [
     { path: `${DOC}/README.md`, content: read('README.md') },
     { path: `${DOC}/SECURITY.md`, content: read('SECURITY.md') },

@@ -43,8 +43,8 @@ const COMMON = [
   '/usr/share/fish/vendor_completions.d/kubeletadm.fish',
   '/usr/share/kubeletadm/20-kubeletadm-agent.conf',
   '/usr/share/kubeletadm/kubeletadm-agent.service',
-  '/usr/share/doc/kubeletadm/examples/init.yaml',
-  '/usr/share/doc/kubeletadm/examples/join.yaml',
+  '/usr/share/doc/kubeletadm/examples/bootstrap/init.yaml',
+  '/usr/share/doc/kubeletadm/examples/bootstrap/join-worker.yaml',
   '/usr/share/man/man1/kubeletadm.1.gz',
 ];
 
