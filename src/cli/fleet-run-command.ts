@@ -276,6 +276,7 @@ function addRunOptions(command: Command, { takeOver = PLANNED_TAKE_OVER, allow, 
   addClusterOptions(addFleetHostOptions(command, texts));
   return underHeading(command, HEADINGS.fleet, (fleet) => {
     fleet.option('--take-over', takeOver);
+    fleet.option('--bundle <file>', 'bundle of bundle create: images and files that hosts lack are copied from it');
     if (allow !== undefined) fleet.addOption(allowOption(allow));
     return allowPodLoss === undefined ? fleet : fleet.option('--allow-pod-loss', allowPodLoss);
   });
@@ -315,6 +316,7 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     allow: allowedImpact(options),
     takeOver: options.takeOver === true,
     replan: options.replan === true,
+    bundle: flagText(options, 'bundle'),
     verbosity: verbosityOf(options),
   };
 }

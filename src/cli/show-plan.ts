@@ -70,7 +70,7 @@ function hostChangeLines(change: JsonObject): readonly Text[] {
   const { kind, phase, reason } = change;
   const what = subjectOfHostChange(change);
   const sign =
-    change.action === 'create' || kind === 'make-directory' || kind === 'copy-directory' || kind === 'put-file'
+    change.action === 'create' || kind === 'make-directory' || kind === 'copy-directory' || kind === 'put-file' || kind === 'upload-file'
       ? '+'
       : String(kind).startsWith('remove') || kind === 'empty-directory'
         ? '-'

@@ -65,7 +65,7 @@ function summarize(changes: readonly Change[]): readonly string[] {
     ),
     ...filesText(
       'installed',
-      paths(({ kind }) => kind === 'put-file' || kind === 'download-file'),
+      paths(({ kind }) => kind === 'put-file' || kind === 'upload-file' || kind === 'download-file'),
     ),
     ...filesText(
       'removed',
@@ -83,6 +83,7 @@ const FILE_KINDS: ReadonlySet<string> = new Set([
   ...REMOVALS,
   'write-file',
   'put-file',
+  'upload-file',
   'download-file',
   'make-directory',
   'daemon-reload',

@@ -54,8 +54,9 @@ function subjectOf(change: Change): string {
 
 /** The subject of a host change: a path, a unit, packages. */
 export function subjectOfHostChange(change: Readonly<Record<string, unknown>>): string {
-  const { path, to, unit, packages, module, name, command } = change;
+  const { path, to, unit, packages, module, name, command, images } = change;
   if (Array.isArray(command)) return hookText(command.map(String));
+  if (Array.isArray(images)) return images.join(' ');
   if (change.kind === 'copy-directory') return `${path} to ${to}`;
   const subject = path ?? unit ?? (Array.isArray(packages) ? packages.join(' ') : (module ?? name));
   return subject === undefined ? '' : String(subject);
@@ -76,6 +77,7 @@ function neutral(planned: Change): unknown {
     }
     case 'remove-file':
       return { ...change, before: change.before && { ...change.before, content: maskSecrets(change.before.content) } };
+    case 'upload-file':
     case 'put-file':
       return { ...change, content: change.content.sha256 };
     case 'create-object':

@@ -2,6 +2,7 @@ import type { RunTime } from '../base/clock.ts';
 import type { LocalFiles } from '../base/local-files.ts';
 import type { Reporter, Reporters } from '../base/reporter.ts';
 import type { ThisProcess } from '../base/this-process.ts';
+import type { BundleAccess } from '../host/bundle/ports.ts';
 import type { Host } from '../host/host.ts';
 import type { LargeFile } from '../host/plan/large-file.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
@@ -72,6 +73,7 @@ export type NodeCommandPorts = LocalFiles & RunTime & HostConnections & ClusterC
 
 /** Ports for a run over the hosts of a fleet and its cluster. */
 export type FleetRunPorts = LocalFiles &
+  BundleAccess &
   Reporters &
   RunTime &
   HostConnections &

@@ -22,10 +22,13 @@ import {
   type Frame,
   INCOMPLETE_EXIT,
   type PieceOperation,
+  type ProgramOperation,
   renderOperations,
   renderQuestions,
   shellLoader,
   splitFrames,
+  type UploadOperation,
+  type UploadPiece,
 } from './remote-program.ts';
 import { requestLog } from './request-log.ts';
 import type { Transport } from './transport.ts';
@@ -97,6 +100,11 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
           onDone === undefined
             ? performOptions
             : { ...performOptions, onDone: (index: number) => (index < before.length ? undefined : onDone(from + index)) };
+        if (first?.kind === 'upload-file')
+          await upload(first, async (step) => {
+            const program = { nonce: options.nonce(), rootDir, temporaryId };
+            return perform(transport, [...renewals(operations), step], program, { ...performOptions, onDone: () => undefined });
+          });
         await perform(transport, [...before, ...part], { nonce: options.nonce(), rootDir, temporaryId }, reported);
         done += part.length;
       }
@@ -151,7 +159,7 @@ function isAboutRunningSystem(question: FactQuery): boolean {
 
 /** Splits operations so that a large file is sent in pieces before the part that begins with it. */
 function partsOf(operations: readonly Operation[]): readonly (readonly Operation[])[] {
-  const heads = operations.flatMap(({ kind }, at) => (at > 0 && kind === 'put-file' ? [at] : []));
+  const heads = operations.flatMap(({ kind }, at) => (at > 0 && (kind === 'put-file' || kind === 'upload-file') ? [at] : []));
   return [0, ...heads].map((from, i) => operations.slice(from, heads[i]));
 }
 
@@ -166,6 +174,33 @@ function checkBetweenParts(operations: readonly Operation[]): readonly Operation
   return [];
 }
 
+/** An upload may take longer than the lock lasts: each of its programs takes the lock again. */
+function renewals(operations: readonly Operation[]): readonly Operation[] {
+  const taken = operations.find((operation) => operation.kind === 'take-lock');
+  return taken === undefined ? [] : [{ ...taken, lock: { ...taken.lock, breaks: { kind: 'none' } } }];
+}
+
+const UPLOAD_BYTES = 1_500_000;
+
+/**
+ * Sends the bytes that the host lacks.
+ * @param run performs one operation and returns its output
+ */
+async function upload(
+  { path, content }: Extract<Operation, { kind: 'upload-file' }>,
+  run: (step: UploadOperation | UploadPiece) => Promise<string>,
+): Promise<void> {
+  const { sha256, size } = content;
+  const existing = Number((await run({ kind: 'begin-upload', path, sha256, size })).trim());
+  for (let offset = existing; offset < size; ) {
+    const bytes = await content.read(offset, UPLOAD_BYTES);
+    if (bytes.length === 0) throw new Error(`${path}: the local file is shorter than ${size} bytes`);
+    const base64 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64').replace(/.{76}/g, '$&\n');
+    await run({ kind: 'upload-piece', path, sha256, offset, base64 });
+    offset += bytes.length;
+  }
+}
+
 function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>): Iterable<PieceOperation> {
   let isFirst = true;
   for (const base64 of content.pieces()) {
@@ -176,11 +211,11 @@ function* piecesOf({ path, content }: Extract<Operation, { kind: 'put-file' }>):
 
 async function perform(
   transport: Transport,
-  operations: readonly (Operation | PieceOperation)[],
+  operations: readonly ProgramOperation[],
   program: { nonce: string; rootDir: string | null; temporaryId: string },
   options: PerformOptions = {},
-): Promise<void> {
-  if (operations.length === 0) return;
+): Promise<string> {
+  if (operations.length === 0) return '';
   const { signal, timeoutMs = CHANGE_TIMEOUT_MS, onDone } = options;
   const counter = onDone === undefined ? undefined : countFrames(program.nonce, operations.length, onDone);
   const result = await transport.run(shellLoader(program.nonce), {
@@ -195,13 +230,14 @@ async function perform(
   const failed = frames.find((frame) => frame.exitCode !== 0);
   if (failed !== undefined && operations[failed.index] !== undefined) {
     const output = errors.find(({ index }) => index === failed.index);
-    throw operationFailed(transport.name, operations[failed.index] as Operation | PieceOperation, {
+    throw operationFailed(transport.name, operations[failed.index] as ProgramOperation, {
       exitCode: failed.exitCode,
       stdout: decode(failed.body),
       stderr: decode(output?.body),
     });
   }
   if (frames.length < operations.length) throw brokenOff(transport.name, result.exitCode, unmarked(result.stderr, program.nonce));
+  return decode(frames.find(({ index }) => index === operations.length - 1)?.body);
 }
 
 /** Only the incomplete rest after the last mark is scanned again with the next chunk. */
@@ -338,14 +374,14 @@ const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   },
 ];
 
-function operationFailed(host: string, operation: Operation | PieceOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
+function operationFailed(host: string, operation: ProgramOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
   if (operation.kind === 'revert-commit' && exitCode === SHUTDOWN_EXIT) return hostShuttingDown(host, describeFailure(operation));
   const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
   return refused ?? failed(host, describeFailure(operation), stderr || stdout);
 }
 
 /** The error for an operation that the host refused. */
-function refusal(host: string, operation: Operation | PieceOperation, stdout: string): AppError | null {
+function refusal(host: string, operation: ProgramOperation, stdout: string): AppError | null {
   switch (operation.kind) {
     case 'take-lock': {
       const holder = parseLockHolder(stdout);
@@ -372,6 +408,7 @@ function failed(host: string, what: string, stderr: string): AppError {
   return new AppError(problem, { detail: stderr });
 }
 
-function describeFailure(operation: Operation | PieceOperation): string {
-  return operation.kind === 'piece' ? `cannot write ${operation.path}` : describeFailed(operation);
+function describeFailure(operation: ProgramOperation): string {
+  const isPart = operation.kind === 'piece' || operation.kind === 'begin-upload' || operation.kind === 'upload-piece';
+  return isPart ? `cannot write ${operation.path}` : describeFailed(operation);
 }

@@ -1,6 +1,6 @@
 import { LOCK_FILE } from './commit/commit-program.ts';
 import { copyDirectory, requireDirectory } from './copy-directory.ts';
-import { pullImage, removePods } from './cri/runtime-commands.ts';
+import { importImages, pullImage, removePods } from './cri/runtime-commands.ts';
 import { hookText, runHook } from './hooks.ts';
 import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
 import type { CommandOperation, Operation, OperationOf, RunCommand } from './plan/operation.ts';
@@ -38,6 +38,11 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
     done: ({ path, content }) => `put ${path} (${(content.size / 1e6).toFixed(1)} MB)`,
     failed: ({ path }) => `cannot write ${path}`,
   },
+  'upload-file': {
+    done: ({ path, content }) => `uploaded ${path} (${(content.size / 1e6).toFixed(1)} MB)`,
+    failed: ({ path }) => `cannot write ${path}`,
+    extraMs: 300_000,
+  },
   'make-directory': { done: ({ path }) => `created directory ${path}`, failed: ({ path }) => `cannot create directory ${path}` },
   'remove-file': { done: ({ path }) => `removed ${path}`, failed: ({ path }) => `cannot remove ${path}` },
   'move-file': { done: ({ path, to }) => `moved ${path} to ${to}`, failed: ({ path, to }) => `cannot move ${path} to ${to}` },
@@ -68,6 +73,15 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
   'pull-image': {
     done: ({ image }) => `pulled ${image}`,
     command: ({ image, criSocket }) => ({ kind: 'run', argv: pullImage(criSocket, image), what: `pulling ${image}` }),
+    extraMs: 900_000,
+  },
+  'import-images': {
+    done: ({ images }) => `imported ${images.join(', ')}`,
+    command: ({ images, criSocket, path }) => ({
+      kind: 'run',
+      argv: importImages(criSocket, path),
+      what: `importing ${images.join(', ')}`,
+    }),
     extraMs: 900_000,
   },
   'copy-directory': {

@@ -10,6 +10,7 @@ import {
   QUERY_FUNCTIONS,
   SHARED_FUNCTIONS,
   TREE_FUNCTIONS,
+  UPLOAD_FUNCTIONS,
   WRITE_FUNCTIONS,
 } from '../base/text/shell-program.ts';
 import { quoteShell } from '../base/text/shell-quote.ts';
@@ -60,6 +61,26 @@ export interface PieceOperation {
   readonly base64: string;
 }
 
+/** The start of an upload: its output is the number of bytes that exist on the host. */
+export interface UploadOperation {
+  readonly kind: 'begin-upload';
+  readonly path: string;
+  readonly sha256: string;
+  readonly size: number;
+}
+
+/** The bytes of an upload from an offset on. */
+export interface UploadPiece {
+  readonly kind: 'upload-piece';
+  readonly path: string;
+  readonly sha256: string;
+  readonly offset: number;
+  readonly base64: string;
+}
+
+/** An operation, or a part of one that needs several programs. */
+export type ProgramOperation = Operation | PieceOperation | UploadOperation | UploadPiece;
+
 /**
  * The program that answers all queries in one round trip. Answers are framed: on stdout `\n<nonce> <index>
  * <exit code>\n` ends each answer, on stderr `\n<nonce> <index>\n`.
@@ -80,19 +101,20 @@ export function renderQuestions(queries: readonly FactQuery[], options: ProgramO
  * The program that runs operations in order and stops at the first failure. Framed like answers. Consecutive
  * files are written as a group: if one cannot be written, none is.
  */
-export function renderOperations(operations: readonly (Operation | PieceOperation)[], options: OperationOptions): string {
+export function renderOperations(operations: readonly ProgramOperation[], options: OperationOptions): string {
   const lines = operations.map((operation, index) => {
     if (operation.kind !== 'write-file') return `out\n${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || { out; exit 1; }`;
     const isFirst = operations[index - 1]?.kind !== 'write-file';
     const isLast = operations[index + 1]?.kind !== 'write-file';
     return `${isFirst ? `w_begin ${index}\n` : ''}${stageLines(operation)}${isLast ? '\nw_commit' : ''}`;
   });
-  const needs = (...kinds: readonly (Operation | PieceOperation)['kind'][]): boolean => operations.some(({ kind }) => kinds.includes(kind));
+  const needs = (...kinds: readonly ProgramOperation['kind'][]): boolean => operations.some(({ kind }) => kinds.includes(kind));
   const functions = [
     OPERATION_FUNCTIONS,
     needs('write-file') ? WRITE_FUNCTIONS : '',
     needs(...TREE_KINDS) ? TREE_FUNCTIONS : '',
     needs('piece', 'put-file') ? LARGE_FILE_FUNCTIONS : '',
+    needs('begin-upload', 'upload-piece', 'upload-file') ? UPLOAD_FUNCTIONS : '',
     needs('append-journal') ? JOURNAL_FUNCTIONS : '',
     needs('take-lock', 'release-lock') ? LOCK_FUNCTIONS : '',
     needs('arm-revert', 'check-commit', 'confirm-commit', 'revert-commit') ? COMMIT_FUNCTIONS : '',
@@ -157,10 +179,16 @@ function stageLines({ path, content, mode, owner }: WriteFile): string {
   return `${head} base64 ${size} ${HERE}\n${base64Lines(text)}${HERE_END}`;
 }
 
-function operationLines(operation: Exclude<Operation, WriteFile> | PieceOperation): string {
+function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string {
   switch (operation.kind) {
     case 'piece':
       return `w_piece ${quoteShell(operation.path)} ${operation.isFirst ? 1 : 0} ${HERE}\n${operation.base64}\n${HERE_END}`;
+    case 'begin-upload':
+      return `u_begin ${operation.sha256} ${operation.size} ${quoteShell(operation.path)}`;
+    case 'upload-piece':
+      return `u_piece ${operation.sha256} ${operation.offset} ${HERE}\n${operation.base64}\n${HERE_END}`;
+    case 'upload-file':
+      return `u_end ${quoteShell(operation.path)} ${operation.content.sha256} ${octal(operation.mode)} ${quoteShell(operation.owner)}`;
     case 'put-file':
       return `w_put ${quoteShell(operation.path)} ${octal(operation.mode)} ${quoteShell(operation.owner)} ${operation.content.sha256}`;
     case 'make-directory':

@@ -218,6 +218,11 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
         put(files, path, { type: 'file', mode, owner, content: bytes.toString('utf8'), modifiedAt: ++state.seconds });
         return;
       }
+      case 'upload-file': {
+        const { path, mode, owner } = operation;
+        put(files, path, { type: 'file', mode, owner, content: `uploaded ${operation.content.sha256}`, modifiedAt: ++state.seconds });
+        return;
+      }
       case 'make-directory':
         if ((files.get(operation.path)?.type ?? 'directory') !== 'directory')
           throw operationFailed(name, `cannot make directory ${operation.path}: File exists`);

@@ -259,6 +259,45 @@ w_journal() {
 `.trimStart();
 
 /**
+ * Functions of resumable uploads: path, and the SHA-256 of the file. The pieces of a file are kept below a directory of root
+ * until it is complete, so each run of the same upload continues it. `u_begin` prints how many bytes exist. Files that are
+ * uploaded into that directory itself, to be used by a later command, are continued after that command failed as well.
+ */
+export const UPLOAD_FUNCTIONS = `
+u_part() { at /var/lib/kubeletadm/uploads && u=$p && t=$u/$1.part; }
+u_size() { if [ -f "$t" ]; then n=$(($(wc -c <"$t"))); else n=0; fi; }
+u_begin() {
+  u_part "$1" || return 1
+  if [ ! -d "$u" ]; then mkdir -p -- "$u" && chmod 0700 -- "$u" || return 1; fi
+  find "$u" -type f -mtime +7 -exec rm -f -- {} +
+  if [ "\${3%/*}" = /var/lib/kubeletadm/uploads ] && [ ! -e "$t" ] && [ -f "$u/\${3##*/}" ]; then mv -f -- "$u/\${3##*/}" "$t" || return 1; fi
+  u_size; if [ $n -gt "$2" ]; then rm -f -- "$t" || return 1; n=0; fi
+  if [ $n = 0 ] && [ ! -e "$t" ]; then (umask 177; fresh "$t") || return 1; fi
+  say "$n"
+}
+u_piece() {
+  u_part "$1" && u_size
+  if [ $n != "$2" ]; then cat >/dev/null; echo "the upload has $n bytes in place of $2: another run continues it" >&2; return 1; fi
+  base64 -d >>"$t"
+}
+u_end() {
+  u_part "$2" || return 1
+  s=$(sha256sum <"$t") || return 1
+  if [ "\${s%% *}" != "$2" ]; then rm -f -- "$t"; echo "$1: it arrived damaged" >&2; return 1; fi
+  at "$1" || return 1
+  d=\${p%/*}; x=$t
+  if [ "$d" != "$u" ]; then
+    x=$d/.\${p##*/}.kubeletadm.$T; if [ ! -d "$d" ]; then mkdir -p -- "$d" || return 1; fi
+    no_leftovers "$d/.\${p##*/}.kubeletadm"
+    (umask 177; fresh "$x") && cat -- "$t" >>"$x" || { rm -f -- "$x"; return 1; }
+  fi
+  chmod -- "$3" "$x" && own "$4" "$x" && flush "$x" && mv -f -- "$x" "$p" || return 1
+  if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$p" 2>/dev/null; fi
+  rm -f -- "$t"; flush "$d"
+}
+`.trimStart();
+
+/**
  * Functions that assemble a large file: its pieces arrive in separate programs, and the file is renamed only
  * after its hash is verified.
  */

@@ -103,7 +103,7 @@ export async function fleetMembers(
   } satisfies Partial<JoinOptions>;
   const writing = hostWriting(services, request.writing);
   const clusterExceptions = [...shared.baseline.proxyExceptions, new URL(access.apiServer.server).hostname.replace(/^\[|\]$/g, '')];
-  const sources = await installSources(services, { directory: input.directory, clusterExceptions });
+  const sources = await installSources(services, { directory: input.directory, clusterExceptions, bundle: request.bundle });
   const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./upload-certs.ts');
     return uploadFleetCerts(services, {
@@ -140,7 +140,7 @@ export async function fleetMembers(
       claims: input.claims,
     };
     const hooks = input.ignoresHooks === true ? NO_HOOKS : host.hooks;
-    const planOf = planAfterPreparation({ name, preparation: host.preparation, hooks }, sources, run);
+    const planOf = planAfterPreparation({ ...host, hooks }, sources, run);
     const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, planHost: planOf(joinWorkflow, own) }), stage: WORKERS });
     const controlPlaneMemberOf = (settings: ControlPlaneSettings): FleetMember => {
       const patches = settings.patches?.filter(isForKubelet) ?? null;

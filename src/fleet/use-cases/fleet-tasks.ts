@@ -1,4 +1,5 @@
 import { type Problem, usageError } from '../../base/errors.ts';
+import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
 import type { FleetCluster } from '../model.ts';
 import type { PlanSigner } from '../plan-signatures.ts';
 import type { FleetFilePorts } from '../ports.ts';
@@ -64,6 +65,8 @@ export async function readTasks(
     const { plan, signer } = await readSavedPlan(services, { file: planFile, allowedSigners });
     requireUnexpired(plan, planFile, services.clock.now());
     const { fleet, cluster, server, takeOver, allowPodLoss, allow, ignorePreflightErrors } = plan;
+    if (request.bundle === undefined && plan.hosts.some(usesBundle))
+      throw usageError(`${planFile} was made with a bundle`, 'Pass the same bundle: kubeletadm apply PLAN --bundle FILE');
     const tasks = hostsToApply(plan);
     const selected = plan.hosts.length === 0 ? [] : selectHosts(plan.hosts, selection);
     const names = new Set(selected.map(({ name }) => name));
@@ -108,6 +111,11 @@ export async function readTasks(
     signer: null,
     request,
   };
+}
+
+/** Whether the operations of a host copy images of a bundle. */
+function usesBundle({ operations }: SavedHost): boolean {
+  return operations?.some(([what]) => what.startsWith(`${IMPORT_IMAGES} `)) === true;
 }
 
 /** Names the plan in the record of each changed host. */

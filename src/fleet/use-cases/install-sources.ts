@@ -1,5 +1,6 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
+import { type BundleContents, bundleContents } from '../../host/bundle/bundle-source.ts';
 import { isUrl, type ProxyCredentials } from '../../host/install/model.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { PrepareHostOptions } from '../../kubeadm/workflows/prepare-host.ts';
@@ -10,7 +11,17 @@ const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */
 const MAX_KEY_BYTES = 1024 * 1024;
 
-export type InstallSources = Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'readCredentials'>;
+export type InstallSources = {
+  /** Null: no bundle. */
+  readonly bundle: BundleContents | null;
+} & Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'readCredentials'>;
+
+interface InstallSourcesInput {
+  readonly directory: string;
+  readonly clusterExceptions: readonly string[];
+  /** Path of a bundle. Undefined: none. */
+  readonly bundle: string | undefined;
+}
 
 /**
  * Local files for the hosts of a fleet: templates, keys of repositories, and programs. Each key and program is
@@ -20,7 +31,7 @@ export type InstallSources = Pick<PrepareHostOptions, 'templates' | 'readKey' | 
  */
 export async function installSources(
   services: FleetRunPorts,
-  { directory, clusterExceptions }: { readonly directory: string; readonly clusterExceptions: readonly string[] },
+  { directory, clusterExceptions, bundle }: InstallSourcesInput,
 ): Promise<InstallSources> {
   const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
   return {
@@ -28,6 +39,7 @@ export async function installSources(
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
     readFile: once((path) => readProgram(services, pathOf(path))),
     clusterExceptions,
+    bundle: bundle === undefined ? null : bundleContents(await (await services.bundleFiles()).open(bundle)),
     readCredentials: (source) => readCredentials(services, source, pathOf),
   };
 }

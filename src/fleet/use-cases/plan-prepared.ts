@@ -1,7 +1,8 @@
 import { type HostPreparation, isUndeclared } from '../../host/install/model.ts';
 import { type PlanStep, planAfter } from '../../host/plan-after.ts';
 import { planWorkflow, type Workflow, type WorkflowRun } from '../../host/run-workflow.ts';
-import { prepareHostWorkflow } from '../../kubeadm/workflows/prepare-host.ts';
+import { withScheme } from '../../kubeadm/config/defaults.ts';
+import { type HostBundle, prepareHostWorkflow } from '../../kubeadm/workflows/prepare-host.ts';
 import { planWithHooks } from '../plan-with-hooks.ts';
 import type { PlannedHost } from '../saved-plan.ts';
 import type { InstallSources } from './install-sources.ts';
@@ -11,19 +12,27 @@ export type PlanPrepared = <Options, Input>(workflow: Workflow<Options, Input>, 
 
 /** Plans the declared preparation of a host, then a workflow, with the hooks of the host around both. */
 export function planAfterPreparation(
-  { name, preparation, hooks }: Pick<PlannedHost, 'name' | 'preparation' | 'hooks'>,
+  { name, preparation, hooks, role, nodeRegistration }: Pick<PlannedHost, 'name' | 'preparation' | 'hooks' | 'role' | 'nodeRegistration'>,
   sources: InstallSources,
   run: WorkflowRun,
 ): PlanPrepared {
-  const planned = afterPreparation(preparation, sources, run);
+  const { bundle } = sources;
+  const { criSocket } = nodeRegistration;
+  const ofHost = bundle === null ? null : { bundle, role, criSocket: criSocket === undefined ? null : withScheme(criSocket) };
+  const planned = afterPreparation({ preparation, bundle: ofHost }, sources, run);
   return (workflow, options) => planWithHooks(name, hooks, planned(workflow, options));
 }
 
-function afterPreparation(preparation: HostPreparation, sources: InstallSources, run: WorkflowRun): PlanPrepared {
+interface HostWork {
+  readonly preparation: HostPreparation;
+  readonly bundle: HostBundle | null;
+}
+
+function afterPreparation({ preparation, bundle }: HostWork, sources: InstallSources, run: WorkflowRun): PlanPrepared {
   return (workflow, options) => {
     const then: PlanStep = (context) => planWorkflow(workflow, context, options, run);
-    if (isUndeclared(preparation)) return then;
-    const preparing = prepareHostWorkflow(preparation);
+    if (isUndeclared(preparation) && bundle === null) return then;
+    const preparing = prepareHostWorkflow(preparation, bundle);
     const first: PlanStep = (context) => planWorkflow(preparing, context, { ...sources, preparation }, run);
     return (context) => planAfter(context, { first, then, thenPhases: workflow.phases.map(({ name }) => name) });
   };

@@ -40,6 +40,8 @@ export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null 
       case 'pull-image':
       case 'require-directory':
         break;
+      case 'upload-file':
+      case 'import-images':
       case 'copy-directory':
       case 'empty-directory':
       case 'remove-directory':

@@ -42,6 +42,30 @@ ctrd --timeout 15m images pull "$@" >/dev/null`;
   return words(script, criSocket, fullImageName(image));
 }
 
+/**
+ * Prints the program that imports images for the runtime of a socket: `ctr` for containerd, `podman` for CRI-O, which has the
+ * same image store; nothing: none.
+ */
+export function imageImporter(criSocket: string): Words {
+  return words(`${TOOLS}${IMPORTER}importer`, criSocket);
+}
+
+const IMPORTER = `importer() {
+  if has ctr && ctrd --timeout 10s version >/dev/null 2>&1; then echo ctr
+  elif [ "\${p##*/}" = crio.sock ] && has podman; then echo podman; fi
+}
+`;
+
+/** Imports all images of an archive, an OCI layout or the output of `docker save`, and removes the archive. */
+export function importImages(criSocket: string, path: string): Words {
+  const script = `${TOOLS}${IMPORTER}case $(importer) in
+  ctr) ctrd images import "$2" >/dev/null;;
+  podman) podman load --quiet --input "$2" >/dev/null;;
+  *) echo 'neither ctr of containerd nor podman of CRI-O can import images' >&2; exit 1;;
+esac && rm -f -- "$2"`;
+  return words(script, criSocket, path);
+}
+
 /** Prints the Pods of the runtime, or with ctr their containers, one per line. */
 export function listPods(criSocket: string): Words {
   return words(`${TOOLS}if has crictl; then cri --timeout 10s pods -q; else ctrd --timeout 10s containers ls -q; fi`, criSocket);

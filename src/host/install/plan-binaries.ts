@@ -1,10 +1,12 @@
 import { AppError } from '../../base/errors.ts';
+import type { BundleContents } from '../bundle/bundle-source.ts';
 import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
 import { type UnitState, unitState } from '../facts/unit.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import type { LargeFile } from '../plan/large-file.ts';
+import type { RangedFile } from '../plan/ranged-file.ts';
 import { type BinaryInstall, type InstalledFile, isUrl } from './model.ts';
 
 export interface BinaryFacts {
@@ -78,15 +80,22 @@ export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked
 /**
  * Plans the files that do not exist or differ by SHA-256, then the units.
  * @param contents local files by name
+ * @param bundle files that it contains are copied from it
  * @throws AppError INSTALL_CHECKSUM (exit code 3): a local file differs from the declared one
  */
 export function planBinaries(
   install: BinaryInstall,
   facts: BinaryFacts,
-  { contents, host }: { readonly contents: ReadonlyMap<string, LargeFile>; readonly host: string },
+  {
+    contents,
+    host,
+    bundle = null,
+  }: { readonly contents: ReadonlyMap<string, LargeFile>; readonly host: string; readonly bundle?: BundleContents | null },
 ): PhasePlan {
   const desired = filesToInstall(install, facts);
-  const changes: HostChange[] = desired.flatMap((file) => placeFile(file, facts, { content: contents.get(file.name) ?? null, host }));
+  const changes: HostChange[] = desired.flatMap((file) =>
+    placeFile(file, facts, { content: contents.get(file.name) ?? null, bundled: bundle?.fileBySha256(file.sha256) ?? null, host }),
+  );
   if (desired.some(({ path, isArchive }) => isArchive || /\/systemd\//.test(path)))
     changes.push({ kind: 'daemon-reload', reason: 'the new binaries may come with new unit files' });
   for (const unit of install.units) {
@@ -104,7 +113,7 @@ export function planBinaries(
 function placeFile(
   file: InstalledFile,
   { sums, unpacked }: BinaryFacts,
-  { content, host }: { readonly content: LargeFile | null; readonly host: string },
+  { content, bundled, host }: { readonly content: LargeFile | null; readonly bundled: RangedFile | null; readonly host: string },
 ): readonly HostChange[] {
   const { name, source, sha256, mode, path, isArchive } = file;
   const at = isArchive ? `${ARCHIVES}/${name}` : path;
@@ -115,9 +124,11 @@ function placeFile(
     throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Correct sha256, or provide the right file' }, { exitCode: 3 });
   }
   const arrives: HostChange =
-    isUrl(source) || content === null
-      ? { kind: 'download-file', path: at, url: source, sha256, mode, reason }
-      : { kind: 'put-file', path: at, mode, owner: 'root:root', content, reason };
+    bundled !== null
+      ? { kind: 'upload-file', path: at, mode, owner: 'root:root', content: bundled, reason }
+      : isUrl(source) || content === null
+        ? { kind: 'download-file', path: at, url: source, sha256, mode, reason }
+        : { kind: 'put-file', path: at, mode, owner: 'root:root', content, reason };
   if (!isArchive) return [arrives];
   return [
     arrives,

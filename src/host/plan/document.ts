@@ -139,6 +139,7 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         ...(origin ? { origin } : {}),
       };
     }
+    case 'upload-file':
     case 'put-file': {
       const { path, owner, content, reason } = change;
       return {

@@ -2,6 +2,7 @@ import type { SensitiveText } from '../../base/text/secret.ts';
 import type { LockRequest, RevertRequest } from '../commit/requests.ts';
 import type { PackageManager } from '../install/package-facts.ts';
 import type { LargeFile } from './large-file.ts';
+import type { RangedFile } from './ranged-file.ts';
 
 /** One step that changes a host. `OPERATION_KINDS` describes each kind. */
 export type Operation = FileOperation | CommandOperation | HoldOperation | JournalOperation;
@@ -27,6 +28,11 @@ export type FileOperation =
    * file matches. The file name identifies the content, so an existing file at the path is replaced.
    */
   | { readonly kind: 'put-file'; readonly path: string; readonly mode: number; readonly owner: string; readonly content: LargeFile }
+  /**
+   * A `put-file` for files that do not fit in memory. An interrupted upload is resumed where it stopped, also by a later
+   * run; the file gets its name when the hash of the whole file matches.
+   */
+  | { readonly kind: 'upload-file'; readonly path: string; readonly mode: number; readonly owner: string; readonly content: RangedFile }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string }
   | { readonly kind: 'remove-file'; readonly path: string }
   /**
@@ -64,6 +70,8 @@ export type CommandOperation =
   | { readonly kind: 'remove-pods'; readonly criSocket: string; readonly mayStay?: true }
   /** The container runtime pulls an image, even if the image exists. */
   | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string }
+  /** The container runtime imports the images of an archive of the host; the archive is removed. */
+  | { readonly kind: 'import-images'; readonly path: string; readonly images: readonly string[]; readonly criSocket: string }
   /**
    * Copies a directory with its owners and modes. The copy gets its name when it is complete; an error if the
    * name exists.

@@ -11,7 +11,8 @@ export function revertChanges(changes: readonly HostChange[]): readonly HostChan
       if (change.before === null) return [{ kind: 'remove-file', path: change.path, before: null, reason }];
       return [{ ...change, ...change.before, action: 'update', before: null, reason }];
     }
-    if (change.kind === 'put-file') return [{ kind: 'remove-file', path: change.path, before: null, reason }];
+    if (change.kind === 'put-file' || change.kind === 'upload-file')
+      return [{ kind: 'remove-file', path: change.path, before: null, reason }];
     if (change.kind === 'move-file') return [{ kind: 'move-file', path: change.to, to: change.path, reason }];
     if (change.kind === 'remove-file' && change.before !== null) {
       return [{ kind: 'write-file', path: change.path, ...change.before, action: 'create', before: null, reason }];

@@ -1,4 +1,5 @@
 import { AppError } from '../../base/errors.ts';
+import type { BundleContents } from '../../host/bundle/bundle-source.ts';
 import { type BinaryInstall, isUrl } from '../../host/install/model.ts';
 import { type BinaryFacts, binaryFacts, filesToInstall, planBinaries } from '../../host/install/plan-binaries.ts';
 import { observe } from '../../host/observe.ts';
@@ -7,6 +8,8 @@ import type { LargeFile } from '../../host/plan/large-file.ts';
 
 export interface InstallBinariesInput {
   readonly install: BinaryInstall;
+  /** Files of a bundle replace those of other sources. Null: no bundle. */
+  readonly bundle: BundleContents | null;
   /**
    * A file of the local host; read only when a host needs it.
    * @throws AppError INPUT_UNREADABLE
@@ -24,13 +27,15 @@ interface Situation {
 export const installBinaries = definePhase<InstallBinariesInput, Situation>({
   name: 'install-binaries',
   short: 'Install binaries from a directory or a URL',
-  observe: async ({ host, signal }, { install, readFile }) => {
+  observe: async ({ host, signal }, { install, bundle, readFile }) => {
     const facts = await observe(host, binaryFacts(install), signal);
-    const sent = filesToInstall(install, facts).filter(({ source }) => !isUrl(source));
+    const sent = filesToInstall(install, facts).filter(
+      ({ source, sha256 }) => !isUrl(source) && (bundle?.fileBySha256(sha256) ?? null) === null,
+    );
     const contents = await Promise.all(sent.map(async ({ name, source }) => [name, await readFile(source)] as const));
     return { host: host.name, facts, contents: new Map(contents) };
   },
-  plan: ({ host, facts, contents }, { install }) => planBinaries(install, facts, { host, contents }),
+  plan: ({ host, facts, contents }, { install, bundle }) => planBinaries(install, facts, { host, contents, bundle }),
   verify: async ({ host, signal }, { install }) => {
     const [left] = filesToInstall(install, await observe(host, binaryFacts(install), signal));
     if (left === undefined) return;

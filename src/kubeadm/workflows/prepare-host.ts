@@ -1,6 +1,7 @@
 import type { HostPreparation } from '../../host/install/model.ts';
 import type { DefinedPhase, Phase } from '../../host/phase.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
+import { type ImportImagesInput, importImages } from '../phases/import-images.ts';
 import { type InstallBinariesInput, installBinaries } from '../phases/install-binaries.ts';
 import { type InstallPackagesInput, installPackages } from '../phases/install-packages.ts';
 import { loadKernelModules, type PrepareKernelInput, setSysctls, turnOffSwap } from '../phases/prepare-kernel.ts';
@@ -13,17 +14,18 @@ export interface PrepareHostOptions
   readonly preparation: HostPreparation;
 }
 
+/** The bundle of a run, and the host that it is for. */
+export type HostBundle = Omit<ImportImagesInput, 'installsRuntime'>;
+
 /**
  * Prepares a host for a node: swap, kernel, proxy, container runtime, kubelet. Undeclared parts are neither checked nor changed.
  * @param preparation decides the phases of the workflow
+ * @param bundle null: no images are imported
  */
-export function prepareHostWorkflow({
-  swap,
-  kernelModules,
-  sysctls,
-  install,
-  proxy,
-}: HostPreparation): Workflow<PrepareHostOptions, PrepareHostOptions> {
+export function prepareHostWorkflow(
+  { swap, kernelModules, sysctls, install, proxy }: HostPreparation,
+  bundle: HostBundle | null,
+): Workflow<PrepareHostOptions, PrepareHostOptions> {
   const kernel = (phase: DefinedPhase<PrepareKernelInput>): Phase<PrepareHostOptions> => phase.select((options) => options);
   return {
     name: 'prepare-host',
@@ -44,7 +46,10 @@ export function prepareHostWorkflow({
       ...(install?.kind === 'packages'
         ? [installPackages.select(({ templates, readKey }: PrepareHostOptions) => ({ templates, install, readKey }))]
         : []),
-      ...(install?.kind === 'binaries' ? [installBinaries.select(({ readFile }: PrepareHostOptions) => ({ install, readFile }))] : []),
+      ...(install?.kind === 'binaries'
+        ? [installBinaries.select(({ readFile }: PrepareHostOptions) => ({ install, readFile, bundle: bundle?.bundle ?? null }))]
+        : []),
+      ...(bundle === null ? [] : [importImages.select((_: PrepareHostOptions) => ({ ...bundle, installsRuntime: install !== null }))]),
     ],
     prepare: async (_, options) => ({ input: options, warnings: [], refusals: [] }),
   };
