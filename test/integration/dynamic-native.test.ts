@@ -473,6 +473,8 @@ describe('dynamic inspect', () => {
         { code: 'DYNAMIC_LOOP_PROMOTED', severity: 'warning' },
       ],
     });
+    // The commands wait: after ten minutes of simulated time, a start would make the configuration the last known good one.
+    world.kubelet.stop();
     const refused = await dynamic('inspect', 'n1', '--repair', '--kubeconfig', join(directory, 'admin.conf'));
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('Node n1 is still assigned kube-system/c/kubelet@')]);
     const taken = `${STORE}/store/meta/assigned`;
