@@ -47,6 +47,15 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
   });
 
+  it('prepares the first control plane before it creates the cluster', async () => {
+    write(FLEET.replace('name: node1', 'name: node1, proxy: {https: "http://proxy.example.com:3128"}'));
+    const { code, stdout, stderr } = await run('plan', '--ignore-preflight-errors', 'all');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('  + [proxy] write-file /etc/kubeletadm/proxy.env');
+    expect(stdout).toMatch(/^ +\+NO_PROXY=localhost,127\.0\.0\.1,::1,10\.50\.0\.0\/16,.*\.svc,\.cluster\.local,/m);
+    expect(stdout).toContain('  > [kubelet-start] later: waits for proxy');
+  });
+
   it('uses the endpoint of the fleet file when the cluster configuration names none', async () => {
     writeFileSync(join(directory, 'cluster.yaml'), CLUSTER.replace(/^controlPlaneEndpoint.*\n/m, ''));
     write(FLEET.replace('configuration: cluster.yaml', 'configuration: cluster.yaml, endpoint: vip.example:7443'));

@@ -1,6 +1,6 @@
 import { type HostPreparation, isUndeclared } from '../../host/install/model.ts';
 import { type PlanStep, planAfter } from '../../host/plan-after.ts';
-import { planWorkflow, type Workflow, type WorkflowRun } from '../../host/run-workflow.ts';
+import { hasPhase, planWorkflow, type Workflow, type WorkflowRun } from '../../host/run-workflow.ts';
 import { withScheme } from '../../kubeadm/config/defaults.ts';
 import { type HostBundle, prepareHostWorkflow } from '../../kubeadm/workflows/prepare-host.ts';
 import { planWithHooks } from '../plan-with-hooks.ts';
@@ -33,7 +33,9 @@ function afterPreparation({ preparation, bundle }: HostWork, sources: InstallSou
     const then: PlanStep = (context) => planWorkflow(workflow, context, options, run);
     if (isUndeclared(preparation) && bundle === null) return then;
     const preparing = prepareHostWorkflow(preparation, bundle);
-    const first: PlanStep = (context) => planWorkflow(preparing, context, { ...sources, preparation }, run);
+    // Skipped phases are those of the workflow: a new cluster skips phases of init.
+    const skipPhases = run.skipPhases.filter((name) => hasPhase(preparing, name));
+    const first: PlanStep = (context) => planWorkflow(preparing, context, { ...sources, preparation }, { ...run, skipPhases });
     return (context) => planAfter(context, { first, then, thenPhases: workflow.phases.map(({ name }) => name) });
   };
 }
