@@ -85,8 +85,8 @@ inside() {
   join=$(guest cp1 'sudo kubeletadm token create --ttl 1h --print-join-command')
   sed -n 's/^Host //p' "$SSH_CONFIG" | grep -vxF -e cp1 -e '*' | while read -r worker; do
     say "$worker: kubeletadm join"
-    # The token is passed on standard input.
-    printf 'exec kubeletadm %s --node-ip %s.0/24\n' "${join#kubeadm }" "$SUBNET" | guest "$worker" 'sudo sh'
+    # The token is passed on standard input. The printed command begins with the name of the program.
+    printf 'exec kubeletadm %s --node-ip %s.0/24\n' "${join#* }" "$SUBNET" | guest "$worker" 'sudo sh'
   done
   guest cp1 'sudo cat /etc/kubernetes/admin.conf' | (umask 077 && cat >admin.conf)
 }

@@ -22,7 +22,7 @@ case $* in
   *'test -f'*) [ -n "\${INITIALIZED-}" ];;
   *'sh -s'*) sed -n '2s/^# /input: /p' >>"$LOG";;
   *'sudo sh') sed 's/^/input: /' >>"$LOG";;
-  *--print-join-command*) echo 'kubeadm join 192.168.56.10:6443 --token abcdef.0123456789abcdef';;
+  *--print-join-command*) echo 'kubeletadm join 192.168.56.10:6443 --token abcdef.0123456789abcdef';;
   *'cat /etc/kubernetes/admin.conf'*) echo 'kind: Config';;
 esac
 `;
