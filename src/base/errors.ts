@@ -67,10 +67,15 @@ export class AppError extends Error {
   }
 }
 
+/** `join.yaml:5:3`; the file `-` is `standard input`. */
+export function formatPosition({ file, line, column }: Position): string {
+  return `${file === '-' ? 'standard input' : file}:${line}:${column}`;
+}
+
 /** One line: `host: position path: message. Hint [CODE]`. */
 export function formatProblem(problem: Problem): string {
   const { position, path, host } = problem;
-  const place = position ? `${position.file}:${position.line}:${position.column}` : '';
+  const place = position ? formatPosition(position) : '';
   const subject = [host ? `${host}:` : '', [place, path].filter(Boolean).join(' ')].filter(Boolean).join(' ');
   const hint = problem.hint ? ` ${/[.?!]$/.test(problem.hint) ? problem.hint : `${problem.hint}.`}` : '';
   const stop = hint && !/[.?!]$/.test(problem.message) ? '.' : '';

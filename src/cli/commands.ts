@@ -5,7 +5,8 @@ import type { CommandEntry } from './command.ts';
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
-    description: 'Bootstrap a control plane; with --kubeconfig, set up an existing API server for joining nodes, and join the first node',
+    description:
+      'Bootstrap a control plane; with --kubeconfig, prepare an existing API server for joins, and join the target hosts as nodes',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

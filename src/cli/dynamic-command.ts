@@ -58,11 +58,14 @@ export function defineDynamic(dynamic: Command, on: On): void {
   addSections(dynamic, { examples: EXAMPLES });
 }
 
+const PAYLOAD_FILE =
+  'file with a KubeletConfiguration, or with only the fields to change (kind: KubeletConfigurationOverlay, apiVersion: kubeletadm.dev/v1alpha1)';
+
 function definePush(dynamic: Command, on: On): void {
   const push = dynamic
     .command('push')
     .description('Validate a KubeletConfiguration, store it as a ConfigMap, and print the value for dynamic assign --configmap')
-    .argument('<file>', "file with a KubeletConfiguration, or with single fields as KubeletConfigurationOverlay; '-' for standard input")
+    .argument('<file>', `${PAYLOAD_FILE}; '-' for standard input`)
     .option('--name <name>', 'name of the ConfigMap, without the hash', 'node-config')
     .option(
       '-n, --namespace <namespace>',
@@ -77,7 +80,10 @@ function definePush(dynamic: Command, on: On): void {
     )
     .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)
     .option('--no-append-hash', 'use the name without a hash')
-    .option('--in-place', 'replace the content of an existing ConfigMap; every kubelet that uses the ConfigMap restarts within seconds');
+    .option(
+      '--in-place',
+      'with --no-append-hash: replace the content of an existing ConfigMap that is not immutable; every kubelet that uses the ConfigMap restarts within seconds',
+    );
   addClusterOptions(addDryRunOptions(addValidation(push)));
   on(
     push,
@@ -96,10 +102,7 @@ function defineAssign(dynamic: Command, on: On): void {
     .description('Assign a ConfigMap to nodes in batches and wait for the result')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME')
     .option('--configmap <namespace/name[/key]>', 'ConfigMap to assign, as printed by dynamic push')
-    .option(
-      '--file <file>',
-      'file with a KubeletConfiguration, or with single fields as KubeletConfigurationOverlay, to store as ConfigMap node-config-HASH and assign',
-    )
+    .option('--file <file>', `${PAYLOAD_FILE}; stored as ConfigMap node-config-HASH and assigned`)
     .option(
       '-n, --namespace <namespace>',
       `with --file: namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
@@ -265,7 +268,7 @@ const ASSIGN_NOTES = `Exit code 4: at least one of several selected nodes was no
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 
 const STATUS_NOTES =
-  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY, the columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time since the last change of the configuration (in the state not-synced, since the first failed read), REPORTED the time since the last report of the agent.';
+  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY, the columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time since the last change of the configuration. In the state not-synced (the assigned ConfigMap cannot be read), CHANGED is the time since the first failed attempt. REPORTED is the time since the last report of the agent.';
 
 const CHECKPOINT_NOTES =
   'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';

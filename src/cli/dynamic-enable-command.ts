@@ -75,7 +75,7 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
   return addConfirmOptions(addHostRolloutOptions(addSshOptions(addClusterOptions(command))));
 }
 
-const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in adds an environment file to the kubelet unit. The agent writes the path of the assigned configuration to this environment file, and the kubelet uses that configuration from its next start.
+const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in adds an environment file to the kubelet unit. When a configuration is assigned to the node, the agent writes its path to this file and restarts the kubelet.
 
 ${AGENT_IMPACT_NOTES}`;
 

@@ -154,6 +154,7 @@ function defineShow(show: Command, on: On): void {
       .argument('<file>', "saved plan; '-' for standard input")
       .addOption(outputOption(['text', 'json', 'yaml']))
       .addOption(requireSignature()),
+    'the saved plan',
   );
   on(
     show,
@@ -203,7 +204,7 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <result>',
-          'only hosts with this result of their last run; failed: the host failed, rolled back, was refused, was unreachable or did not start',
+          'only hosts with this result of their last run; failed: the host failed, rolled back, was refused or unreachable, or the run ended before its turn',
         ).choices(['failed']),
       ),
   );
@@ -231,6 +232,7 @@ export function defineApply(apply: Command, on: On): void {
 
 const APPLY_TEXTS: RunTexts = {
   takeOver: TAKE_OVER,
+  bundle: 'file made by kubeletadm bundle create; images and files that a host lacks are copied from it',
   allow: allowText('new-pods-only, or with a saved plan the class that the plan was made with'),
   allowPodLoss: ALLOW_POD_LOSS,
   parallel: 'maximum number of hosts inspected or changed at once',
@@ -265,18 +267,23 @@ export function addFleetHostOptions(
 interface RunTexts extends FleetTexts {
   /** The text of `--take-over`. */
   readonly takeOver?: string;
+  /** The text of `--bundle`. */
+  readonly bundle?: string;
   /** The text of `--allow`. Absent: the command does not have the option. */
   readonly allow?: string;
   /** The text of `--allow-pod-loss`. Absent: the command does not have the option. */
   readonly allowPodLoss?: string;
 }
 
-function addRunOptions(command: Command, { takeOver = PLANNED_TAKE_OVER, allow, allowPodLoss, ...texts }: RunTexts = {}): Command {
+function addRunOptions(
+  command: Command,
+  { takeOver = PLANNED_TAKE_OVER, bundle = PLANNED_BUNDLE, allow, allowPodLoss, ...texts }: RunTexts = {},
+): Command {
   addIgnoredChecks(command);
   addClusterOptions(addFleetHostOptions(command, texts));
   return underHeading(command, HEADINGS.fleet, (fleet) => {
     fleet.option('--take-over', takeOver);
-    fleet.option('--bundle <file>', 'bundle of bundle create: images and files that hosts lack are copied from it');
+    fleet.option('--bundle <file>', bundle);
     if (allow !== undefined) fleet.addOption(allowOption(allow));
     return allowPodLoss === undefined ? fleet : fleet.option('--allow-pod-loss', allowPodLoss);
   });
@@ -287,6 +294,8 @@ const PLANNED_ALLOW =
 
 const PLANNED_POD_LOSS =
   'assume that apply is run with --allow-pod-loss: a change may terminate running pods or keep new pods from starting';
+
+const PLANNED_BUNDLE = 'assume that apply is run with this --bundle, a file made by kubeletadm bundle create';
 
 const PLANNED_TAKE_OVER = 'assume that apply is run with --take-over: a host may join under the name of an existing Node that is not Ready';
 

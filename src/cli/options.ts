@@ -214,32 +214,30 @@ export function addFleetFileOption(command: Command, description = "fleet file; 
   return underHeading(command, HEADINGS.fleet, (fleet) => fleet.option('-f, --file <file>', description));
 }
 
-const HOST_PATTERNS =
-  'hosts to include: names in the fleet file (with * and ?), ranges such as edge-[001:020], or groups; a leading ! excludes (repeatable)';
+function hostPatterns(file: string): string {
+  return `hosts to include: names in ${file} (with * and ?), ranges such as edge-[001:020], or groups; a leading ! excludes (repeatable)`;
+}
 
 /** Selection of Nodes by label or by the hosts of a fleet file, in place of names. */
 export function addNodeSelectionOptions(command: Command, fleetNote = ''): Command {
   return command
     .option('-l, --selector <labels>', 'instead of node names: label selector of Nodes, as in kubectl')
     .option('--group <groups>', 'instead of node names: groups of a fleet file (repeatable)', collectList)
-    .option('--limit <hosts>', `instead of node names, ${HOST_PATTERNS}`, collectList)
+    .option('--limit <hosts>', `instead of node names, ${hostPatterns('the fleet file')}`, collectList)
     .option('-f, --fleet <file>', `fleet file of --group and --limit; '-' for standard input${fleetNote} (default: fleet.yaml)`);
 }
 
-/** Selection of hosts of a fleet. */
-export function addFleetSelectionOptions(command: Command): Command {
+/** Selection of hosts of a fleet. `file`: the place of the names and labels. */
+export function addFleetSelectionOptions(command: Command, file = 'the fleet file'): Command {
   return underHeading(command, HEADINGS.fleet, (fleet) =>
     fleet
-      .option('--limit <hosts>', HOST_PATTERNS, collectList)
+      .option('--limit <hosts>', hostPatterns(file), collectList)
       .option(
         '--group <groups>',
         'groups of hosts to include (repeatable); combined with --limit or --selector: only hosts that match all of them',
         collectList,
       )
-      .option(
-        '-l, --selector <labels>',
-        'label selector, as in kubectl; matches the labels that the fleet file declares for hosts and groups',
-      ),
+      .option('-l, --selector <labels>', `label selector, as in kubectl; matches the labels that ${file} declares for hosts and groups`),
   );
 }
 
@@ -287,19 +285,19 @@ export function allowOption(text: string = allowText('new-pods-only')): Option {
 }
 
 /** The classes of `--allow`. */
-const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disruptive. "safe": the change does not affect running pods. "new-pods-only": new pods get the new value, running pods keep the old value. "drain": drain the node before the change; kubeletadm does not drain nodes. "unsafe": the change can disconnect or stop the node.`;
+const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disruptive. "safe": the change does not affect running pods. "new-pods-only": new pods get the new value, running pods keep the old value. "drain": the change requires a drained node; drain the node first, because kubeletadm neither drains it nor checks that it is drained. "unsafe": the change can disconnect or stop the node.`;
 
 /** The classes of `--allow`, for the help of the commands with that option. */
 export const IMPACT_NOTES = `${IMPACT_CLASSES}
 
-A change that would terminate running pods or keep new pods from starting (for example, a maxPods below the number of running pods) is refused in every class, unless --allow-pod-loss is given.`;
+A change that would terminate running pods or keep new pods from starting (for example, a maxPods below the number of running pods) is refused for every value of --allow, unless --allow-pod-loss is given.`;
 
 /** The classes of `--allow`, for the help of the commands that configure an agent. */
 export const AGENT_IMPACT_NOTES = `${IMPACT_CLASSES}
 
-If the Node is cordoned, the agent assumes that the node is drained: it then applies changes up to class "drain", regardless of the value of --allow.
+If the Node is cordoned, the agent assumes that the node is drained: it then applies changes up to class "drain", even if --allow is a lower class.
 
-The agent refuses a change that would terminate running pods or keep new pods from starting in every class, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
+For every value of --allow, the agent refuses a change that would terminate running pods or keep new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
 
 /** The text of `--allow-experimental-api`. */
 export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';

@@ -35,7 +35,7 @@ export function defineReset(reset: Command, on: On): void {
 
 function addResetOptions(command: Command): Command {
   command
-    .option('-f, --force', 'do not ask before resetting (-f is not the short form of --file here)')
+    .option('-f, --force', 'do not ask before resetting')
     .option('--config <file>', "ResetConfiguration document; '-' for standard input")
     .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
     .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')

@@ -49,7 +49,7 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
   );
   const phase = apply
     .command('phase')
-    .description('Run one phase of upgrade apply, e.g. phase addon coredns v1.36.2 (in the list: addon/coredns)')
+    .description('Run one phase of upgrade apply, e.g. phase addon coredns v1.36.2 for the phase addon/coredns')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {
@@ -82,7 +82,7 @@ export function addControlPlaneOptions(command: Command): Command {
 }
 
 const FORCE =
-  'upgrade even if the version is a pre-release, if kubelets are too old for it or cannot be listed, or if a setting of the kubelet configuration would be lost; implies --yes';
+  'upgrade even if the version is a pre-release, if kubelets are too old for it or cannot be listed, or if the kubelet configuration has a setting that the new version does not support, which is then removed; implies --yes';
 
 /** The last word is the version, as with kubeadm. */
 function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyRequest {

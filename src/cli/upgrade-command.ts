@@ -59,7 +59,7 @@ function defineUpgradeNode(upgrade: Command, on: On): void {
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
     .command('phase')
-    .description('Run one phase of upgrade node, e.g. phase addon coredns (in the list: addon/coredns)')
+    .description('Run one phase of upgrade node, e.g. phase addon coredns for the phase addon/coredns')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, UPGRADE_NODE_PHASES, {
@@ -79,7 +79,7 @@ function addUpgradeOptions(command: Command): Command {
         '--patches <dir>',
         'directory of patches; patches of the KubeletConfiguration replace those stored on the host, all other patches apply to this upgrade only',
       )
-      .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all stored overlays')
+      .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all overlays stored on the host')
       .option(
         '--set <field=value>',
         'KubeletConfiguration field of this node; replaces all fields stored from an earlier --set (repeatable)',

@@ -365,7 +365,7 @@ export function signingAlone(): Problem {
 
 /** An invalid CA pin. */
 export function invalidPin(text: string): Problem {
-  const hint = 'A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command';
+  const hint = 'A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeletadm token create --print-join-command';
   return error('CONFIG_INVALID_PIN', `${quoteValue(text)} is not a valid CA certificate pin`, hint);
 }
 

@@ -24,7 +24,7 @@ export function duplicateGroup(name: string, first: string): Problem {
 
 /** Two hosts with the same address and route. */
 export function duplicateAddress(address: string, { name, first, where }: { name: string; first: string; where: string }): Problem {
-  const message = `${name} and ${first} (${where}) have the same address ${address}`;
+  const message = `hosts "${name}" and "${first}" (${where}) have the same address ${address}`;
   return error('FLEET_DUPLICATE_ADDRESS', message, 'Fix the address, or remove one of the hosts');
 }
 
@@ -32,7 +32,7 @@ export function duplicateAddress(address: string, { name, first, where }: { name
 export function duplicateNode(what: 'nodeName' | 'nodeIP', value: string, { name, first }: { name: string; first: string }): Problem {
   const hint =
     what === 'nodeName' ? 'Use a template such as {{ name }}, or set a nodeName for each host' : 'Set a different node IP for each host';
-  return error('FLEET_DUPLICATE_NODE', `${name} and ${first} have the same ${what} ${quoteValue(value)}`, hint);
+  return error('FLEET_DUPLICATE_NODE', `hosts "${name}" and "${first}" have the same ${what} ${quoteValue(value)}`, hint);
 }
 
 /** An invalid name of a host or group. */
@@ -86,7 +86,7 @@ export const QUOTE_TEMPLATE = 'Quote a value that begins with {{: "{{ rack }}"';
 
 /** A variable that is not defined for a host. */
 export function unknownVariable(variable: string, host: string, likely: string | null, others: number): Problem {
-  const message = `${host}${others === 0 ? '' : ` (and ${hosts(others)} more)`} has no variable ${quoteValue(variable)}`;
+  const message = `host "${host}"${others === 0 ? '' : ` (and ${hosts(others)} more)`} has no variable ${quoteValue(variable)}`;
   return error('FLEET_UNKNOWN_VARIABLE', message, likely === null ? 'Declare the variable under variables' : `Did you mean ${likely}?`);
 }
 
@@ -129,7 +129,7 @@ export function invalidFleetValue(message: string, hint?: string): Problem {
 
 /** Two members with the same meaning. */
 export function setTwice(a: string, b: string): Problem {
-  return error('FLEET_CONFLICT', `${a} and ${b} set the same value`, 'Remove one of them');
+  return error('FLEET_CONFLICT', `${a} and ${b} are mutually exclusive`, 'Remove one of them');
 }
 
 /** Bastions that are reached through each other. */

@@ -27,7 +27,8 @@ export function readVagrantMachines(text: string, file: string): readonly Vagran
   for (const line of readSshConfigLines(text, file)) {
     if (line.keyword === 'host') {
       const [name = ''] = line.args;
-      if (machines.has(name)) throw invalid(line, `${name} is listed twice`, 'Save the output of a single run of vagrant ssh-config');
+      if (machines.has(name))
+        throw invalid(line, `host "${name}" is listed twice`, 'Save the output of a single run of vagrant ssh-config');
       current = new Map();
       machines.set(name, current);
     } else if (current === null) throw invalid(line, 'not the output of vagrant ssh-config', 'The first line must begin with Host');
@@ -39,11 +40,12 @@ export function readVagrantMachines(text: string, file: string): readonly Vagran
 
 function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfigLine[]>, file: string): VagrantMachine {
   const first = (keyword: string): string | null => settings.get(keyword)?.[0]?.args[0] ?? null;
-  const around = ['proxycommand', 'proxyjump', 'include'].flatMap((keyword) => settings.get(keyword) ?? [])[0];
-  if (around !== undefined) throw invalid(around, `${name} uses ${around.keyword}, which --from-vagrant does not support`, VIA_SSH_CONFIG);
+  const around = Object.keys(SPELLED).flatMap((keyword) => settings.get(keyword) ?? [])[0];
+  if (around !== undefined)
+    throw invalid(around, `host "${name}" uses ${SPELLED[around.keyword]}, which --from-vagrant does not support`, VIA_SSH_CONFIG);
   const address = first('hostname');
   const port = first('port');
-  if (address === null) throw invalid({ file, line: 1 }, `${name} has no HostName`, 'Run vagrant up, then rerun this command');
+  if (address === null) throw invalid({ file, line: 1 }, `host "${name}" has no HostName`, 'Run vagrant up, then rerun this command');
   return {
     name,
     role: /^(?:cp|control-?plane|master)(?:[-_.]?[0-9]+)?$/i.test(name) ? 'control-plane' : 'worker',
@@ -53,6 +55,9 @@ function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfi
     identityFiles: (settings.get('identityfile') ?? []).flatMap(({ args }) => args[0] ?? []),
   };
 }
+
+/** Unsupported keywords, as ssh_config(5) spells them. */
+const SPELLED: Readonly<Record<string, string>> = { proxycommand: 'ProxyCommand', proxyjump: 'ProxyJump', include: 'Include' };
 
 const VIA_SSH_CONFIG = 'Save the output of vagrant ssh-config to a file, then run kubeletadm fleet init --from-ssh-config FILE';
 

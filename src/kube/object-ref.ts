@@ -11,9 +11,9 @@ export function describeRef({ kind, namespace, name }: Pick<ObjectRef, 'kind' | 
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name ?? ''}`.trimEnd();
 }
 
-/** `ConfigMap in kube-system`, `Node`: a collection in messages. */
+/** `ConfigMaps in namespace "kube-system"`, `Nodes`: a collection in messages. */
 export function describeCollection({ kind, namespace }: { readonly kind: string; readonly namespace?: string }): string {
-  return namespace === undefined ? kind : `${kind} in ${namespace}`;
+  return `${kind}s${namespace === undefined ? '' : ` in namespace "${namespace}"`}`;
 }
 
 /** The known part of an object whose removal the server confirmed without returning it. */

@@ -381,7 +381,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         await world.forgetHistory();
         await expect(collect(cluster.watch(kind, { resourceVersion }))).rejects.toMatchObject({
           code: 'CLUSTER_GONE',
-          message: expect.stringMatching(/^cannot watch ConfigMap in default: too old resource version: \d+ \(\d+\)/),
+          message: expect.stringMatching(/^cannot watch ConfigMaps in namespace "default": too old resource version: \d+ \(\d+\)/),
         });
         const fresh = await version();
         await cluster.create(configMap('watch-7'));
@@ -421,7 +421,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         [
           'list',
           (bob) => bob.list(NODE),
-          'cannot list Node: nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the cluster scope',
+          'cannot list Nodes: nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the cluster scope',
         ],
         [
           'create',
@@ -436,7 +436,7 @@ export function clusterContract(name: string, start: () => Promise<ClusterWorld>
         [
           'watch',
           (bob) => collect(bob.watch(NODE, {})),
-          'cannot watch Node: nodes is forbidden: User "bob" cannot watch resource "nodes" in API group "" at the cluster scope',
+          'cannot watch Nodes: nodes is forbidden: User "bob" cannot watch resource "nodes" in API group "" at the cluster scope',
         ],
       ];
       it.each(cases)('is refused to %s', async (_, query, message) => {

@@ -589,7 +589,7 @@ describe('a watch', () => {
   it('fails on a line that is not an event', async () => {
     const url = await streaming([event('a'), '<html>\n'], 'close');
     expect(await failure(collect(admin({ server: url }).watch(CONFIG_MAPS, { resourceVersion: '1' })))).toBe(
-      'cannot watch ConfigMap in default: a line of the watch is not JSON. Check the proxies and load balancers between the local host and the API server. [CLUSTER_ERROR]',
+      'cannot watch ConfigMaps in namespace "default": a line of the watch is not JSON. Check the proxies and load balancers between the local host and the API server. [CLUSTER_ERROR]',
     );
   });
 
@@ -597,7 +597,7 @@ describe('a watch', () => {
     const status = { kind: 'Status', code: 500, message: 'etcd is gone' };
     const url = await streaming([`${JSON.stringify({ type: 'ERROR', object: status })}\n`], 'close');
     expect(await failure(collect(admin({ server: url }).watch(CONFIG_MAPS, {})))).toBe(
-      'cannot watch ConfigMap in default: etcd is gone [CLUSTER_ERROR]',
+      'cannot watch ConfigMaps in namespace "default": etcd is gone [CLUSTER_ERROR]',
     );
   });
 

@@ -56,7 +56,7 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
 
   it('reads standard input', async () => {
     const options = { stdin: `${HEADER}healthzPort: 70000\n` };
-    expect(await runCommand(['config', 'validate', '-'], options)).toMatchObject({ code: 2, stderr: /^-:3:1 healthzPort: /s });
+    expect(await runCommand(['config', 'validate', '-'], options)).toMatchObject({ code: 2, stderr: /^standard input:3:1 healthzPort: /s });
   });
 
   it('reports every problem of each file as JSON', async () => {

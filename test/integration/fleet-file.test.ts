@@ -96,7 +96,7 @@ describe('fleet init', () => {
     expect(await runCommand(argv)).toMatchObject({ code: 0, stderr: '' });
     expect(await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json'])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/w2 and w1 \(.*hosts\.json:1:1\) have the same address 10\.0\.0\.1/),
+      stderr: expect.stringMatching(/hosts "w2" and "w1" \(.*hosts\.json:1:1\) have the same address 10\.0\.0\.1/),
     });
     const hostvars = { w1: { ansible_host: '10.0.0.1' }, w2: { ansible_host: '10.0.0.2' } };
     writeFileSync(join(root, 'inv/hosts.json'), listOf(hostvars, { web: { hosts: ['w1', 'w2'] } }));

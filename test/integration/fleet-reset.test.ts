@@ -91,7 +91,7 @@ ${hosts}`,
     const first = await reset('--limit', '!node3', '--force', '--delete-node', '-o', 'json');
     expect(first.code).toBe(4);
     expect(first.stderr).toContain(
-      "node1: not reset, because this control plane is always the last one to be reset, and dead could not be reset. Fix dead and run kubeletadm fleet reset --retry failed, or exclude that host with --limit '!dead'. [RESET_LAST_CONTROL_PLANE]",
+      'node1: not reset: kubeletadm resets this control plane only after all other hosts, and the host "dead" could not be reset. Fix the host "dead" and run kubeletadm fleet reset --retry failed, or exclude that host with --limit \'!dead\'. [RESET_LAST_CONTROL_PLANE]',
     );
     const events = first.stdout
       .trim()

@@ -68,8 +68,8 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
     const [failure] = index < 0 ? [] : failures.splice(index, 1);
     if (failure) throw failure.error;
   };
-  const attempt = async <T>(what: string, asked: Asked, work: (type: ResourceType) => T): Promise<T> => {
-    enter(what);
+  const attempt = async <T>(what: string, asked: Asked, work: (type: ResourceType) => T, call = what): Promise<T> => {
+    enter(call);
     const type = typeOf(asked);
     return translated(what, () => {
       allow(store, user, type, asked);
@@ -94,11 +94,16 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
     },
     get: (ref) => attempt(`get ${describeRef(ref)}`, { ...ref, verb: 'get' }, (type) => store.get(type, placeIn(type, ref), ref.name)),
     list: (kind, listOptions = {}) =>
-      attempt(`list ${describeCollection(kind)}`, { ...kind, ...selection(listOptions), verb: 'list' }, (type) => {
-        const selector = registry.selector(type, listOptions);
-        const items = store.list(type, type.namespaced ? kind.namespace : undefined).filter(selector);
-        return { items, resourceVersion: String(store.revision()) };
-      }),
+      attempt(
+        `list ${describeCollection(kind)}`,
+        { ...kind, ...selection(listOptions), verb: 'list' },
+        (type) => {
+          const selector = registry.selector(type, listOptions);
+          const items = store.list(type, type.namespaced ? kind.namespace : undefined).filter(selector);
+          return { items, resourceVersion: String(store.revision()) };
+        },
+        `list ${placeOfCall(kind)}`,
+      ),
     create: (object) =>
       attempt(`create ${describeRef(refOf(object))}`, { ...refOf(object), name: '', verb: 'create' }, (type) =>
         REVIEWS.includes(type)
@@ -224,6 +229,11 @@ interface WatchContext {
   readonly watches: Set<{ bookmark: () => void; end: () => void }>;
 }
 
+/** `Event in default`, `Node`: a collection in `calls`. */
+function placeOfCall({ kind, namespace }: { kind: string; namespace?: string }): string {
+  return namespace === undefined ? kind : `${kind} in ${namespace}`;
+}
+
 async function* watchFake(
   context: WatchContext,
   kind: { apiVersion: string; kind: string; namespace?: string },
@@ -231,7 +241,7 @@ async function* watchFake(
 ): AsyncGenerator<WatchEvent> {
   const { store, registry, user, enter, watches } = context;
   const what = `watch ${describeCollection(kind)}`;
-  enter(what);
+  enter(`watch ${placeOfCall(kind)}`);
   const type = typeOf(kind);
   const queue: { type: string; object: JsonObject }[] = [];
   let ended = false;

@@ -1,4 +1,4 @@
-import type { Problem } from '../../base/errors.ts';
+import { formatPosition, type Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import type { Text } from '../../base/text/styled.ts';
@@ -63,7 +63,7 @@ function problemView({ severity, hosts, problem }: SharedProblem): object {
 
 /** Position and field path. */
 function placeOf({ position, path }: Problem): string {
-  const place = position === undefined ? '' : `${position.file}:${position.line}:${position.column}`;
+  const place = position === undefined ? '' : formatPosition(position);
   return [place, path].filter(Boolean).join(' ');
 }
 

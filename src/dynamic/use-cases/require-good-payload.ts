@@ -1,4 +1,4 @@
-import { AppError, type Problem } from '../../base/errors.ts';
+import { AppError, formatPosition, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { loadCatalogue, type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
@@ -44,9 +44,7 @@ function minorsOf(nodes: readonly NodeConfig[]): readonly Minor[] {
 }
 
 function report(reporter: Reporter, { code, message, hint, path, position }: Problem): void {
-  const where = [position === undefined ? '' : `${position.file}:${position.line}:${position.column}`, path ?? '']
-    .filter(Boolean)
-    .join(' ');
+  const where = [position === undefined ? '' : formatPosition(position), path ?? ''].filter(Boolean).join(' ');
   const text = `${where === '' ? '' : `${where}: `}${message}${hint === undefined ? '' : `. ${hint}`}`;
   reporter.report({ level: 'warning', code, message: text });
 }

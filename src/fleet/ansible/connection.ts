@@ -26,14 +26,14 @@ const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** @see ansible plugins/connection/ssh.py: of several variables for one setting the last wins */
-export function importConnection({ name, variables }: InventoryHost, position: Position): ImportedConnection {
+export function importConnection({ variables }: InventoryHost, position: Position): ImportedConnection {
   const text = (...names: readonly string[]): string | undefined => {
     const value = names.map((each) => variables.get(each)).findLast((each) => each !== undefined && each !== null && each !== STRUCTURE);
     return value === undefined || typeof value === 'symbol' ? undefined : String(value);
   };
   const warnings: Problem[] = [];
   const warn = (message: string, hint?: string): void => {
-    warnings.push({ ...importIgnored(message, hint), position, host: name });
+    warnings.push({ ...importIgnored(message, hint), position });
   };
   const [user, port] = [text('ansible_user', 'ansible_ssh_user'), text('ansible_port', 'ansible_ssh_port')];
   const key = text('ansible_private_key_file', 'ansible_ssh_private_key_file');

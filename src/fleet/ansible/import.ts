@@ -30,17 +30,22 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
     const { written, warnings, leftOut } = importConnection(host, position);
     if (leftOut !== null) {
       const notify = (names: readonly string[]): Problem => ({
-        ...importIgnored(`${namesText(names)} ${names.length === 1 ? 'is' : 'are'} left out: ${leftOut}`),
+        ...importIgnored(`${hostsText(names)} ${names.length === 1 ? 'is' : 'are'} left out: ${leftOut}`),
         position,
       });
       found.add(`left out: ${leftOut}`, name, notify);
       continue;
     }
-    for (const warning of warnings) found.add(warning.message, name, (names) => ({ ...warning, host: namesText(names) }));
+    for (const warning of warnings)
+      found.add(warning.message, name, (names) => ({ ...warning, message: `${warning.message} (${hostsText(names)})` }));
     const unread = [...host.variables].flatMap(([variable, value]) => (value === STRUCTURE ? [variable] : []));
     imported.push({ name, place: { position, path: '' }, groups: host.groups, written, ...(unread.length === 0 ? {} : { unread }) });
   }
   return { inventory: { hosts: imported, groups: groupNames(list) }, problems: found.problems };
+}
+
+function hostsText(names: readonly string[]): string {
+  return `${names.length === 1 ? 'host' : 'hosts'} ${namesText(names)}`;
 }
 
 function hostsOf(list: InventoryList): readonly InventoryHost[] | { readonly cycle: readonly string[] } {

@@ -284,8 +284,8 @@ function guardLast(members: readonly FleetMember[], outcomes: readonly HostOutco
 }
 
 function lastControlPlaneKept(host: string, left: readonly string[]): AppError {
-  const names = namesText(left);
-  const message = `not reset, because this control plane is always the last one to be reset, and ${names} could not be reset`;
-  const hint = `Fix ${names} and run kubeletadm fleet reset --retry failed, or exclude ${left.length === 1 ? 'that host' : 'those hosts'} with --limit '!${left[0]}'`;
+  const [names, them] = left.length === 1 ? [`the host "${left[0]}"`, 'that host'] : [`the hosts ${namesText(left)}`, 'those hosts'];
+  const message = `not reset: kubeletadm resets this control plane only after all other hosts, and ${names} could not be reset`;
+  const hint = `Fix ${names} and run kubeletadm fleet reset --retry failed, or exclude ${them} with --limit '!${left[0]}'`;
   return new AppError({ host, code: 'RESET_LAST_CONTROL_PLANE', message, hint }, { exitCode: 3 });
 }

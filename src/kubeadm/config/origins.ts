@@ -1,4 +1,4 @@
-import type { Position, Problem } from '../../base/errors.ts';
+import { formatPosition, type Position, type Problem } from '../../base/errors.ts';
 import { parentPath, showFieldPath } from '../../codec/field-path.ts';
 import type { WrittenOrigin } from '../../codec/read-document.ts';
 import type { ModelKind } from './model.ts';
@@ -18,8 +18,8 @@ export interface Finding {
   readonly missing?: true;
   /** A rule for files only: a flag may violate it. */
   readonly notForFlags?: true;
-  /** Path of the conflicting value, reported with its position. */
-  readonly rival?: string;
+  /** The conflicting value, reported with its position: its path, and its name in the message. */
+  readonly rival?: { readonly path: string; readonly name: string };
 }
 
 export function positionsOf(origins: Origins): ReadonlyMap<string, Position> {
@@ -60,8 +60,8 @@ export function isFromFlag(path: string, origins: Origins): boolean {
 }
 
 function withRival({ problem, rival }: Finding, origins: Origins): Problem {
-  const origin = rival === undefined ? undefined : nearestOrigin(rival, origins);
-  return origin ? { ...problem, hint: `Keep one of the two; the other value is from ${describeOrigin(origin)}` } : problem;
+  const origin = rival === undefined ? undefined : nearestOrigin(rival.path, origins);
+  return origin ? { ...problem, message: `${problem.message}: ${rival?.name} is set ${describeOrigin(origin)}` } : problem;
 }
 
 /** For a struct created by flags, the first member that they set. */
@@ -69,9 +69,9 @@ function nearestOrigin(path: string, origins: Origins): Origin | undefined {
   return origins.get(path) ?? [...origins].find(([known]) => known.startsWith(`${path}.`))?.[1];
 }
 
-/** Location of an origin for messages: `--discovery-file`, `at join.yaml:5:3`. */
+/** Location of an origin for messages: `by --discovery-file`, `at join.yaml:5:3`. */
 function describeOrigin(origin: Origin): string {
-  return 'flag' in origin ? origin.flag : `at ${origin.position.file}:${origin.position.line}:${origin.position.column}`;
+  return 'flag' in origin ? `by ${origin.flag}` : `at ${formatPosition(origin.position)}`;
 }
 
 /** Problems sorted by position; those without one are last, in their original order. */

@@ -17,7 +17,11 @@ export function* joinFindings(join: JoinConfiguration): Iterable<Finding> {
 function* discoveryFindings(path: string, { bootstrapToken, file }: Discovery): Iterable<Finding> {
   const both = bootstrapToken !== undefined && file !== undefined;
   if (!bootstrapToken && !file) yield { path, problem: discoveryMissing(), missing: true };
-  if (both) yield { path: `${path}.file`, problem: mutuallyExclusive('discovery by token', 'by file'), rival: `${path}.bootstrapToken` };
+  if (both) {
+    const name = 'discovery by token';
+    const problem = mutuallyExclusive('discovery by file', name);
+    yield { path: `${path}.file`, problem, rival: { path: `${path}.bootstrapToken`, name } };
+  }
   if (file) yield* one(`${path}.file.kubeConfigPath`, file.kubeConfigPath, rules.discoveryFile);
   if (file && !both && file.kubeConfigPath === undefined) {
     yield { path: `${path}.file.kubeConfigPath`, problem: requiredWith('a path or URL', 'for discovery by file'), missing: true };

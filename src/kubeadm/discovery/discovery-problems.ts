@@ -72,15 +72,21 @@ export function serverCertificateTime(
   endpoint: string,
   { peer, when, clock }: { readonly peer: PeerCertificate | null; readonly when: 'expired' | 'early'; readonly clock: ClockReading },
 ): Problem {
-  const time = peer && formatRfc3339(when === 'expired' ? peer.notAfter : peer.notBefore);
-  const message = `the server certificate ${when === 'expired' ? 'expired' : 'is not valid yet'}${time === null ? '' : ` (${when === 'expired' ? 'until' : 'from'} ${time})`}: ${describeClocks(clock)}`;
+  const state =
+    when === 'expired'
+      ? `expired${peer === null ? '' : ` on ${formatRfc3339(peer.notAfter)}`}`
+      : `is not valid ${peer === null ? 'yet' : `before ${formatRfc3339(peer.notBefore)}`}`;
+  const message = `the server certificate ${state}: ${describeClocks(clock)}`;
   if (when === 'early' && clocksAgree(clock)) {
-    const hint = 'Both clocks agree: wait until that time, or renew the certificate on the control plane: kubeadm certs renew apiserver';
-    return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, hint);
+    const until = peer === null ? 'the certificate is valid' : formatRfc3339(peer.notBefore);
+    return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, `${CLOCKS_FINE}: wait until ${until}, or renew ${SERVER_CERTIFICATE}`);
   }
   if (when === 'early' || clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
-  return problem(endpoint, 'CERTIFICATE_EXPIRED', message, 'Renew the certificate on the control plane: kubeadm certs renew apiserver');
+  return problem(endpoint, 'CERTIFICATE_EXPIRED', message, `Renew ${SERVER_CERTIFICATE}`);
 }
+
+const SERVER_CERTIFICATE = 'the certificate on the control plane: kubeletadm certs renew apiserver';
+const CLOCKS_FINE = 'The clocks differ by at most 5m, so the certificate is the cause';
 
 const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
 
@@ -88,7 +94,7 @@ const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
 export function caNotYetValid(endpoint: string, ca: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(ca.subject)}) is not valid before ${formatRfc3339(ca.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
-    const hint = 'Both clocks agree: wait until that time, or replace the CA of the cluster';
+    const hint = `${CLOCKS_FINE}: wait until ${formatRfc3339(ca.notBefore)}, or replace the CA of the cluster`;
     return problem(endpoint, 'CA_NOT_YET_VALID', message, hint);
   }
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);

@@ -33,7 +33,7 @@ type Observed = { readonly init: 'systemd' | 'openrc' | null; readonly node: Kub
  */
 export const waitNode = definePhase<WaitNodeInput, Observed>({
   name: NAME,
-  short: 'Wait until the Node is registered or, with --wait-ready, Ready',
+  short: 'Wait until the Node is registered; with --wait-ready, until it is Ready and starts a probe pod',
   cluster: ({ admin }) => admin,
   ready: (context, input) => waitForNode(context, input),
   observe: inspect,

@@ -1,4 +1,4 @@
-import { AppError } from '../../base/errors.ts';
+import { AppError, formatPosition } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { emptyConfig, type LoadedConfig, loadConfig } from '../config/load.ts';
@@ -22,7 +22,7 @@ export function requireValid({ problems }: LoadedConfig): readonly Warning[] {
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return problems.map(({ code, message, path, position }) => {
-    const place = position === undefined ? '' : `${position.file}:${position.line}:${position.column}: `;
+    const place = position === undefined ? '' : `${formatPosition(position)}: `;
     return { code, message: `${place}${path === undefined ? '' : `${path}: `}${message}`, ...(path === undefined ? {} : { field: path }) };
   });
 }

@@ -58,7 +58,10 @@ export const JOIN_PHASES: readonly PhaseHelp[] = [
   { name: 'etcd-join', short: 'Add the local etcd member to the cluster' },
   { name: 'etcd-join/promote', short: 'Promote the new etcd learner to a voting member' },
   WAIT_BOOTSTRAP,
-  { name: 'kubelet-wait-bootstrap/node', short: 'Wait until the Node is registered or, with --wait-ready, Ready' },
+  {
+    name: 'kubelet-wait-bootstrap/node',
+    short: 'Wait until the Node is registered; with --wait-ready, until it is Ready and starts a probe pod',
+  },
   { name: 'control-plane-join/mark-control-plane', short: 'Set the control plane labels and taints of the Node' },
   { name: 'mark-node', short: 'Set the labels and taints of the Node (with --kubeconfig)' },
   WAIT_CONTROL_PLANE,
@@ -73,7 +76,10 @@ const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
   { name: 'control-plane/controller-manager', short: 'Upgrade kube-controller-manager' },
   { name: 'control-plane/scheduler', short: 'Upgrade kube-scheduler' },
   { name: 'control-plane/kubeconfig', short: 'Renew the certificates of admin.conf and super-admin.conf' },
-  { name: 'control-plane/complete', short: 'Record that the static Pods are upgraded' },
+  {
+    name: 'control-plane/complete',
+    short: 'Remove the record of the upgrade from the host, so that no later run rolls the static Pods back',
+  },
 ];
 const KUBELET_SERVER: PhaseHelp = { name: 'kubeconfig', short: 'Let the kubelet use the API server of its own host' };
 const KUBELET_CONFIG: readonly PhaseHelp[] = [

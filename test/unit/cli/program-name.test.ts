@@ -18,9 +18,10 @@ describe('the name of the program', () => {
 
 describe('as kubeadm', () => {
   it('command lines have its name, and other text is kept', () => {
-    const text = 'Run kubeletadm init phase certs, kubeletadm --help or kubeletadm fleet plan: the kubeletadm agent is /etc/kubeletadm';
+    const text =
+      'Run kubeletadm init phase certs, kubeletadm --help, kubeletadm bundle create or kubeletadm fleet plan: the kubeletadm agent is /etc/kubeletadm';
     expect(renameCommands(text, 'kubeadm')).toBe(
-      'Run kubeadm init phase certs, kubeadm --help or kubeadm fleet plan: the kubeletadm agent is /etc/kubeletadm',
+      'Run kubeadm init phase certs, kubeadm --help, kubeadm bundle create or kubeadm fleet plan: the kubeletadm agent is /etc/kubeletadm',
     );
     expect(renameCommands(text, 'kubeletadm')).toBe(text);
   });

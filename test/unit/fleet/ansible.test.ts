@@ -70,9 +70,9 @@ describe('importAnsible', () => {
         ansible_ssh_common_args: '-o ProxyCommand="nc -x p %h %p"',
       }).problems,
     ).toEqual([
-      'n1: hosts:1:1: passwords are not read from the inventory. Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin. [FLEET_IMPORT_IGNORED]',
-      'n1: hosts:1:1: ansible_become_method doas is not supported. Use sudo. [FLEET_IMPORT_IGNORED]',
-      'n1: hosts:1:1: a ProxyCommand in the ssh arguments is not supported. Set ssh.bastion for the hosts in the fleet file. [FLEET_IMPORT_IGNORED]',
+      'hosts:1:1: passwords are not read from the inventory (host n1). Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin. [FLEET_IMPORT_IGNORED]',
+      'hosts:1:1: ansible_become_method doas is not supported (host n1). Use sudo. [FLEET_IMPORT_IGNORED]',
+      'hosts:1:1: a ProxyCommand in the ssh arguments is not supported (host n1). Set ssh.bastion for the hosts in the fleet file. [FLEET_IMPORT_IGNORED]',
     ]);
   });
 
@@ -81,8 +81,8 @@ describe('importAnsible', () => {
     const lab = { ansible_connection: 'local' };
     const list = listOf({ ...Object.fromEntries(web), lab1: lab, lab2: lab, db1: { ansible_password: 'y' } });
     expect(importAnsible(list, 'hosts').problems.map(formatProblem)).toEqual([
-      'web[01:30], db1: hosts:1:1: passwords are not read from the inventory. Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin. [FLEET_IMPORT_IGNORED]',
-      'hosts:1:1: lab1, lab2 are left out: ansible_connection is local [FLEET_IMPORT_IGNORED]',
+      'hosts:1:1: passwords are not read from the inventory (hosts web[01:30], db1). Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin. [FLEET_IMPORT_IGNORED]',
+      'hosts:1:1: hosts lab1, lab2 are left out: ansible_connection is local [FLEET_IMPORT_IGNORED]',
     ]);
   });
 
@@ -94,7 +94,9 @@ describe('importAnsible', () => {
   it('omits hosts that Ansible does not reach over SSH', () => {
     const { inventory, problems } = importAnsible(listOf({ localhost: { ansible_connection: 'local' }, n1: {} }), 'hosts');
     expect(inventory.hosts.map(({ name }) => name)).toEqual(['n1']);
-    expect(problems.map(formatProblem)).toEqual(['hosts:1:1: localhost is left out: ansible_connection is local [FLEET_IMPORT_IGNORED]']);
+    expect(problems.map(formatProblem)).toEqual([
+      'hosts:1:1: host localhost is left out: ansible_connection is local [FLEET_IMPORT_IGNORED]',
+    ]);
   });
 
   it('reads hosts, groups and variables from the list', () => {

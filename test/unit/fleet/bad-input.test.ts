@@ -91,13 +91,15 @@ describe('an invalid fleet file', () => {
     [
       'an unknown variable, once for all hosts',
       'baseline: {variables: {rack: a}}\nhosts: [{name: "n[1:200]", address: "{{ rak }}-{{ name }}"}]\n',
-      ['fleet.yaml:4:37 hosts[0].address: n1 (and 199 hosts more) has no variable "rak". Did you mean rack? [FLEET_UNKNOWN_VARIABLE]'],
+      [
+        'fleet.yaml:4:37 hosts[0].address: host "n1" (and 199 hosts more) has no variable "rak". Did you mean rack? [FLEET_UNKNOWN_VARIABLE]',
+      ],
     ],
     [
       'an unknown variable in a configuration',
       'baseline:\n  kubeletConfiguration:\n    maxPods: "{{ pods }}"\nhosts: [{name: n1}, {name: n2, variables: {pods: 5}}]\n',
       [
-        'fleet.yaml:5:14 baseline.kubeletConfiguration: n1 has no variable "pods". Declare the variable under variables. [FLEET_UNKNOWN_VARIABLE]',
+        'fleet.yaml:5:14 baseline.kubeletConfiguration: host "n1" has no variable "pods". Declare the variable under variables. [FLEET_UNKNOWN_VARIABLE]',
       ],
     ],
     [
@@ -125,21 +127,21 @@ describe('an invalid fleet file', () => {
       'two hosts with one address in different notations',
       'hosts:\n  - {name: n1, address: "FD00::0:1"}\n  - {name: n2, address: "fd00::1", ssh: {port: 22}}\n',
       [
-        'fleet.yaml:5:25 hosts[1].address: n2 and n1 (fleet.yaml:4:12) have the same address fd00::1. Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
+        'fleet.yaml:5:25 hosts[1].address: hosts "n2" and "n1" (fleet.yaml:4:12) have the same address fd00::1. Fix the address, or remove one of the hosts. [FLEET_DUPLICATE_ADDRESS]',
       ],
     ],
     [
       'two nodes with one name',
       'baseline: {nodeName: Node}\nhosts: [{name: n1}, {name: n2}]\n',
       [
-        'fleet.yaml:3:22 baseline.nodeName: n2 and n1 have the same nodeName "node". Use a template such as {{ name }}, or set a nodeName for each host. [FLEET_DUPLICATE_NODE]',
+        'fleet.yaml:3:22 baseline.nodeName: hosts "n2" and "n1" have the same nodeName "node". Use a template such as {{ name }}, or set a nodeName for each host. [FLEET_DUPLICATE_NODE]',
       ],
     ],
     [
       'two nodes with one IP',
       'hosts: [{name: n1, nodeIP: 10.0.0.1}, {name: n2, nodeIP: 10.0.0.1}]\n',
       [
-        'fleet.yaml:3:58 hosts[1].nodeIP: n2 and n1 have the same nodeIP "10.0.0.1". Set a different node IP for each host. [FLEET_DUPLICATE_NODE]',
+        'fleet.yaml:3:58 hosts[1].nodeIP: hosts "n2" and "n1" have the same nodeIP "10.0.0.1". Set a different node IP for each host. [FLEET_DUPLICATE_NODE]',
       ],
     ],
     [
@@ -231,7 +233,7 @@ describe('an invalid fleet file', () => {
       'labels in addition to the flag',
       'hosts: [{name: n1, labels: {a: b}, kubeletExtraArgs: [{name: node-labels, value: c=d}]}]\n',
       [
-        'fleet.yaml:3:62 hosts[0].kubeletExtraArgs[0].name: labels and the flag node-labels set the same value. Remove one of them. [FLEET_CONFLICT]',
+        'fleet.yaml:3:62 hosts[0].kubeletExtraArgs[0].name: labels and the flag node-labels are mutually exclusive. Remove one of them. [FLEET_CONFLICT]',
       ],
     ],
     [
@@ -262,7 +264,7 @@ describe('an invalid fleet file', () => {
       `cluster: {endpoint: "https://api:6443", caCertHashes: ["sha256:0"], token: {}}\n${N1}`,
       [
         'fleet.yaml:3:21 cluster.endpoint: "https://api:6443" is not of the form ADDRESS:PORT. Remove the scheme: api:6443. [CONFIG_INVALID_ENDPOINT]',
-        'fleet.yaml:3:56 cluster.caCertHashes[0]: "sha256:0" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
+        'fleet.yaml:3:56 cluster.caCertHashes[0]: "sha256:0" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeletadm token create --print-join-command. [CONFIG_INVALID_PIN]',
         'fleet.yaml:3:69 cluster.token: token must have exactly one source. Set either env or file. [FLEET_INVALID_VALUE]',
       ],
     ],

@@ -50,23 +50,23 @@ describe('a fleet file from vagrant ssh-config', () => {
   });
 
   it.each([
-    ['', '-:1:1: no host found. Run vagrant up, then rerun this command. [FLEET_IMPORT_INVALID]'],
+    ['', 'standard input:1:1: no host found. Run vagrant up, then rerun this command. [FLEET_IMPORT_INVALID]'],
     [
       '# what\n\nUser vagrant\n',
-      '-:3:1: not the output of vagrant ssh-config. The first line must begin with Host. [FLEET_IMPORT_INVALID]',
+      'standard input:3:1: not the output of vagrant ssh-config. The first line must begin with Host. [FLEET_IMPORT_INVALID]',
     ],
-    ['Host a\n', '-:1:1: a has no HostName. Run vagrant up, then rerun this command. [FLEET_IMPORT_INVALID]'],
+    ['Host a\n', 'standard input:1:1: host "a" has no HostName. Run vagrant up, then rerun this command. [FLEET_IMPORT_INVALID]'],
     [
       'Host a\n HostName h\nHost a\n HostName i\n',
-      '-:3:1: a is listed twice. Save the output of a single run of vagrant ssh-config. [FLEET_IMPORT_INVALID]',
+      'standard input:3:1: host "a" is listed twice. Save the output of a single run of vagrant ssh-config. [FLEET_IMPORT_INVALID]',
     ],
     [
       'Host a\n HostName h\n ProxyCommand ssh -W %h:%p "far away"\n',
-      '-:3:1: a uses proxycommand, which --from-vagrant does not support. Save the output of vagrant ssh-config to a file, then run kubeletadm fleet init --from-ssh-config FILE. [FLEET_IMPORT_INVALID]',
+      'standard input:3:1: host "a" uses ProxyCommand, which --from-vagrant does not support. Save the output of vagrant ssh-config to a file, then run kubeletadm fleet init --from-ssh-config FILE. [FLEET_IMPORT_INVALID]',
     ],
     [
       'Host a\n HostName h\n IdentityFile "/open\n',
-      '-:3:1: unclosed quote. Write a keyword followed by its arguments, with balanced quotes. [SSH_CONFIG_INVALID]',
+      'standard input:3:1: unclosed quote. Write a keyword followed by its arguments, with balanced quotes. [SSH_CONFIG_INVALID]',
     ],
   ])('refuses %j', (text, message) => {
     expect(() => readVagrantMachines(text, '-')).toThrow(message);

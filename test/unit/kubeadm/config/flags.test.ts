@@ -361,7 +361,7 @@ describe('flags of join', () => {
       emptyConfig(),
       { ...DISCOVERY, token: TOKEN, 'discovery-token-ca-cert-hash': 'x' },
       [
-        '--discovery-token-ca-cert-hash: "x" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
+        '--discovery-token-ca-cert-hash: "x" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeletadm token create --print-join-command. [CONFIG_INVALID_PIN]',
       ],
     ],
     [
@@ -369,7 +369,7 @@ describe('flags of join', () => {
       emptyConfig(),
       { ...DISCOVERY, token: TOKEN, 'discovery-file': '/x' },
       [
-        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from argument address:port. [CONFIG_CONFLICT]',
+        '--discovery-file: discovery by file and discovery by token are mutually exclusive: discovery by token is set by argument address:port. Remove one of the two. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -377,7 +377,7 @@ describe('flags of join', () => {
       joinFile(`discovery:\n  bootstrapToken: {token: ${TOKEN}, apiServerEndpoint: "a:1"}`),
       { 'discovery-file': '/x' },
       [
-        '--discovery-file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from at f.yaml:4:3. [CONFIG_CONFLICT]',
+        '--discovery-file: discovery by file and discovery by token are mutually exclusive: discovery by token is set at f.yaml:4:3. Remove one of the two. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -385,7 +385,7 @@ describe('flags of join', () => {
       joinFile('discovery:\n  file: {kubeConfigPath: /x}'),
       { ...DISCOVERY, token: TOKEN },
       [
-        'f.yaml:4:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from argument address:port. [CONFIG_CONFLICT]',
+        'f.yaml:4:3 discovery.file: discovery by file and discovery by token are mutually exclusive: discovery by token is set by argument address:port. Remove one of the two. [CONFIG_CONFLICT]',
       ],
     ],
     [

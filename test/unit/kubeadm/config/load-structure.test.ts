@@ -413,7 +413,7 @@ describe('types', () => {
       'init',
       'bootstrapTokens: [{token: abc}]',
       [
-        'f.yaml:3:27 bootstrapTokens[0].token: the value is not a bootstrap token. A token is six characters, a dot and sixteen characters of a-z and 0-9: kubeadm token generate prints one. [CONFIG_INVALID_TOKEN]',
+        'f.yaml:3:27 bootstrapTokens[0].token: the value is not a bootstrap token. A token is six characters, a dot and sixteen characters of a-z and 0-9: kubeletadm token generate prints one. [CONFIG_INVALID_TOKEN]',
       ],
     ],
     [
@@ -421,7 +421,7 @@ describe('types', () => {
       'init',
       'certificateKey: e6a2',
       [
-        'f.yaml:3:17 certificateKey: the value is not a certificate key. A certificate key is an AES key of 32 bytes: 64 hexadecimal digits. kubeadm certs certificate-key prints one. [CONFIG_INVALID_CERTIFICATE_KEY]',
+        'f.yaml:3:17 certificateKey: the value is not a certificate key. A certificate key is an AES key of 32 bytes: 64 hexadecimal digits. kubeletadm certs certificate-key prints one. [CONFIG_INVALID_CERTIFICATE_KEY]',
       ],
     ],
   ])('rejects: %s', (...args) => expectLines(args));

@@ -149,6 +149,6 @@ describe('migrateConfig', () => {
       stdin: `apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${field}\n`,
     });
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^-:6:\d+ maxPod[sz]: /m);
+    expect(stderr).toMatch(/^standard input:6:\d+ maxPod[sz]: /m);
   });
 });

@@ -138,7 +138,7 @@ describe('kubelet-wait-bootstrap', () => {
 
   it('fails early when the token is expired for both the kubelet and the local client', async () => {
     const { admin, context, clock } = world();
-    const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequest: Unauthorized' });
+    const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequests: Unauthorized' });
     const cluster = { ...admin, list: async () => Promise.reject(refused) };
     await expect(run({ ...context, cluster, host: reportingHost('Unauthorized') })).rejects.toMatchObject({
       problems: [{ code: 'BOOTSTRAP_DENIED', hint: expect.stringContaining('create one with kubeletadm token create') }],

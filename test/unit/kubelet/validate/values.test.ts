@@ -810,7 +810,7 @@ describe('messages', () => {
       'join',
       'discovery:\n  bootstrapToken: {token: abcdef.1234567890123456}\n  file: {kubeConfigPath: "https://url/file.conf"}',
       [
-        'f.yaml:5:3 discovery.file: discovery by token and by file are mutually exclusive. Keep one of the two; the other value is from at f.yaml:4:3. [CONFIG_CONFLICT]',
+        'f.yaml:5:3 discovery.file: discovery by file and discovery by token are mutually exclusive: discovery by token is set at f.yaml:4:3. Remove one of the two. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -848,7 +848,7 @@ describe('messages', () => {
       'join',
       'discovery: {bootstrapToken: {token: abcdef.1234567890123456, apiServerEndpoint: "a:1", caCertHashes: [x]}}',
       [
-        'f.yaml:3:103 discovery.bootstrapToken.caCertHashes[0]: "x" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeadm token create --print-join-command. [CONFIG_INVALID_PIN]',
+        'f.yaml:3:103 discovery.bootstrapToken.caCertHashes[0]: "x" is not a valid CA certificate pin. A pin is sha256: followed by 64 hexadecimal digits, as printed by kubeletadm token create --print-join-command. [CONFIG_INVALID_PIN]',
       ],
     ],
   ])('%s', (_, document, body, expected) => {

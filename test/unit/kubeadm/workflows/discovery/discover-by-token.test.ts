@@ -228,7 +228,7 @@ describe('the CA', () => {
       DAY,
       2 * DAY,
       0,
-      /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T00:00:00Z\. Both clocks agree: wait until that time, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
+      /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T00:00:00Z\. The clocks differ by at most 5m, so the certificate is the cause: wait until 2030-01-02T00:00:00Z, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
     ],
     [
       'not valid yet, the clock of the server is unknown',
@@ -275,7 +275,7 @@ describe('the certificate of the server', () => {
   it('has expired', async () => {
     const { message } = await attempt({ server: { notAfter: new Date(NOW.getTime() - DAY) } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate expired (until 2029-12-31T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z. Renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
+      'discovery (10.0.0.1:6443): the server certificate expired on 2029-12-31T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z. Renew the certificate on the control plane: kubeletadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
     );
   });
 
@@ -283,7 +283,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() + 2 * DAY) };
     const { message, reporter } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
+      'discovery (10.0.0.1:6443): the server certificate is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
     );
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
   });
@@ -292,7 +292,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
     const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate is not valid yet (from 2030-01-02T00:00:00Z): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. Both clocks agree: wait until that time, or renew the certificate on the control plane: kubeadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
+      'discovery (10.0.0.1:6443): the server certificate is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. The clocks differ by at most 5m, so the certificate is the cause: wait until 2030-01-02T00:00:00Z, or renew the certificate on the control plane: kubeletadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
     );
   });
 
