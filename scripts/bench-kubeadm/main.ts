@@ -60,7 +60,7 @@ async function main(): Promise<void> {
       const write = (path: string, text: string): void => lab.put(name, path, text);
       lab.run(name, 'mkdir -p /root/patches');
       writeConfigs('/root', { first: lab.address('node1'), own: lab.address(name), write });
-      // The drop-in of the kubeadm package, which kubeadm needs and kubeletadm writes itself.
+      // The drop-in of the kubeadm package, which kubeadm needs and kubeletadm otherwise writes itself.
       lab.run(name, `mkdir -p /root/package && cat > /root/package/10-kubeadm.conf <<'X'\n${DROP_IN}X`);
     }
     mkdirSync(join(here, 'patches'));
@@ -113,7 +113,7 @@ async function main(): Promise<void> {
 /** One cluster: each step in milliseconds. */
 function cycle(lab: LabHosts, { name, command }: Contestant): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
-  for (const host of lab.names) clean(lab, host, name === 'kubeadm');
+  for (const host of lab.names) clean(lab, host);
   const timed = (step: string, host: string, words: string): void => {
     const [program = '', ...args] = command(host, words);
     const started = performance.now();
@@ -151,15 +151,14 @@ function directSshConfig(lab: LabHosts, knownHosts: string): string {
 }
 
 /** Ends all containers, and removes the files and state of both programs. */
-function clean(lab: LabHosts, host: string, withDropIn: boolean): void {
+function clean(lab: LabHosts, host: string): void {
   lab.run(host, CLEAN);
-  if (withDropIn)
-    lab.run(
-      host,
-      'mkdir -p /usr/lib/systemd/system/kubelet.service.d && cp /root/package/10-kubeadm.conf /usr/lib/systemd/system/kubelet.service.d/ && systemctl daemon-reload',
-    );
-  // As the package of the kubelet does.
-  lab.run(host, 'systemctl enable -q kubelet');
+  // As the packages of kubeadm and the kubelet do.
+  lab.run(
+    host,
+    'mkdir -p /usr/lib/systemd/system/kubelet.service.d && cp /root/package/10-kubeadm.conf /usr/lib/systemd/system/kubelet.service.d/',
+  );
+  lab.run(host, 'systemctl daemon-reload && systemctl enable -q kubelet');
 }
 
 const CLEAN = `
