@@ -101,9 +101,12 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
             ? performOptions
             : { ...performOptions, onDone: (index: number) => (index < before.length ? undefined : onDone(from + index)) };
         if (first?.kind === 'upload-file')
-          await upload(first, async (step) => {
-            const program = { nonce: options.nonce(), rootDir, temporaryId };
-            return perform(transport, [...renewals(operations), step], program, { ...performOptions, onDone: () => undefined });
+          await upload(first, {
+            host: transport.name,
+            run: async (step) => {
+              const program = { nonce: options.nonce(), rootDir, temporaryId };
+              return perform(transport, [...renewals(operations), step], program, { ...performOptions, onDone: () => undefined });
+            },
           });
         await perform(transport, [...before, ...part], { nonce: options.nonce(), rootDir, temporaryId }, reported);
         done += part.length;
@@ -188,10 +191,14 @@ const UPLOAD_BYTES = 1_500_000;
  */
 async function upload(
   { path, content }: Extract<Operation, { kind: 'upload-file' }>,
-  run: (step: UploadOperation | UploadPiece) => Promise<string>,
+  { host, run }: { readonly host: string; readonly run: (step: UploadOperation | UploadPiece) => Promise<string> },
 ): Promise<void> {
   const { sha256, size } = content;
   const existing = Number((await run({ kind: 'begin-upload', path, sha256, size })).trim());
+  if (!Number.isSafeInteger(existing) || existing < 0 || existing > size) {
+    const message = `cannot upload ${path}: the host did not report how much of it has arrived`;
+    throw new AppError({ host, code: 'HOST_OPERATION_FAILED', message, hint: 'Rerun the command with -v 5' });
+  }
   for (let offset = existing; offset < size; ) {
     const bytes = await content.read(offset, UPLOAD_BYTES);
     if (bytes.length === 0) throw new Error(`${path}: the local file is shorter than ${size} bytes`);

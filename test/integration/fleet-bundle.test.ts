@@ -120,6 +120,8 @@ hosts:
       stderr: expect.stringMatching(/importing registry\.example\.org\S+ failed: ctr: no space left/),
     });
     expect(failed.code).not.toBe(0);
+    // The next run does not send it again.
+    expect(readdirSync(onHost('var/lib/kubeletadm/uploads'))).toHaveLength(1);
     expect(readFileSync(onHost(at('tools/kubectl'))).equals(KUBECTL)).toBe(true);
     rmSync(onHost('containerd.broken'));
     const applied = await run('apply', ...fleet(), '--yes');

@@ -20,8 +20,16 @@ export function maskSecrets(text: string): string {
     .replace(PLAIN_IN_FLOW, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN, (_, key: string) => `${key}[secret]`)
     .replace(/:\/\/[^\s/@"']+@/g, '://[secret]@')
+    .replace(/\S+/g, withoutProxyUser)
     .replace(/(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/g, '[secret]')
     .replace(/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, '[secret]');
+}
+
+/** Masks the user of a proxy variable up to the last @ of a word: a password written by hand may contain any character. */
+function withoutProxyUser(word: string): string {
+  const url = word.indexOf('://');
+  const end = word.lastIndexOf('@');
+  return end > url && url > 0 && /_proxy=/i.test(word.slice(0, url)) ? `${word.slice(0, url)}://[secret]${word.slice(end)}` : word;
 }
 
 /**

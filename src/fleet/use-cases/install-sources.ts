@@ -61,7 +61,12 @@ async function readCredentials({ env, input }: FleetRunPorts, source: ProxyCrede
   if (!/^[^:\p{Cc}]+:[^\p{Cc}]*$/u.test(text))
     throw usageError(`proxy.credentials: ${where} does not contain a user and a password`, 'Use the form USER:PASSWORD, on one line');
   const [user, password] = [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)];
-  return new Secret([user, password].map(encodeURIComponent).join(':'));
+  return new Secret([user, password].map(encodePart).join(':'));
+}
+
+/** Also encodes the apostrophe, which cannot be in a quoted value of an environment file. */
+function encodePart(text: string): string {
+  return encodeURIComponent(text).replaceAll("'", '%27');
 }
 
 async function readProgram(services: FleetRunPorts, path: string): Promise<LargeFile> {

@@ -7,7 +7,7 @@ import { ARCHITECTURES } from './options.ts';
 export const MANIFEST_NAME = 'manifest.json';
 
 /** The archive starts with the manifest; more entries than these fill no real bundle. */
-export const MAX_MANIFEST_BYTES = 1024 * 1024;
+export const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
 
 const API_VERSION = 'kubeletadm.dev/v1alpha1';
 

@@ -123,12 +123,14 @@ function placeFile(
     const message = `${source} has the SHA-256 ${content.sha256}, but ${sha256} is declared`;
     throw new AppError({ host, code: 'INSTALL_CHECKSUM', message, hint: 'Correct sha256, or provide the right file' }, { exitCode: 3 });
   }
+  // The previous program is not known here: removing the new one would leave none.
+  const keep = sums.has(at) ? true : undefined;
   const arrives: HostChange =
     bundled !== null
-      ? { kind: 'upload-file', path: at, mode, owner: 'root:root', content: bundled, reason }
+      ? { kind: 'upload-file', path: at, mode, owner: 'root:root', content: bundled, keep, reason }
       : isUrl(source) || content === null
         ? { kind: 'download-file', path: at, url: source, sha256, mode, reason }
-        : { kind: 'put-file', path: at, mode, owner: 'root:root', content, reason };
+        : { kind: 'put-file', path: at, mode, owner: 'root:root', content, keep, reason };
   if (!isArchive) return [arrives];
   return [
     arrives,

@@ -56,13 +56,15 @@ const nodeNetworks = defineFact(
 
 /**
  * The subnets of the interfaces of the default routes; without default routes, those of all interfaces that lead out of the host.
+ * Without addresses that can move to another host.
  * @param output of `ip -o address show scope global`
  */
 export function networksOf(output: string, devices: readonly (string | null)[]): readonly string[] {
   const found = output.split('\n').flatMap((line) => {
     const [, device = '', address = ''] = /^\d+:\s+(\S+)\s+inet6?\s+(\S+)/.exec(line) ?? [];
     const network = parseCidr(address);
-    return network === null ? [] : [{ device, network: formatCidr(network) }];
+    // The address of a load balancer (keepalived, kube-vip) is a network of its own on the host that holds it now.
+    return network === null || /\/(?:32|128)$/.test(address) ? [] : [{ device, network: formatCidr(network) }];
   });
   const routed = found.filter(({ device }) => devices.includes(device));
   const outside = routed.length > 0 ? routed : found.filter(({ device }) => !INTERNAL.test(device));

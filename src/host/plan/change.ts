@@ -29,9 +29,10 @@ export interface FileSummary {
  * a plan with another previous content is the same plan.
  */
 export type HostChange =
+  | (OperationOf<'put-file' | 'upload-file'> & Reason & Kept)
   | (OperationOf<'write-file'> & Reason & Expected & WrittenFile)
   | (OperationOf<'remove-file'> & Reason & Expected & ChangedFields & { readonly volatile?: true })
-  | WithReason<Exclude<Operation, NotPlanned | OperationOf<'write-file' | 'remove-file'>>>;
+  | WithReason<Exclude<Operation, NotPlanned | OperationOf<'write-file' | 'remove-file' | 'put-file' | 'upload-file'>>>;
 
 type Reason = {
   readonly reason: string;
@@ -46,6 +47,11 @@ type ChangedFields = {
   /** Changed fields of the effective configuration of the running kubelet. */
   readonly fields?: readonly FieldChange[];
 };
+/**
+ * `keep`: the file stays if a later change fails. For a file that replaces another one, whose content is not known here,
+ * and for one that the next run uses.
+ */
+type Kept = { readonly keep?: boolean | undefined };
 type Expected = { readonly before: FileBefore | null };
 type WithReason<O> = O extends Operation ? O & Reason : never;
 

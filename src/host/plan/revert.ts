@@ -2,7 +2,7 @@ import type { HostChange } from './change.ts';
 
 /**
  * The changes that undo file changes, in reverse order; the caller handles restarts and reloads. Created
- * directories remain: they are empty or contain files of other programs.
+ * directories remain: they are empty or contain files of other programs. Large files that replaced others (`keep`) remain too.
  */
 export function revertChanges(changes: readonly HostChange[]): readonly HostChange[] {
   return changes.toReversed().flatMap((change): readonly HostChange[] => {
@@ -12,7 +12,7 @@ export function revertChanges(changes: readonly HostChange[]): readonly HostChan
       return [{ ...change, ...change.before, action: 'update', before: null, reason }];
     }
     if (change.kind === 'put-file' || change.kind === 'upload-file')
-      return [{ kind: 'remove-file', path: change.path, before: null, reason }];
+      return change.keep === true ? [] : [{ kind: 'remove-file', path: change.path, before: null, reason }];
     if (change.kind === 'move-file') return [{ kind: 'move-file', path: change.to, to: change.path, reason }];
     if (change.kind === 'remove-file' && change.before !== null) {
       return [{ kind: 'write-file', path: change.path, ...change.before, action: 'create', before: null, reason }];

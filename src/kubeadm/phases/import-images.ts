@@ -59,7 +59,7 @@ function importChanges({ images, content }: BundledArchive, missing: readonly st
   const path = `${DIRECTORY}/${content.sha256}`;
   const reason = `${missing.join(', ')}: not on the host`;
   return [
-    { kind: 'upload-file', path, mode: 0o600, owner: 'root:root', content, reason },
+    { kind: 'upload-file', path, mode: 0o600, owner: 'root:root', content, keep: true, reason },
     { kind: 'import-images', path, images, criSocket, reason: 'not on the host' },
   ];
 }

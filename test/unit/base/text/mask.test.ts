@@ -23,6 +23,11 @@ describe('maskSecrets', () => {
     ['a private key that was cut off', `${KEY.slice(0, 40)}`, '[secret]'],
     ['a bootstrap token in a sentence', 'join with abcdef.0123456789abcdef now', 'join with [secret] now'],
     [
+      'variables of a proxy, with any character in the password',
+      'Environment="HTTPS_PROXY=http://user:p@ss/w\'d@proxy:3128" "NO_PROXY=a,b"\nhttp_proxy=http://proxy:3128 x@y\n',
+      'Environment="HTTPS_PROXY=http://[secret]@proxy:3128" "NO_PROXY=a,b"\nhttp_proxy=http://proxy:3128 x@y\n',
+    ],
+    [
       'a bootstrap token under any key',
       'tlsBootstrapToken: abcdef.0123456789abcdef\nx: abcdef.0123456789abcdef\n',
       'tlsBootstrapToken: [secret]\nx: [secret]\n',

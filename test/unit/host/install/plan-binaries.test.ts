@@ -81,6 +81,7 @@ describe('planBinaries', () => {
         mode: 0o755,
         owner: 'root:root',
         content: contents.get('kubelet'),
+        keep: true,
         reason: 'its SHA-256 differs',
       },
       { kind: 'restart-unit', unit: 'kubelet', reason: 'the kubelet binary is replaced', impact: 'drain' },

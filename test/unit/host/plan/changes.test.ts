@@ -3,6 +3,7 @@ import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import { type HostChange, isClusterChange } from '../../../../src/host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile, formatMode } from '../../../../src/host/plan/diff-file.ts';
+import type { LargeFile } from '../../../../src/host/plan/large-file.ts';
 import { revertChanges } from '../../../../src/host/plan/revert.ts';
 import { textFile } from '../../../support/answers.ts';
 
@@ -99,6 +100,8 @@ describe('formatMode', () => {
   });
 });
 
+const LARGE: LargeFile = { sha256: '0'.repeat(64), size: 3, head: 'abc', pieces: () => ['YWJj'] };
+
 describe('revertChanges', () => {
   const before = { content: 'old', mode: 0o600, owner: 'kube:kube' };
   const update: HostChange = {
@@ -131,6 +134,8 @@ describe('revertChanges', () => {
     [{ kind: 'restart-unit', unit: 'kubelet', reason }, []],
     [{ kind: 'daemon-reload', reason }, []],
     [{ kind: 'empty-directory', path: '/e', reason }, []],
+    [{ kind: 'put-file', path: '/f', mode: 0o755, owner: 'root:root', content: LARGE, reason }, [{ kind: 'remove-file', path: '/f' }]],
+    [{ kind: 'put-file', path: '/f', mode: 0o755, owner: 'root:root', content: LARGE, keep: true, reason }, []],
   ])('undoes %j', (change, expected) => {
     expect(revertChanges([change])).toMatchObject(expected);
     expect(revertChanges([change])).toHaveLength(expected.length);

@@ -38,7 +38,15 @@ describe('bundle-images', () => {
     const { plan } = await inspect({ role: 'control-plane' }, { images: 'registry.k8s.io/pause:3.10.2\n' });
     const path = '/var/lib/kubeletadm/uploads/bb';
     expect(plan.changes).toEqual([
-      { kind: 'upload-file', path, mode: 0o600, owner: 'root:root', content: ETCD.content, reason: `${ETCD.images[0]}: not on the host` },
+      {
+        kind: 'upload-file',
+        path,
+        mode: 0o600,
+        owner: 'root:root',
+        content: ETCD.content,
+        keep: true,
+        reason: `${ETCD.images[0]}: not on the host`,
+      },
       { kind: 'import-images', path, images: ETCD.images, criSocket: `unix://${SOCKET}`, reason: 'not on the host' },
     ]);
     expect((await inspect({}, { images: 'registry.k8s.io/pause:3.10.2\n' })).plan).toEqual({

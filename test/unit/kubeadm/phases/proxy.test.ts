@@ -156,6 +156,8 @@ describe('the networks of a host', () => {
     const output = `${ADDRESSES}4: eth1    inet 192.168.7.9/16 scope global eth1\n2: eth0    inet6 fd00:1::5/64 scope global \n`;
     expect(networksOf(output, ['eth0', null])).toEqual(['10.1.2.0/24', 'fd00:1::/64']);
     expect(networksOf(output, [null, null])).toEqual(['10.1.2.0/24', '192.168.0.0/16', 'fd00:1::/64']);
+    const movable = `2: eth0    inet 10.1.2.5/32 scope global eth0\n${ADDRESSES}2: eth0    inet6 fd00:1::6/128 scope global \n`;
+    expect(networksOf(movable, ['eth0', null])).toEqual(['10.1.2.0/24']);
     expect(networksOf('ip: not found', [null, null])).toEqual([]);
   });
 });
