@@ -9,7 +9,7 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 describe('the proxy of a fleet file', { timeout: 120_000 }, () => {
   let directory: string;
   let lab: Lab;
-  const env = (): Readonly<Record<string, string>> => ({ XDG_STATE_HOME: join(directory, 'state'), PROXY_LOGIN: 'me:geheim' });
+  const env = (): Readonly<Record<string, string>> => ({ XDG_STATE_HOME: join(directory, 'state'), PROXY_LOGIN: "me:geheim'@" });
   const run = (command: string, ...args: readonly string[]): Promise<CliResult> =>
     runCommand([command, ...args, '--ssh-config', lab.sshConfig], { env: env() });
   const fleet = (proxy: string): readonly string[] => {
@@ -44,7 +44,9 @@ describe('the proxy of a fleet file', { timeout: 120_000 }, () => {
     expect(applied.code, applied.stderr).toBe(0);
     for (const text of [plan.stdout, plan.stderr, applied.stdout, applied.stderr, readFileSync(saved, 'utf8')])
       expect(text).not.toContain('geheim');
-    expect(readFileSync(onHost('etc/kubeletadm/proxy.env'), 'utf8')).toContain('HTTPS_PROXY=http://me:geheim@proxy.example.com:3128\n');
+    expect(readFileSync(onHost('etc/kubeletadm/proxy.env'), 'utf8')).toContain(
+      'HTTPS_PROXY=http://me:geheim%27%40@proxy.example.com:3128\n',
+    );
     expect(statSync(onHost('etc/kubeletadm/proxy.env')).mode & 0o777).toBe(0o600);
     expect(await run('apply', ...file, '--yes')).toMatchObject({ code: 0, stdout: expect.stringContaining('1 unchanged') });
     const removed = await run('apply', ...fleet('{https: none}'), '--yes');

@@ -89,6 +89,19 @@ describe.each(SHELLS)('an upload in $name', ({ missing, options }) => {
     expect(readFileSync(at('opt/kubelet')).equals(CONTENT)).toBe(true);
   });
 
+  it.skipIf(missing)('sends nothing to a host that reports an impossible length', async () => {
+    for (const length of ['-1', '4000001', 'x']) {
+      const run: Transport['run'] = async (...call) => {
+        const result = await transport.run(...call);
+        return { ...result, stdout: Buffer.from(Buffer.from(result.stdout).toString('latin1').replace(/^0$/m, length), 'latin1') };
+      };
+      const hostile = hostOver({ ...transport, run }, { nonce: randomUUID, rootDir: join(directory, 'root') });
+      mkdirSync(join(directory, 'root'), { recursive: true });
+      await expect(hostile.perform([upload('/opt/kubelet', file())])).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    }
+    expect(offsets).toEqual([]);
+  });
+
   it.skipIf(missing)('is not repeated for a command that failed after it', async () => {
     const path = `/${UPLOADS}/${SHA256}`;
     await perform(upload(path, file()));
