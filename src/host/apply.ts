@@ -82,7 +82,9 @@ const ANSWERING = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)
 
 async function restore(host: Host, changes: readonly HostChange[], done: number, error: unknown, context: ApplyContext): Promise<void> {
   if (!isAppError(error) || !ANSWERING.test(error.code)) return;
-  const undo = [...revertChanges(changes.slice(0, done)), ...restartsToRepeat(changes, done + 1)];
+  const applied = changes.slice(0, done);
+  const undo = [...revertChanges(applied), ...restartsToRepeat(changes, done + 1)];
+  const kept = applied.flatMap((change) => ('keep' in change && change.keep === true ? [change.path] : []));
   if (undo.length === 0) return;
   try {
     await host.perform(undo, { timeoutMs: timeoutMsOf(undo) });
@@ -91,7 +93,7 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
       code: 'CHANGES_REVERTED',
       host: host.name,
       phase: context.phase,
-      message: 'the files that had been changed were restored to their previous content',
+      message: `the files that had been changed were restored to their previous content${kept.length === 0 ? '' : `, except ${kept.join(', ')}`}`,
     });
   } catch (cause) {
     const hint = 'Fix the cause and rerun the command; it resumes where it stopped';

@@ -1,14 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import type { On } from '../../src/cli/command.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
 
 import { renderAgentMetrics } from '../../src/dynamic/agent/metrics.ts';
 import { newAgentState } from '../../src/dynamic/agent/state.ts';
+import { readCommandLine } from '../support/read-command-line.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 
@@ -140,18 +138,7 @@ function commandLines(text: string): readonly string[] {
 /** Reads a command line as the program does, without running it. */
 async function read(line: string): Promise<unknown> {
   const words = (line.match(/"[^"]*"|\S+/g) ?? []).slice(1).map((word) => word.replace(/^"(.*)"$/, '$1'));
-  const entry = COMMANDS.find(({ name }) => name === words[0]);
-  if (entry === undefined) throw new Error(`unknown command: ${line}`);
-  let request: unknown;
-  const on: On = (command, readRequest) =>
-    command.exitOverride().action((...args: unknown[]) => {
-      const own = args.at(-1) as Command;
-      request = readRequest(own.args, own.optsWithGlobals());
-    });
-  const program = new Command('kubeletadm').exitOverride().configureOutput({ writeErr: () => undefined });
-  (await entry.load())(program.command(entry.name), on);
-  await program.parseAsync(words, { from: 'user' });
-  return request;
+  return readCommandLine(words);
 }
 
 describe('the command lines of the examples', () => {

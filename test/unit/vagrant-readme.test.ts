@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import type { On } from '../../src/cli/command.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { readCommandLine } from '../support/read-command-line.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 
 const FOLDER = join(REPOSITORY, 'vagrant');
@@ -73,18 +71,7 @@ describe('the command lines of vagrant/', () => {
       .replaceAll(/"?\$(?:\{[^}]*\}|\w+)"?/g, 'value')
       .split(/ +/)
       .filter((word) => word !== '');
-    const entry = COMMANDS.find(({ name }) => name === words[0]);
-    if (entry === undefined) throw new Error(`unknown command: ${line}`);
-    let request: unknown;
-    const on: On = (command, readRequest) =>
-      command.exitOverride().action((...args: unknown[]) => {
-        const own = args.at(-1) as Command;
-        request = readRequest(own.args, own.optsWithGlobals());
-      });
-    const program = new Command('kubeletadm').exitOverride().configureOutput({ writeErr: () => undefined });
-    (await entry.load())(program.command(entry.name), on);
-    await program.parseAsync(words, { from: 'user' });
-    expect(request).toBeDefined();
+    expect(await readCommandLine(words)).toBeDefined();
   });
 });
 

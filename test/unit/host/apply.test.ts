@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from '../../../src/host/apply.ts';
@@ -101,6 +103,27 @@ describe('applyHostChanges', () => {
     const pods: HostChange = { kind: 'remove-pods', criSocket: 'unix:///x', reason };
     for (const changes of [[CONFIG], [CONFIG, RESTART], [pods]]) await applyHostChanges({ ...host, perform }, changes, context);
     expect(times).toEqual([120_000, 300_000, 1_320_000]);
+  });
+
+  it('names the programs that a failed change keeps', async () => {
+    const { host, reporter, context } = setUp();
+    const sha256 = createHash('sha256').update('abc').digest('hex');
+    const content = { sha256, size: 3, head: 'abc', pieces: () => [gzipSync('abc').toString('base64')] };
+    const program: HostChange = {
+      kind: 'put-file',
+      path: '/usr/bin/kubelet',
+      mode: 0o755,
+      owner: 'root:root',
+      content,
+      keep: true,
+      reason,
+    };
+    host.failAt(2);
+    await expect(applyHostChanges(host, [CONFIG, program, RESTART], context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    expect(host.text('/usr/bin/kubelet')).toBe('abc');
+    expect(reporter.messages('CHANGES_REVERTED')).toEqual([
+      'the files that had been changed were restored to their previous content, except /usr/bin/kubelet',
+    ]);
   });
 
   it.each([0, 1, 2])('restores the files when operation %i fails', async (n) => {
