@@ -23,14 +23,18 @@ export function defineBundle(bundle: Command, on: On): void {
       ).choices(IMAGE_TOOLS),
     )
     .option('--package <path>', 'package (.deb or .rpm), or a directory of them (repeatable)', collect)
-    .option('--file <path>', 'executable or archive for install: binaries, or a directory of them (repeatable)', collect);
+    .option(
+      '--file <path>',
+      'executable or archive that a fleet file installs (install: binaries), or a directory of them (repeatable)',
+      collect,
+    );
   on(create, createRequest, async () => (await import('./bundle.ts')).runBundleCreate);
   addSections(create, { notes: CREATE_NOTES, examples: CREATE_EXAMPLES });
   const show = bundle
     .command('show')
     .description('Print the contents of a bundle, with sizes')
     .argument('<file>', 'bundle')
-    .option('--verify', 'read the whole bundle and compare all checksums')
+    .option('--verify', 'read the whole bundle and compare each entry with its checksum in the manifest')
     .addOption(readOutputOption());
   on(
     show,
@@ -57,7 +61,8 @@ function createRequest(_: readonly string[], options: CommandOptions): BundleCre
   };
 }
 
-const CREATE_NOTES = `The images are those of kubeletadm config images list. Equal inputs give a bundle with equal bytes.`;
+const CREATE_NOTES = `Contains the images that kubeletadm config images list prints, and those of --image. Each must be in an archive
+(--images-from), or be available to the program of --images-with. Equal inputs give a bundle with equal bytes.`;
 
 const CREATE_EXAMPLES = `  kubeletadm bundle create -o bundle.tar --kubernetes-version v1.36.2 --images-from ./images --file ./bin
   kubeletadm bundle create -o bundle.tar --config init.yaml --images-with skopeo --package ./debs
