@@ -26,8 +26,8 @@ export function workFiles(host: string): readonly WorkFile[] {
   ];
 }
 
-/** Directories that the kubelet package creates. */
-const DIRECTORIES = ['/var/lib/kubelet', '/usr/lib/systemd/system/kubelet.service.d', '/etc/kubernetes'];
+/** Directories that every host has, or that the kubelet package creates. */
+const DIRECTORIES = ['/run', '/var/lib/kubelet', '/usr/lib/systemd/system/kubelet.service.d', '/etc/kubernetes'];
 
 /** Restores the initial state of the host's root. */
 export function resetRoot(root: string): void {

@@ -19,28 +19,28 @@ export const LOCK_FILE = '/run/kubeletadm.lock';
  */
 export const LOCK_FUNCTIONS = `
 k_id() { h=; if [ -f "$L" ]; then { read -r h && h=\${h#id }; } <"$L"; fi 2>/dev/null; }
-k_take() { (
+k_take() {
   L=$R${LOCK_FILE}; n=$L.$T; read -r b </proc/sys/kernel/random/boot_id; read -r up _ </proc/uptime; up=\${up%%.*}
-  if [ ! -d "\${L%/*}" ]; then mkdir -p -- "\${L%/*}" || exit 1; fi
-  fresh "$n" || exit 1
-  printf 'id %s\\nowner %s\\nprocess %s\\nmachine %s\\nboot %s\\nends %s\\nseconds %s\\n' "$1" "$4" "$5" "$6" "$b" $((up + $2)) "$2" >>"$n" || exit 1
+  if [ ! -d "\${L%/*}" ]; then mkdir -p -- "\${L%/*}" || return 1; fi
+  fresh "$n" || return 1
+  printf 'id %s\\nowner %s\\nprocess %s\\nmachine %s\\nboot %s\\nends %s\\nseconds %s\\n' "$1" "$4" "$5" "$6" "$b" $((up + $2)) "$2" >>"$n" || return 1
   i=0
   until ln -- "$n" "$L" 2>/dev/null; do
     k_id
-    if [ "$h" = "$1" ]; then mv -f -- "$n" "$L"; exit; fi
+    if [ "$h" = "$1" ]; then mv -f -- "$n" "$L"; return; fi
     if [ -e "$L" ]; then
       e=$(sed -n 's/^ends //p' "$L"); o=$(sed -n 's/^boot //p' "$L")
-      if [ "$3" != any ] && [ "$3" != "$h" ] && [ "$o" = "$b" ] && [ "\${e:-0}" -ge "$up" ]; then cat -- "$L"; printf 'since %s\\nleft %s\\n' "$(stat -c %Y -- "$L")" $((e - up)); rm -f -- "$n"; exit ${REFUSED_EXIT}; fi
+      if [ "$3" != any ] && [ "$3" != "$h" ] && [ "$o" = "$b" ] && [ "\${e:-0}" -ge "$up" ]; then cat -- "$L"; printf 'since %s\\nleft %s\\n' "$(stat -c %Y -- "$L")" $((e - up)); rm -f -- "$n"; return ${REFUSED_EXIT}; fi
       # Only one process may remove a stale lock, and only while it is still the same lock.
       g=$h
       if mkdir -- "$L.break" 2>/dev/null; then k_id; if [ "$h" = "$g" ]; then rm -f -- "$L"; fi; rmdir -- "$L.break"; else sleep 1; fi
     fi
     i=$((i + 1))
     if [ $i = 10 ]; then rmdir -- "$L.break" 2>/dev/null; fi
-    if [ $i -ge 20 ]; then ln -- "$n" "$L"; rm -f -- "$n"; exit 1; fi
+    if [ $i -ge 20 ]; then ln -- "$n" "$L"; rm -f -- "$n"; return 1; fi
   done
   rm -f -- "$n"
-); }
+}
 k_release() { L=$R${LOCK_FILE}; k_id; if [ "$h" = "$1" ]; then rm -f -- "$L"; fi; }
 `.trimStart();
 
