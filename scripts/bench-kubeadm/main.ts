@@ -5,6 +5,8 @@
 //                          and etcd of one version; required
 // BENCH_ROUNDS=5           runs of each program; medians are compared
 //
+// On the hosts, kubeletadm is the executable of its packages, which contains Node.js.
+//
 // Needs root and Debian or Ubuntu: the hosts are containers with systemd, sshd and containerd. Every command starts
 // on hosts without configuration and without containers; the images are present.
 import { execFileSync } from 'node:child_process';
@@ -14,7 +16,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { imageArchive } from '../../test/support/container-images.ts';
 import { ETCD_PROBES, importControlPlaneImages } from '../../test/support/control-plane-images.ts';
-import { installProgram, type LabHosts, startLabHosts, whyNoLabHosts } from '../../test/support/lab-hosts.ts';
+import { type LabHosts, startLabHosts, whyNoLabHosts } from '../../test/support/lab-hosts.ts';
 import { findRealBinaries } from '../../test/support/real-apiserver.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -46,17 +48,18 @@ async function main(): Promise<void> {
   if (typeof binaries === 'string' || missing !== null) throw new Error(missing ?? '');
   const { kubelet, kubeadm } = binaries;
   if (kubelet === null || kubeadm === null) throw new Error('kubelet or kubeadm not found in KUBEBUILDER_ASSETS');
-  execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
+  for (const script of ['build-sea.mjs', 'build.mjs'])
+    execFileSync(process.execPath, [join(ROOT, 'scripts', script)], { cwd: ROOT, stdio: 'ignore' });
+  const program = readFileSync(join(ROOT, `dist/kubeletadm-linux-${process.arch}`));
   const lab = startLabHosts(3, kubelet, 'bench-kubeadm');
   const here = mkdtempSync(join(tmpdir(), 'bench-kubeadm-'));
   try {
     importControlPlaneImages(lab, binaries);
     importAddonImages(lab, kubeadm);
     for (const name of lab.names) {
-      lab.put(name, '/usr/local/bin/node', readFileSync(process.execPath));
       lab.put(name, '/usr/local/bin/kubeadm', readFileSync(kubeadm));
       lab.put(name, '/usr/local/bin/kubectl', readFileSync(join(dirname(kubeadm), 'kubectl')));
-      installProgram(lab, name, join(ROOT, 'dist'));
+      lab.put(name, '/usr/local/bin/kubeletadm', program);
       const write = (path: string, text: string): void => lab.put(name, path, text);
       lab.run(name, 'mkdir -p /root/patches');
       writeConfigs('/root', { first: lab.address('node1'), own: lab.address(name), write });

@@ -83,4 +83,7 @@ export function quickAtFirst(pauses: {
 const LATER_API_PAUSE = quickAtFirst({ quickMs: 500, forMs: 10_000, slowMs: 1_000 });
 
 /** For waits that send requests to an API server or to etcd. */
-export const API_PAUSE: Wait<never, never>['pauseMs'] = (waitedMs, tries) => (waitedMs < 2_000 ? 200 : LATER_API_PAUSE(waitedMs, tries));
+export const API_PAUSE: Wait<never, never>['pauseMs'] = (waitedMs, tries) => {
+  if (waitedMs < 1_000) return 100;
+  return waitedMs < 2_000 ? 200 : LATER_API_PAUSE(waitedMs, tries);
+};

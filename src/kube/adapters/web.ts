@@ -109,8 +109,8 @@ function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
 
 interface SecureOptions {
   readonly host: string;
-  /** Null: the built-in CAs of Node.js. */
-  readonly ca: readonly string[] | null;
+  /** Empty: no certificate is verified here, and the built-in CAs of Node.js need not be loaded. */
+  readonly ca: readonly string[];
   readonly client: WebRequest['clientCertificate'] | undefined;
   readonly signal: AbortSignal;
 }
@@ -125,7 +125,8 @@ function secure(socket: Duplex, { host, ca, client, signal }: SecureOptions): Pr
     rejectUnauthorized: false,
     checkServerIdentity,
     // Accepts an intermediate CA as a trust anchor, as Go does.
-    ...(ca === null ? {} : { ca: [...ca], allowPartialTrustChain: true }),
+    ca: [...ca],
+    allowPartialTrustChain: true,
     ...(client === undefined ? {} : { cert: client.certificate, key: client.key.reveal() }),
   });
   return connected(tls, 'secureConnect', signal);
@@ -209,11 +210,11 @@ async function listen(dial: () => Promise<Duplex>): Promise<'ssh' | 'http' | nul
   return reported.startsWith('HTTP/') ? 'http' : null;
 }
 
-async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<readonly string[] | null> {
+async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<readonly string[]> {
   switch (trust.kind) {
     case 'unverified':
     case 'certificate':
-      return null;
+      return [];
     case 'ca':
       return [trust.pem];
     case 'machine':

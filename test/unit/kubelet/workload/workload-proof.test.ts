@@ -219,7 +219,7 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
   it('waits while the pods cannot be listed', async () => {
     const it = await world();
     await it.change(() => it.admin.failNext('list Pod', new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'connection refused' })));
-    expect(it.tookMs()).toBe(200);
+    expect(it.tookMs()).toBe(100);
   });
 });
 
@@ -399,7 +399,7 @@ describe('the probe pod of a change', () => {
     const it = await world();
     const away = new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'connection refused' });
     await it.change(() => it.admin.failNext('create Pod', away));
-    expect([it.tookMs(), it.created.length, leftProbes(it.admin)]).toEqual([200, 2, []]);
+    expect([it.tookMs(), it.created.length, leftProbes(it.admin)]).toEqual([100, 2, []]);
   });
 
   it('is deleted when the run is interrupted', async () => {
