@@ -2,6 +2,7 @@ import { untilAborted } from '../base/abort.ts';
 import { type AppError, isAppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import type { Secret } from '../base/text/secret.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from './host-problems.ts';
 import type { RunOptions, RunResult, Transport } from './transport.ts';
 
@@ -122,7 +123,8 @@ async function runFirstCommand(
   options: RunOptions,
 ): Promise<First> {
   const host = transport.name;
-  const result = await transport.run(['/bin/sh', '-c', FIRST_COMMAND, 'sh', become, ...argv], options);
+  const words = [become, ...argv].map(quoteShell).join(' ');
+  const result = await transport.run(['/bin/sh', '-c', `set -- ${words};${FIRST_COMMAND}`], options);
   const end = result.stderr.indexOf(0x0a);
   const reported = end < 0 ? '' : decode(result.stderr.subarray(0, end));
   const rest: RunResult = { ...result, stderr: result.stderr.subarray(end + 1) };

@@ -28,7 +28,8 @@ export interface RemoteCommand {
  *
  * The inner program runs in /bin/sh. It first writes `<mark>` to stdout and `<mark> <its process id>` to
  * stderr, each on a line: earlier output is noise of the login shell. If the program to run does not exist or
- * is not executable, it writes `<mark> missing` to stderr and exits with code 127.
+ * is not executable, it writes `<mark> missing` to stderr and exits with code 127. A `/bin/sh -c` with a script
+ * of one line is not started again: each process costs a host as much as the rest of a command.
  * @param mark letters, digits and hyphens, unpredictable for the host
  */
 export function renderRemoteCommand(
@@ -74,12 +75,19 @@ export function renderKillCommand(processId: string): string {
  * `read` ends its line at a newline.
  */
 function renderProgram(argv: readonly string[], mark: string, reportsEnd: boolean): string {
+  const script = reportsEnd ? null : lineOfShell(argv);
+  if (script !== null) return `echo ${mark};echo "${mark} $$" >&2;${script}`;
   const [program = '', ...args] = argv.map(quoteWord);
   const newline = argv.some((word) => word.includes('\n')) ? NEWLINE : '';
   const existing = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
   return `${newline}echo ${mark};${existing}||${missing};echo "${mark} $$" >&2;${reportsEnd ? renderReported(command, mark) : `exec ${command}`}`;
+}
+
+/** The script of a `/bin/sh -c SCRIPT`, if the shell that writes the marks can run it as well; else null. */
+function lineOfShell([program, flag, script = '\n', ...args]: readonly string[]): string | null {
+  return program === '/bin/sh' && flag === '-c' && args.length === 0 && !script.includes('\n') ? script : null;
 }
 
 /**

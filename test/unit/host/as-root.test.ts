@@ -17,6 +17,12 @@ interface Answer {
   readonly stderr?: string;
 }
 
+/** `first auto COMMAND` or `first sudo COMMAND` for the first command of a transport; null for later ones. */
+function firstCommand(argv: readonly string[]): string | null {
+  const [, words] = /^set -- (.*?);case .*kubeletadm way:/s.exec(argv[2] ?? '') ?? [];
+  return words === undefined ? null : `first ${words.replaceAll("'", '')}`;
+}
+
 /** Answers by the prefix of the command line and records it. An unexpected command fails the test. */
 function fakeTransport(
   answers: Readonly<Record<string, Answer | Error>>,
@@ -27,7 +33,7 @@ function fakeTransport(
     ran,
     run: async (argv: readonly string[], options: RunOptions = {}) => {
       // Only the shell can interpret the script of the first command: the tests below run it in real shells.
-      const line = argv[2]?.includes('kubeletadm way:') ? ['first', ...argv.slice(4)].join(' ') : argv.join(' ');
+      const line = firstCommand(argv) ?? argv.join(' ');
       ran.push({ line, stdin: options.stdin });
       const key = Object.keys(answers).find((each) => line.startsWith(each));
       const answer = key === undefined ? new Error(`unexpected command: ${line}`) : answers[key];
@@ -203,7 +209,7 @@ describe('asRoot', () => {
     const slow: Transport = {
       ...transport,
       run: (argv, options) => {
-        runs.push(argv.at(-1) ?? '');
+        runs.push(firstCommand(argv) ?? argv.join(' '));
         if (runs.length > 1)
           return Promise.resolve({ exitCode: 0, signal: null, stdout: Buffer.alloc(0), stderr: Buffer.from('kubeletadm way: directly\n') });
         return new Promise((_, reject) => options?.signal?.addEventListener('abort', () => reject(options.signal?.reason)));
@@ -215,7 +221,7 @@ describe('asRoot', () => {
     aborting.abort('enough');
     expect(await first).toBe('enough');
     expect((await second).exitCode).toBe(0);
-    expect(runs).toEqual(['one', 'two']);
+    expect(runs).toEqual(['first auto one', 'first auto two']);
   });
 });
 

@@ -67,3 +67,16 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
 
   it('passes exit codes through', () => expect(runIn(shell, ['/bin/sh', '-c', 'exit 42']).status).toBe(42));
 });
+
+describe('renderRemoteCommand', () => {
+  it('starts only one shell for a script of one line', () => {
+    const { command } = renderRemoteCommand(['/bin/sh', '-c', 'exit 3'], 'mark');
+    expect(command.match(/\/bin\/sh/g)).toHaveLength(1);
+    expect(spawnSync('/bin/sh', ['-c', command]).status).toBe(3);
+  });
+
+  it.each(['exit 3\n', ':\nexit 3'])('runs a script of several lines: %j', (script) => {
+    const { command } = renderRemoteCommand(['/bin/sh', '-c', script], 'mark');
+    expect(spawnSync('/bin/sh', ['-c', command]).status).toBe(3);
+  });
+});
