@@ -77,7 +77,7 @@ const READINGS: readonly Reading[] = [
         host: name,
         address,
         why: printable(line),
-        hint: 'Check that an SSH server listens on this port. On the host, check its access rules (MaxStartups, hosts.deny) and its journal',
+        hint: 'Check that an SSH server listens on this port. On the host, check MaxStartups in sshd_config, /etc/hosts.deny and the journal of sshd',
       }),
   },
 ];

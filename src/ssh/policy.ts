@@ -96,7 +96,7 @@ const USER_KEYS: Algorithms = {
 };
 
 /** The hint for features that the built-in client lacks. */
-export const USE_OPENSSH = "use the system's ssh: --ssh-transport openssh, or ssh.transport: openssh in a fleet file";
+export const USE_OPENSSH = "use the system's ssh client with --ssh-transport openssh (in a fleet file: ssh.transport: openssh)";
 
 /**
  * Reads the security settings of ssh_config for a connection. Algorithms unknown to the built-in client are
@@ -132,7 +132,7 @@ function readList(settings: SshSettings, { keyword, name, defaults, others }: Al
   const named = patterns.flatMap((pattern) => supported.filter((algorithm) => matchPattern(algorithm, pattern)));
   const list = { '': named, '+': [...defaults, ...named], '^': [...named, ...defaults] }[sign];
   const left = [...new Set(list ?? defaults.filter((algorithm) => !matchPatternList(algorithm, patterns)))];
-  if (left.length === 0) throw nothingLeft(line, name, `Add one of ${defaults.slice(0, 3).join(', ')}`);
+  if (left.length === 0) throw nothingLeft(line, `${name} allows no algorithm`, `Add one of ${defaults.slice(0, 3).join(', ')}`);
   return left;
 }
 
@@ -156,8 +156,8 @@ function readMethods(settings: SshSettings): readonly LoginMethod[] | undefined 
   if (left.length === 0)
     throw nothingLeft(
       preferred ?? off[0]?.line,
-      preferred === undefined ? 'the configuration' : 'PreferredAuthentications',
-      `Allow ${LOGIN_METHODS.join(', ')}`,
+      `${preferred === undefined ? 'the SSH configuration' : 'PreferredAuthentications'} allows no authentication method`,
+      `Allow one of ${LOGIN_METHODS.join(', ')}`,
     );
   return left;
 }
@@ -170,8 +170,8 @@ function readRsaBits(settings: SshSettings): number | undefined {
   return Math.max(MINIMAL_RSA_BITS, Number(text));
 }
 
-function nothingLeft(line: SshConfigLine | undefined, name: string, hint: string): Error {
-  return invalid(line, `${name} allows no algorithm or method that the built-in SSH client supports`, `${hint}, or ${USE_OPENSSH}`);
+function nothingLeft(line: SshConfigLine | undefined, what: string, hint: string): Error {
+  return invalid(line, `${what} that the built-in SSH client supports`, `${hint}, or ${USE_OPENSSH}`);
 }
 
 function invalid(line: SshConfigLine | undefined, message: string, hint: string): Error {

@@ -260,8 +260,8 @@ function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput)
 }
 
 function jumpLoop(hosts: readonly string[], line: SshConfigLine | undefined): Error {
-  const hint = 'In ssh_config, set "ProxyJump none" for the jump host, above the ProxyJump setting that also matches the jump host';
-  return invalid(line, `ProxyJump is a loop: ${hosts.join(' -> ')}`, hint);
+  const hint = 'In ssh_config, add a Host block with "ProxyJump none" for the jump host, above the block with the ProxyJump setting';
+  return invalid(line, `the ProxyJump settings form a loop: ${hosts.join(' -> ')}`, hint);
 }
 
 function proxyCommand(line: SshConfigLine, value: string): Error {
@@ -329,11 +329,11 @@ const UNSUPPORTED: readonly { readonly keyword: string; readonly name: string; r
 ];
 
 function unsupported(settings: SshSettings): readonly Problem[] {
-  const hint = `Check that the connection is secure without this setting, or ${USE_OPENSSH}`;
+  const hint = `If the connection needs this setting, ${USE_OPENSSH}`;
   const settingsLeft = UNSUPPORTED.flatMap(({ keyword, name, harmless = [] }) => {
     const line = settings.first.get(keyword);
     if (line === undefined || line.args.every((argument) => harmless.includes(argument.toLowerCase()))) return [];
-    return [warning(line, `${name} is not supported by the built-in SSH client`, hint)];
+    return [warning(line, `${name} is not supported by the built-in SSH client; this line is ignored`, hint)];
   });
   const matches = settings.passedOver.map((line) =>
     warning(line, `Match ${line.args.join(' ')} is not supported by the built-in SSH client; this block is ignored`, hint),

@@ -283,7 +283,7 @@ describeSshd('SSH to OpenSSH', () => {
     it('skips an encrypted key without a passphrase', async () => {
       const problem = await problemOf(transportTo(target({ identityFiles: [accepted.encrypted] })));
       expect(problem.message).toContain(
-        `skipped ${accepted.encrypted} (encrypted, and KUBELETADM_SSH_PASSPHRASE does not contain a passphrase)`,
+        `skipped ${accepted.encrypted} (encrypted: set KUBELETADM_SSH_PASSPHRASE to the passphrase of the key)`,
       );
       expect(await outputOf(transportTo(target({ identityFiles: [accepted.encrypted, sshd.identityFile] })), 'echo', 'hi')).toBe('hi\n');
     });
@@ -492,10 +492,14 @@ describeSshd('SSH to OpenSSH', () => {
       });
     });
 
-    it('reports that the jump host forbids forwarding', async () => {
+    it('reports that the jump host forbids TCP forwarding', async () => {
       const { hop } = await bastion(['AllowTcpForwarding no']);
       const problem = await problemOf(transportTo(target({ proxyJump: [hop] })));
-      expect(problem).toMatchObject({ code: 'HOST_UNREACHABLE', message: expect.stringContaining('the jump host forbids forwarding') });
+      expect(problem).toMatchObject({
+        code: 'HOST_UNREACHABLE',
+        message: expect.stringContaining('the jump host forbids TCP forwarding'),
+        hint: expect.stringContaining('AllowTcpForwarding'),
+      });
     });
   });
 
@@ -600,7 +604,7 @@ describe('SSH by password', () => {
     const { target } = await serve({ maxSessions: 0 });
     expect(await problemOf(transportTo(target, { password }))).toMatchObject({
       code: 'HOST_UNREACHABLE',
-      message: expect.stringContaining('opens no session'),
+      message: expect.stringContaining('refused to open a session'),
     });
   });
 

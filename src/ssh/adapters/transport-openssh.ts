@@ -184,7 +184,7 @@ function noSession(target: SshTarget, why: string): Error {
   return hostUnreachable({
     host: target.name,
     address: `${target.hostName}:${target.port}`,
-    why: `the SSH server opens no session: ${why}`,
+    why: `the SSH server refused to open a session: ${why}`,
     hint,
   });
 }

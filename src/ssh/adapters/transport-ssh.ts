@@ -152,7 +152,7 @@ function closed(target: SshTarget): Error {
 }
 
 function noSession(target: SshTarget, cause: Error): Error {
-  const why = `the SSH server opens no session: ${printable(cause.message)}`;
+  const why = `the SSH server refused to open a session: ${printable(cause.message)}`;
   const hint = 'Check MaxSessions and ForceCommand in the sshd_config of the host, and the journal of the host';
   return hostUnreachable({ host: target.name, address: target.hostName, why, hint, cause });
 }

@@ -274,7 +274,7 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   if (error?.level === 'client-authentication') return auth.failure(undefined, error);
   // A server that closes a connection without reading pending data resets it, and its message may be lost.
   if (error?.level === 'client-socket' && received === '')
-    return unreachable(`${socketFailure(error)} before the host identified itself`, REFUSES_AT_ONCE);
+    return unreachable(`${socketFailure(error)} before the SSH server sent its identification`, REFUSES_AT_ONCE);
   if (error?.level === 'client-socket') return unreachable(`${socketFailure(error)} before the login completed`);
   if (isEncrypted) return auth.failure(describeFailure(error), error ?? undefined);
   const isSsh = /^SSH-/m.test(received);
@@ -287,10 +287,9 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   );
 }
 
-const BUSY =
-  'The host refuses new logins while many logins are in progress: rerun the command, or raise MaxStartups in the sshd_config of the host';
+const BUSY = 'Too many logins to the host are in progress. Rerun the command, or raise MaxStartups in the sshd_config of the host';
 const REFUSES_AT_ONCE =
-  'Check that an SSH server listens on this port. On the host, check its access rules (MaxStartups, hosts.deny) and its journal';
+  'Check that an SSH server listens on this port. On the host, check MaxStartups in sshd_config, /etc/hosts.deny and the journal of sshd';
 
 /** ssh2 fails with a TypeError on unexpected authentication messages. */
 function describeFailure(error: ClientError | null): string {

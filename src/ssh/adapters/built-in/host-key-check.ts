@@ -55,9 +55,8 @@ function howToMakeKnown(target: SshTarget): string {
   const { hostName, port, user } = target;
   const flags = port === 22 ? '' : ` -p ${port}`;
   const [file = '~/.ssh/known_hosts'] = target.userKnownHostsFiles;
-  const scan =
-    target.proxyJump.length > 0 || target.hostKeyAlias !== null ? '' : ` add the key with ssh-keyscan${flags} ${hostName} >> ${file},`;
-  return `Compare the fingerprint with that on the host (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub). If both are equal,${scan} connect once with ssh${flags} ${user}@${hostName}, or accept new keys with --ssh-accept-new`;
+  const scan = target.proxyJump.length > 0 || target.hostKeyAlias !== null ? '' : `; run ssh-keyscan${flags} ${hostName} >> ${file}`;
+  return `Compare the fingerprint with that of the key on the host (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub). If both are equal, accept the key in one of these ways: connect once with ssh${flags} ${user}@${hostName}; add --ssh-accept-new${scan}`;
 }
 
 /** Adds an accepted key to known_hosts. Like ssh, continues when the file cannot be written. */

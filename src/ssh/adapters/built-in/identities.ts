@@ -124,7 +124,7 @@ type Unlocked = { readonly kind: 'key'; readonly key: ssh2.ParsedKey } | { reado
 async function unlockFile(file: PrivateFile, askPassphrase: AskPassphrase | undefined): Promise<Unlocked> {
   const passphrase = file.encrypted ? await askPassphrase?.(file.path) : undefined;
   if (file.encrypted && passphrase === undefined)
-    return { kind: 'locked', why: 'encrypted, and KUBELETADM_SSH_PASSPHRASE does not contain a passphrase' };
+    return { kind: 'locked', why: 'encrypted: set KUBELETADM_SSH_PASSPHRASE to the passphrase of the key' };
   const key = ssh2.utils.parseKey(file.text, passphrase?.reveal());
   if (!(key instanceof Error)) return { kind: 'key', key };
   return { kind: 'locked', why: file.encrypted ? 'wrong passphrase or unsupported format' : `unsupported: ${key.message}` };

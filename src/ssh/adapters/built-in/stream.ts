@@ -141,9 +141,11 @@ function forwardRefused(target: SshTarget, cause: unknown): AppError {
   const reported = printable(error.message.replace(/^.*open failure: /, ''));
   const why =
     reason === PROHIBITED
-      ? 'the jump host forbids forwarding (see AllowTcpForwarding and PermitOpen of its sshd_config)'
+      ? 'the jump host forbids TCP forwarding'
       : reason === CONNECT_FAILED
         ? `the jump host cannot connect to the address: ${reported}`
         : `the jump host refused forwarding: ${reported}`;
-  return hostUnreachable({ host: target.name, address: addressOf(target), why, cause: error });
+  const hint =
+    reason === PROHIBITED ? 'Set AllowTcpForwarding (local or yes) and PermitOpen in the sshd_config of the jump host' : undefined;
+  return hostUnreachable({ host: target.name, address: addressOf(target), why, ...(hint === undefined ? {} : { hint }), cause: error });
 }
