@@ -100,7 +100,7 @@ async function restore(host: Host, changes: readonly HostChange[], done: number,
     const problem = {
       host: host.name,
       code: 'HOST_REVERT_FAILED',
-      message: 'a change failed, and the previous changes could not be rolled back',
+      message: 'a change failed, and the earlier changes of this run could not be rolled back',
       hint,
     };
     throw new AppError([...error.problems, problem], { cause, detail: error.detail });

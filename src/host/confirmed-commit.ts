@@ -171,7 +171,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
       run.wasReleased();
       closed();
       if (unproven === undefined)
-        reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'confirmed over a new connection' });
+        reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'change confirmed over a new connection' });
       else
         reporter.report({
           level: 'warning',
@@ -214,7 +214,7 @@ const REPORTS_ROLLBACK = 'rolling back to the previous files';
 const IS_RUNNING: Operation = {
   kind: 'run',
   argv: ['systemctl', 'is-active', '--quiet', 'kubelet'],
-  what: 'final kubelet check: systemctl is-active kubelet',
+  what: 'the kubelet is not running: systemctl is-active kubelet',
 };
 
 function isOurs(record: CommitRecord, id: string): boolean {

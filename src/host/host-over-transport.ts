@@ -196,7 +196,7 @@ async function upload(
   const { sha256, size } = content;
   const existing = Number((await run({ kind: 'begin-upload', path, sha256, size })).trim());
   if (!Number.isSafeInteger(existing) || existing < 0 || existing > size) {
-    const message = `cannot upload ${path}: the host did not report how much of it has arrived`;
+    const message = `cannot upload ${path}: the host did not report how many bytes of the file it has received`;
     throw new AppError({ host, code: 'HOST_OPERATION_FAILED', message, hint: 'Rerun the command with -v 5' });
   }
   for (let offset = existing; offset < size; ) {
@@ -348,14 +348,14 @@ function brokenOff(host: string, exitCode: number | null, stderr: string): AppEr
   if (exitCode === null || exitCode > 128) {
     const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
     const message = `${signal} killed the program that kubeletadm runs on the host`;
-    const hint = 'Check whether the host is shutting down, then rerun the command';
+    const hint = 'Check whether the host is short of memory or is shutting down, then rerun the command';
     return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, hint }, { detail: stderr });
   }
   const why = lastLine(stderr) || `exited with code ${exitCode}`;
   const hint =
     exitCode === INCOMPLETE_EXIT
-      ? 'No part of the program was run. Rerun the command'
-      : 'The host needs /bin/sh and coreutils (or busybox)';
+      ? 'The program was not started. Rerun the command'
+      : 'Check that the host has /bin/sh and coreutils or busybox';
   return new AppError(
     { host, code: 'HOST_PROGRAM_BROKEN', message: `the program that kubeletadm runs on the host was aborted: ${why}`, hint },
     { detail: stderr },
@@ -409,7 +409,7 @@ function failed(host: string, what: string, stderr: string): AppError {
   const problem: Problem = {
     host,
     code: known?.code ?? 'HOST_OPERATION_FAILED',
-    message: `${what}: ${lastLine(stderr) || 'failed without an error message'}`,
+    message: `${what}: ${lastLine(stderr) || 'the program printed no error message'}`,
     hint: known?.hint ?? 'Fix the cause, then rerun the command',
   };
   return new AppError(problem, { detail: stderr });

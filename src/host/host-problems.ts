@@ -76,7 +76,7 @@ const REVOKED_HINT = 'Do not connect. Give the host a new key, or check whether 
 export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: string; bits: number; minimalBits: number }): AppError {
   const { knownAs, shown, bits, minimalBits } = input;
   return hostError('HOST_KEY_WEAK', input, {
-    message: `the host key is too short: ${knownAs} shows ${shown} of ${bits} bits, at least ${minimalBits} are required`,
+    message: `the host key is too short: ${knownAs} shows ${shown} of ${bits} bits, but the minimum is ${minimalBits} bits`,
     hint: 'Give the host a longer RSA key or a key of another type, or lower RequiredRSASize of ssh_config',
   });
 }
@@ -99,7 +99,7 @@ export function sshKeyRefused(input: HostProblem & { code: keyof typeof KEY_REFU
 const KEY_REFUSALS = {
   HOST_KEY_UNKNOWN:
     'Compare the fingerprint with the key of the host. If both are equal, connect once with ssh, or accept new keys with --ssh-accept-new',
-  HOST_KEY_MISMATCH: 'The connection may be intercepted. If the host was reinstalled, remove the old key with ssh-keygen -R',
+  HOST_KEY_MISMATCH: 'The connection may be intercepted. If the host was reinstalled, remove the old key with ssh-keygen -R NAME',
   HOST_KEY_REVOKED: REVOKED_HINT,
 } as const;
 
@@ -159,14 +159,14 @@ export function hostOutputTooLarge(
 ): AppError {
   return hostError('HOST_OUTPUT_TOO_LARGE', input, {
     message: `${input.command} wrote more than ${input.maxOutputBytes} bytes to ${input.stream} and was stopped`,
-    hint: 'Check this program on the host',
+    hint: 'Run this program on the host and check its output',
   });
 }
 
 /** A file of a host that exceeds the size limit; nothing of it was used. */
 export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
   return hostError('HOST_ANSWER_TOO_LARGE', input, {
-    message: `${input.path} has ${input.bytes} bytes; the limit is ${MAX_FILE_BYTES}`,
+    message: `cannot read ${input.path}: the file has ${input.bytes} bytes, but the limit is ${MAX_FILE_BYTES} bytes`,
     hint: `Check this file on the host: ls -l ${input.path}`,
   });
 }

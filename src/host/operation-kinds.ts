@@ -131,8 +131,8 @@ const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = 
   'take-lock': { done: () => 'took the lock of the host', failed: () => `cannot take the lock ${LOCK_FILE}` },
   'release-lock': { done: () => 'released the lock of the host', failed: () => `cannot release the lock ${LOCK_FILE}` },
   'arm-revert': {
-    done: () => 'armed the rollback',
-    failed: () => 'cannot arm the automatic rollback (--no-confirm changes the host without a rollback)',
+    done: () => 'set up the automatic rollback',
+    failed: () => 'cannot set up the automatic rollback, which --no-confirm turns off',
   },
   'check-commit': {
     done: () => 'checked that the change still waits for its confirmation',

@@ -177,7 +177,7 @@ async function observeBefore<Input>(
       reportDifference(reporter, about, { difference, between: `the ${exact} plan and the current plan` });
       throw planStale(host.name, exact, { message: `${phase.name}: the host or the cluster changed since the plan was ${exact}` });
     }
-    const message = 'the host or the cluster changed since the plan was made: replanned';
+    const message = 'the host or the cluster changed since the plan was made, so this phase was planned again';
     reporter.report({ level: 'warning', code: 'PLAN_CHANGED', ...about, message });
     reportDifference(reporter, about, { difference, between: 'the plan and the applied changes' });
   }

@@ -40,7 +40,7 @@ export async function waitForUnit(context: PhaseContext, phase: string, { unit, 
       describe: (seen, waitedMs) => `waiting, ${Math.round(waitedMs / 1000)} s: ${seen}`,
       timedOut: async (seen, waitedMs) => {
         const why = await lastWord(context, unit, Math.ceil(waitedMs / 1000) + 5);
-        const message = `${phase}: ${seen} after ${Math.round(waitedMs / 1000)}s${why === '' ? '' : `: ${why}`}`;
+        const message = `${phase}: ${unit} was not ready after ${Math.round(waitedMs / 1000)}s: ${seen}${why === '' ? '' : `: ${why}`}`;
         throw new AppError({ host: host.name, code: 'UNIT_NOT_READY', message, hint: `See journalctl -u ${unit} on the host` });
       },
     },
@@ -55,7 +55,7 @@ function answerOf(url: string | null) {
 
 function describe(unit: string, state: UnitState | null, ready: HttpFact | null): string {
   if (state?.activeState !== 'active') return `${unit} is ${state?.activeState ?? 'not installed'}`;
-  if (ready === null) return `${unit} is active`;
+  if (ready === null) return `${unit} is active, but started only a moment ago`;
   return `${unit} is active, but its health check ${'status' in ready ? `returned ${ready.status}: ${printable(ready.body.trim(), 200)}` : `failed: ${ready.error}`}`;
 }
 

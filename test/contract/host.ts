@@ -119,7 +119,9 @@ export function describeHost(name: string, makeHost: HostFactory): void {
       const host = makeHost();
       await host.perform([write('/fits', 'x'.repeat(MAX_FILE_BYTES)), write('/large', 'x'.repeat(MAX_FILE_BYTES + 1))]);
       expect((await read(host, '/fits'))?.content).toHaveLength(MAX_FILE_BYTES);
-      await expect(read(host, '/large')).rejects.toThrow(`/large has ${MAX_FILE_BYTES + 1} bytes; the limit is ${MAX_FILE_BYTES}`);
+      await expect(read(host, '/large')).rejects.toThrow(
+        `/large: the file has ${MAX_FILE_BYTES + 1} bytes, but the limit is ${MAX_FILE_BYTES} bytes`,
+      );
       await expect(host.query({ fits: { kind: 'file', path: '/fits' }, large: { kind: 'file', path: '/large' } })).rejects.toThrow(
         '/large',
       );

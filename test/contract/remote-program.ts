@@ -267,7 +267,7 @@ export function remoteProgramContract(shell: Shell): void {
 
       it('rejects a file that is one byte larger than 256 KiB', async () => {
         put('/big', 'x'.repeat(262_145));
-        await expect(query('/big')).rejects.toThrow(/\/big has 262145 bytes; the limit is 262144/);
+        await expect(query('/big')).rejects.toThrow(/\/big: the file has 262145 bytes, but the limit is 262144 bytes/);
       });
 
       it('reads no content that was not requested', async () => {
@@ -727,7 +727,7 @@ export function remoteProgramContract(shell: Shell): void {
           detail: 'the reason\n',
         });
         await expect(onSystem().perform([{ ...run('sh', '-c', 'exit 4'), what: 'the task' } as Operation])).rejects.toMatchObject({
-          message: expect.stringContaining('local: the task failed: failed without an error message'),
+          message: expect.stringContaining('local: the task failed: the program printed no error message'),
         });
       });
     });

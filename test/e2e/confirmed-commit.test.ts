@@ -128,7 +128,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     const { code, stderr } = await change(41, '-v', '1');
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('rolls back automatically unless the change is confirmed within 300 s');
-    expect(stderr).toContain('node1 [kubelet-start] confirmed over a new connection');
+    expect(stderr).toContain('node1 [kubelet-start] change confirmed over a new connection');
     expect(
       lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
     ).toBe('maxPods: 41\n');
@@ -246,7 +246,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     const refused = await change(44);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
-      /^node1: locked by another kubeletadm run \(\S+@\S+, pid \d+, since .*Z\)\. Wait for that run .*--break-lock\. \[HOST_LOCKED\]$/m,
+      /^node1: locked by another kubeletadm run \(\S+@\S+, pid \d+, since .*Z\)\. Wait until that run .*--break-lock, .*\. \[HOST_LOCKED\]$/m,
     );
     other.kill();
     await other.ended;

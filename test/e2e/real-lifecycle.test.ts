@@ -183,7 +183,7 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
 
     it('is applied with --allow drain: the state file is removed, and the new kubelet writes it with the new policy', async () => {
       const { stderr } = await expectDone(...STATIC, '--allow', 'drain', '-v', '1');
-      expect(stderr).toContain('node2 [kubelet-config] confirmed over a new connection');
+      expect(stderr).toContain('node2 [kubelet-config] change confirmed over a new connection');
       expect(policy()).toBe('static');
       expect(await configz()).toBe('static');
       expect([health(), restarts()]).toEqual(['ok', '0\n']);

@@ -159,7 +159,7 @@ describe.skipIf(requirement('the policy of ssh_config', sshdMissing))('requireme
       [
         'RequiredRSASize',
         ['RequiredRSASize 8192', 'HostKeyAlgorithms rsa-sha2-512'],
-        /^HOST_KEY_WEAK .*of 2048 bits, at least 8192/,
+        /^HOST_KEY_WEAK .*of 2048 bits, but the minimum is 8192 bits/,
       ],
     ])('like ssh, up to the point of failure: %s', async (name, lines, expected) => {
       const { ours, theirs, log } = await outcomes(`fails-${name.replaceAll(' ', '-')}`, lines);

@@ -153,7 +153,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     ]);
     writeFileSync(hostFile(3, CONFIG), desired.replace('maxPods: 60', 'maxPods: 6'));
     const inDetail = await apply('-v', '1', '--limit', 'node3');
-    for (const line of [`updated /${CONFIG}`, 'restarted kubelet', 'confirmed over a new connection'])
+    for (const line of [`updated /${CONFIG}`, 'restarted kubelet', 'change confirmed over a new connection'])
       expect(inDetail.stderr).toContain(`node3 [kubelet-start] ${line}\n`);
     expect(config(3)).toBe(desired);
   });

@@ -156,7 +156,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     for (const { code, stderr } of [planned, refused, drain]) {
       expect([code, stderr.match(/IMPACT_NOT_ALLOWED/g)]).toEqual([3, ['IMPACT_NOT_ALLOWED']]);
       expect(stderr).toMatch(
-        /^node2: the impact is unsafe, .*: cgroupDriver: systemd -> cgroupfs \(unsafe\)\. .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m,
+        /^node2: the change has the impact unsafe, .*: cgroupDriver: systemd -> cgroupfs \(unsafe\)\. .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m,
       );
     }
     expect([config(), lab.hosts[1]?.kubeletStarts()]).toEqual([before, starts]);

@@ -9,7 +9,7 @@ export class HostLockedError extends AppError {
   constructor(host: string, holder: LockHolder) {
     const since = holder.since === 0 ? '' : `, since ${utc(holder.since)}`;
     const message = `locked by another kubeletadm run (${holder.name}, pid ${holder.processId}${since})`;
-    const hint = `Wait for that run (the lock expires in at most ${holder.secondsLeft} s) or, if the process no longer exists, use --break-lock`;
+    const hint = `Wait until that run has finished. If its process no longer exists, add --break-lock, or wait at most ${holder.secondsLeft} s until the lock expires`;
     super({ host, code: 'HOST_LOCKED', message, hint });
     this.holder = holder;
   }
@@ -37,7 +37,7 @@ export function describeCommit(record: CommitRecord | null): string {
   const change = describeChangeOf(record);
   switch (record.state) {
     case 'armed':
-      return `the change pending on the host was ${madeBy(record)}; the host rolls it back at ${utc(revertsAt(record))} unless it is confirmed`;
+      return `the change pending on the host was ${madeBy(record)}; without a confirmation, the host rolls back this change at ${utc(revertsAt(record))}`;
     case 'reverting':
       return `${change} is being rolled back`;
     case 'reverted':

@@ -107,7 +107,7 @@ put_back() {
       l) put_link "$V/files/$a" "$R$path";;
       d) put_directory "$a" "$b" "$R$path";;
       a) put_nothing "$R$path";;
-    esac || { echo "$path: not put back" >&2; return 1; }
+    esac || { echo "cannot restore $path" >&2; return 1; }
   done <"$V/manifest"
   sed -n 's/^[an]|||//p' "$V/manifest" | sort -r | while IFS= read -r path; do drop_directory "$R$path"; done
 }
@@ -118,7 +118,7 @@ put_units_back() {
     if [ "$kind" != u ]; then continue; fi
     if [ "$b" = disabled ] && [ "$(systemctl is-enabled "$unit" 2>/dev/null)" = enabled ]; then systemctl --quiet disable "$unit"; fi
     if [ "$how" = boot ]; then continue; fi
-    case $a in inactive|failed|unknown|'') systemctl stop "$unit";; *) systemctl restart "$unit";; esac || echo "trouble systemctl could not bring $unit back" >>"$V/record"
+    case $a in inactive|failed|unknown|'') systemctl stop "$unit";; *) systemctl restart "$unit";; esac || echo "trouble systemctl could not restore the state of $unit" >>"$V/record"
   done <"$V/manifest"
 }
 

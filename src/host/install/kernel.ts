@@ -145,7 +145,7 @@ export function planSwapOff({ fstab, active }: SwapFacts): PhasePlan {
   const others = [...named].some((name) => name.includes('=')) ? [] : active.filter((name) => !named.has(name));
   const warnings = others.map((name) => ({
     code: 'SWAP_COMES_BACK',
-    message: `swap on ${name} is not configured in ${FSTAB} and may be enabled again at boot: check systemctl list-units --type swap`,
+    message: `swap on ${name} was not enabled by ${FSTAB}, so a systemd unit may enable it again at boot. Find the unit with systemctl list-units --type swap, then mask the unit`,
   }));
   return { changes, ...(changes.length > 0 ? {} : { noop: 'swap is off' }), ...(warnings.length === 0 ? {} : { warnings }) };
 }

@@ -29,7 +29,7 @@ if command -v curl >/dev/null; then curl -fsSL --retry 3 -o "$part" -- "$url"
 elif command -v wget >/dev/null; then wget -q -O "$part" -- "$url"
 else echo 'neither curl nor wget is installed' >&2; false; fi || exit 1
 got=$(sha256sum "$part") || exit 1; got=\${got%% *}
-[ "$got" = "$sum" ] || { echo "its SHA-256 is $got, but $sum is declared" >&2; exit 1; }
+[ "$got" = "$sum" ] || { echo "the file has the SHA-256 $got, but $sum is declared" >&2; exit 1; }
 chmod "$mode" "$part" && chown root:root "$part" || exit 1
 sync "$part" 2>/dev/null; mv -f "$part" "$path"`;
 

@@ -22,7 +22,7 @@ export function impactNotAllowed({ name, phases }: Pick<HostPlan, 'name' | 'phas
   return {
     host: name,
     code: 'IMPACT_NOT_ALLOWED',
-    message: `the impact is ${highest}, and --allow permits at most ${allowed}: ${above.slice(0, SHOWN).join(', ')}${more}`,
+    message: `the change has the impact ${highest}, but --allow permits at most ${allowed}: ${above.slice(0, SHOWN).join(', ')}${more}`,
     hint: `${highest === 'drain' ? 'Drain the node' : 'Check the plan'}, then pass --allow ${highest}`,
   };
 }

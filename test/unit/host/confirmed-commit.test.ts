@@ -382,7 +382,7 @@ describe('an unconfirmed change of an interrupted run', () => {
         kind: 'confirm-commit',
         id: 'dead',
         reason: expect.stringMatching(
-          /^the change pending on the host was made by bob@desk at .*Z; the host rolls it back at .*Z unless it is confirmed$/,
+          /^the change pending on the host was made by bob@desk at .*Z; without a confirmation, the host rolls back this change at .*Z$/,
         ),
       },
     ]);
@@ -417,7 +417,7 @@ describe('the lock of a host', () => {
     await expect(apply(it, it.context())).rejects.toMatchObject({
       code: 'HOST_LOCKED',
       message:
-        'node1: locked by another kubeletadm run (bob@desk, pid 9, since 2030-01-01T00:00:00Z). Wait for that run (the lock expires in at most 200 s) or, if the process no longer exists, use --break-lock. [HOST_LOCKED]',
+        'node1: locked by another kubeletadm run (bob@desk, pid 9, since 2030-01-01T00:00:00Z). Wait until that run has finished. If its process no longer exists, add --break-lock, or wait at most 200 s until the lock expires. [HOST_LOCKED]',
     });
     expect([it.host.text(CONFIG), it.host.commits.lock]).toEqual([OLD, holder]);
   });

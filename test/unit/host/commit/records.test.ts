@@ -53,13 +53,13 @@ describe('records printed by a host', () => {
       issue: null,
     });
     expect(describeCommit(record)).toBe(
-      'the change pending on the host was made by al [31mice at 2030-01-01T00:00:00Z; the host rolls it back at 2030-01-01T00:05:00Z unless it is confirmed',
+      'the change pending on the host was made by al [31mice at 2030-01-01T00:00:00Z; without a confirmation, the host rolls back this change at 2030-01-01T00:05:00Z',
     );
     const gone = parseRecord(
-      `state reverted\n${RECORD}why the host was restarted\nat 1893456060\ntrouble systemctl could not bring kubelet back\n`,
+      `state reverted\n${RECORD}why the host was restarted\nat 1893456060\ntrouble systemctl could not restore the state of kubelet\n`,
     );
     expect(describeCommit(gone)).toBe(
-      'the change made by al [31mice at 2030-01-01T00:00:00Z was rolled back at 2030-01-01T00:01:00Z: the host was restarted; systemctl could not bring kubelet back',
+      'the change made by al [31mice at 2030-01-01T00:00:00Z was rolled back at 2030-01-01T00:01:00Z: the host was restarted; systemctl could not restore the state of kubelet',
     );
     expect(parseLockHolder('id x\nowner bob@desk\nprocess 9\nmachine m/1\nsince 5\nleft 60\n')).toEqual({
       id: 'x',
@@ -78,7 +78,7 @@ describe('records printed by a host', () => {
   it.each(['armed 99999999999999999999\n', 'armed -1\n', 'armed x\n', 'armed 999999999999999\n'])(
     'do not crash on an invalid time: %j',
     (line) => {
-      expect(describeCommit(parseRecord(`state commit\nid 1\n${line}`))).toContain('unless it is confirmed');
+      expect(describeCommit(parseRecord(`state commit\nid 1\n${line}`))).toContain('without a confirmation');
       expect(new CommitGoneError('node1', parseRecord(`state reverted\nid 1\n${line}`), 'x').message).toContain('node1: x: ');
     },
   );

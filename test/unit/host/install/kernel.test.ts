@@ -98,7 +98,7 @@ UUID=1 / ext4 defaults 0 1
     const { changes, warnings } = planSwapOff({ fstab: file('UUID /  ext4\n'), active: ['/dev/zram0'] });
     expect(shown(changes)).toEqual(['turned swap off']);
     expect(warnings).toEqual([
-      { code: 'SWAP_COMES_BACK', message: expect.stringContaining('swap on /dev/zram0 is not configured in /etc/fstab') },
+      { code: 'SWAP_COMES_BACK', message: expect.stringContaining('swap on /dev/zram0 was not enabled by /etc/fstab') },
     ]);
   });
 

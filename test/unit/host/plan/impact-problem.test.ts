@@ -28,7 +28,7 @@ describe('impactNotAllowed', () => {
       host: 'node1',
       code: 'IMPACT_NOT_ALLOWED',
       message:
-        'the impact is unsafe, and --allow permits at most new-pods-only: cgroupDriver: a -> b (unsafe), cpuManagerPolicy: a -> b (drain)',
+        'the change has the impact unsafe, but --allow permits at most new-pods-only: cgroupDriver: a -> b (unsafe), cpuManagerPolicy: a -> b (drain)',
       hint: 'Check the plan, then pass --allow unsafe',
     });
   });
