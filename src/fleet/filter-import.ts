@@ -25,7 +25,7 @@ export function filterImport(
   return {
     inventory: { ...inventory, hosts: inventory.hosts.filter(isDesired) },
     problems: idle.map(({ pattern }) =>
-      importIgnored(`no imported host or group is named ${JSON.stringify(pattern)}`, 'Check the pattern'),
+      importIgnored(`the pattern ${JSON.stringify(pattern)} matches no imported host or group`, 'Correct or remove the pattern'),
     ),
   };
 }

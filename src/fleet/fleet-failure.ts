@@ -11,7 +11,11 @@ export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[]
  * @param why from `FleetResult.stopped`
  */
 export function fleetStopped(hosts: number, why: string, hint: string): Problem {
-  return { code: 'FLEET_STOPPED', message: `${hosts === 1 ? '1 host was' : `${hosts} hosts were`} not started: ${why}`, hint };
+  return {
+    code: 'FLEET_STOPPED',
+    message: `the run stopped before it processed ${hosts === 1 ? '1 host' : `${hosts} hosts`}: ${why}`,
+    hint,
+  };
 }
 
 /**
@@ -34,7 +38,7 @@ export function fleetFailure(
       fleetStopped(
         left.length,
         stopped,
-        'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, add --max-fail',
+        'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, add --max-fail NUMBER',
       ),
     );
   if (isInterrupted) {

@@ -77,7 +77,7 @@ export function invalidTemplate(text: string, fault: string): Problem {
   return error(
     'FLEET_INVALID_TEMPLATE',
     `${quoteValue(text)} ${fault}`,
-    'Write the name of a variable, such as {{ rack }}; write literal braces as {{ "{{" }}',
+    'Write only the name of a variable between the braces: {{ rack }}. Write literal braces as {{ "{{" }}',
   );
 }
 
@@ -86,7 +86,7 @@ export const QUOTE_TEMPLATE = 'Quote a value that begins with {{: "{{ rack }}"';
 
 /** A variable that is not defined for a host. */
 export function unknownVariable(variable: string, host: string, likely: string | null, others: number): Problem {
-  const message = `host "${host}"${others === 0 ? '' : ` (and ${hosts(others)} more)`} has no variable ${quoteValue(variable)}`;
+  const message = `the variable ${quoteValue(variable)} is not defined for host "${host}"${others === 0 ? '' : ` and ${others} more ${others === 1 ? 'host' : 'hosts'}`}`;
   return error('FLEET_UNKNOWN_VARIABLE', message, likely === null ? 'Declare the variable under variables' : `Did you mean ${likely}?`);
 }
 

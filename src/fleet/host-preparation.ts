@@ -107,9 +107,9 @@ class PreparationReader {
     if (!/[\n\0]/.test(value)) return value;
     const { scope, findings } = this.#context;
     findings.addShared(`sysctl ${name}`, place, (others) => {
-      const hosts = `${scope.host}${others === 0 ? '' : ` (and ${others} more)`}`;
-      const message = `${hosts}: the value of ${name} contains a line break or a NUL character: ${quoteValue(value)}`;
-      return invalidFleetValue(message, 'Write the value, or the variable that it uses, on one line');
+      const hosts = `host ${scope.host}${others === 0 ? '' : ` and ${others} more`}`;
+      const message = `the value of ${name} for ${hosts} contains a line break or a NUL character: ${quoteValue(value)}`;
+      return invalidFleetValue(message, 'Write the value on one line, and also the values of its variables');
     });
     return value;
   }
@@ -212,7 +212,7 @@ class PreparationReader {
         this.#wrong(
           'a repository needs keyFingerprints',
           reported.place(i, 'keyFingerprints'),
-          'Set keyFingerprints to the fingerprints published by its vendor',
+          'Set keyFingerprints to the fingerprints that the vendor of the repository publishes',
         );
       if (repository.key === null && repository.url.startsWith('http:')) this.#needsKey(reported.place(i, 'url'));
       return repository;
@@ -220,12 +220,17 @@ class PreparationReader {
   }
 
   #word(text: string, place: Place): string {
-    if (/[\s\p{Cc}[\]#]|^$/u.test(text)) this.#wrong(`${JSON.stringify(text)} is not a valid word in an apt source line`, place);
+    if (/[\s\p{Cc}[\]#]|^$/u.test(text))
+      this.#wrong(`${JSON.stringify(text)} is not valid in an apt source line`, place, 'Use a value without spaces, brackets and #');
     return text;
   }
 
   #needsKey(place: Place): void {
-    this.#wrong('the key of a repository is not downloaded over plain http', place, 'Save the key to a file and set key to its path');
+    this.#wrong(
+      'the key of a repository cannot be downloaded over http',
+      place,
+      'Use an https URL, or save the key to a file and set key to the path of the file',
+    );
   }
 
   #url(reported: { readonly value: string; place(): Place }): string {
@@ -235,11 +240,7 @@ class PreparationReader {
     if (url === null || !/^https?:$/.test(url.protocol) || /[\s\p{Cc}[\]#?]/u.test(text))
       this.#wrong(`${JSON.stringify(text)} is not a valid repository URL`, place, 'Use the form https://HOST/PATH');
     else if (url.username !== '' || url.password !== '')
-      this.#wrong(
-        'a URL with a password is not allowed in a fleet file',
-        place,
-        'Use a mirror in the network of the hosts without authentication',
-      );
+      this.#wrong('a URL with a password is not allowed in a fleet file', place, 'Use a mirror that needs no authentication');
     return text.endsWith('/') ? text : `${text}/`;
   }
 
@@ -253,7 +254,7 @@ class PreparationReader {
   #binaries(asked: Place): BinaryInstall | null {
     const reported = this.last('binaries');
     if (reported === null || reported.value.files === undefined || reported.value.files.length === 0) {
-      this.#wrong('install: binaries needs files', asked, 'List them in binaries.files, each with name and sha256');
+      this.#wrong('install: binaries needs a list of files', asked, 'List the files in binaries.files, each with name and sha256');
       return null;
     }
     const { source, files, units = [] } = reported.value;
@@ -293,7 +294,8 @@ class PreparationReader {
     if (!/^\/[^\0\n]+$/.test(path) || path.split('/').some((part) => part === '.' || part === '..'))
       this.#wrong(`${JSON.stringify(path)} is not an absolute path`, place(member), 'Use a path that begins with /');
     const id = extractTo === undefined ? path : `archive ${name}`;
-    if (paths.has(id)) this.#wrong(`${name} is listed twice: ${path}`, place('name'));
+    if (paths.has(id))
+      this.#wrong(extractTo === undefined ? `two files have the path ${path}` : `the archive ${name} is listed twice`, place('name'));
     paths.set(id, name);
     if (extractTo !== undefined && !/\.(?:tar|tgz|txz|tar\.gz|tar\.xz)$/.test(name))
       this.#wrong(`${name} is not a tar archive`, place('extractTo'), 'Use a file whose name ends in .tar, .tar.gz or .tar.xz');

@@ -298,7 +298,7 @@ class SettingsReader {
         ? [`${JSON.stringify(value)} contains a comma`]
         : nodeLabelIssues(`${key}=${value}`, { byAdministrator });
       const hint = isReservedLabel(key)
-        ? 'Set cluster.kubeconfig to an administrator kubeconfig, with which the Node gets this label'
+        ? 'A kubelet may not set this label on its own Node. Set cluster.kubeconfig to an administrator kubeconfig, so that kubeletadm can set the label'
         : undefined;
       if (issues.length > 0) this.#wrongLabels = true;
       for (const issue of issues) this.#findings.addShared(issue, place, () => invalidFleetValue(issue, hint));

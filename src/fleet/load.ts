@@ -27,7 +27,7 @@ export interface LoadedFleet {
 export const FLEET_LIMITS: SourceLimits = {
   characters: 8 * 1024 * 1024,
   nodes: 1_000_000,
-  hint: 'Check the syntax; use host ranges such as edge-[001:200], and groups for shared settings',
+  hint: 'Declare hosts with ranges such as edge-[001:200], and shared settings in groups',
 };
 
 /**
@@ -93,7 +93,7 @@ function withSyntaxHint(problem: Problem, text: string, file: string): Problem {
   const line = text.split('\n', position.line)[position.line - 1] ?? '';
   if (/(?:[:-]\s+|^\s*)\{\{/.test(line)) return { ...problem, hint: QUOTE_TEMPLATE };
   if (!INVENTORY_SECTION.test(text)) return problem;
-  return { ...problem, hint: `If this file is an Ansible inventory: kubeletadm fleet init -f fleet.yaml --from-ansible ${file}` };
+  return { ...problem, hint: `If this file is an Ansible inventory, run kubeletadm fleet init -f fleet.yaml --from-ansible ${file}` };
 }
 
 /** A line such as `[workers]` or `[workers:vars]`. */
@@ -116,7 +116,7 @@ function suggest(parents: readonly string[], name: string): string | undefined {
 /** Names used by other tools. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ['vars', 'Rename the field to variables'],
-  ['children', 'Groups are not nested: list the groups of a host, the lowest layer first'],
+  ['children', 'Groups cannot contain groups. List all groups of a host under groups; settings of later groups win'],
   ['group', 'Use a list: groups: [edge]'],
   ['identity', 'Use a list: identityFiles: [~/.ssh/id_ed25519]'],
   ['identityFile', 'Use a list: identityFiles: [~/.ssh/id_ed25519]'],

@@ -99,7 +99,7 @@ const CONSEQUENCES = {
   beforeChange: { exitCode: 3, hint: 'Nothing was changed. Fix the cause, then run the same command again' },
   afterChange: {
     exitCode: 1,
-    hint: 'The change was verified and stays. Fix the cause, then run the command of the hook by hand, for example with kubeletadm fleet exec',
+    hint: 'The change of the host succeeded and is kept. Fix the cause, then run the command of the hook by hand, for example with kubeletadm fleet exec',
   },
 } as const;
 
@@ -117,7 +117,11 @@ function hookFailed(
     const message = `output of the hook ${change.hook}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
     reporter.report({ level: 'warning', code: 'HOOK_OUTPUT', host: host.name, phase, message });
   }
-  const ended = timedOut ? `did not end within ${change.timeoutSeconds}s` : exitCode === null ? 'failed' : `exited with code ${exitCode}`;
+  const ended = timedOut
+    ? `did not finish within ${change.timeoutSeconds}s`
+    : exitCode === null
+      ? 'failed'
+      : `exited with code ${exitCode}`;
   const last = lines.at(-1);
   const message = `the hook ${change.hook} (${printable(hookText(change.command), MOST_CHARACTERS)}) ${ended}${last === undefined ? '' : `: ${last}`}`;
   const { exitCode: code, hint } = CONSEQUENCES[change.hook];

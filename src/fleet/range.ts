@@ -53,7 +53,8 @@ function membersOf(range: string, limit: number): readonly string[] | RangeFault
     return between(LETTERS.indexOf(from), LETTERS.indexOf(to), { step, limit, fault, write: (at) => LETTERS[at] as string });
   if (!/^[0-9]{0,15}$/.test(from) || !/^[0-9]{1,15}$/.test(to)) return fault('must have two numbers or two letters');
   const padded = from.length > 1 && from.startsWith('0');
-  if (padded && from.length !== to.length) return fault('has ends of different length', `Use [${from}:${to.padStart(from.length, '0')}]`);
+  if (padded && from.length !== to.length)
+    return fault('has a start and an end with different numbers of digits', `Use [${from}:${to.padStart(from.length, '0')}]`);
   const write = (value: number): string => (padded ? String(value).padStart(from.length, '0') : String(value));
   return between(Number(from), Number(to), { step, limit, fault, write });
 }

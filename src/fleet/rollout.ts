@@ -45,7 +45,7 @@ export function mayBegin(rules: RolloutRules, state: RolloutState): number {
 export function whyStop({ canary, maxFail, cautious = false }: RolloutRules, { passed, failed, broken }: RolloutState): string | null {
   if (broken > 0 && passed < canary) return 'the first host to be changed failed';
   if (cautious && broken > defaultLimit(passed + broken))
-    return `${broken} of the ${passed + broken} hosts changed so far failed; the default limit is ${DEFAULT_FAIL_PERCENT}% of these hosts, at least 1 and at most ${DEFAULT_MAX_FAIL}`;
+    return `${broken} of ${passed + broken} changed hosts failed, more than the default limit of ${defaultLimit(passed + broken)} (${DEFAULT_FAIL_PERCENT}% of the changed hosts, from 1 to ${DEFAULT_MAX_FAIL})`;
   if (maxFail === null || failed <= maxFail) return null;
   return `${failed} ${failed === 1 ? 'host' : 'hosts'} failed, more than --max-fail allows`;
 }

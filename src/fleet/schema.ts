@@ -135,7 +135,7 @@ const sysctlValue = custom<string>(
 const swap = custom<'off' | 'keep'>(
   'swap',
   (written) => (written === false || written === 'off' ? 'off' : written === 'keep' ? 'keep' : null),
-  (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is neither off nor keep` }),
+  (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is not a valid value of swap`, hint: 'Use off or keep' }),
 );
 
 const repository = z.strictObject({
@@ -194,7 +194,7 @@ const hookCommand = custom<string | readonly string[]>(
   (written) => ({
     code: 'CONFIG_INVALID_VALUE',
     message: `${shown(written)} is not a command`,
-    hint: 'Use a list of the program and its arguments, or a string for the shell of the host; []: no hook',
+    hint: 'Write a list with the program and its arguments, or a string that the shell of the host runs. For no hook, write []',
   }),
 );
 

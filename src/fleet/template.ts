@@ -22,12 +22,12 @@ export function parseTemplate(text: string): ParsedTemplate {
   for (let open = text.indexOf(OPEN); open >= 0; open = text.indexOf(OPEN, at)) {
     if (open > at) parts.push(text.slice(at, open));
     const closing = /^\{\{(?:\s*"[^"]*"\s*|\s*'[^']*'\s*|[^{}"']*)\}\}/.exec(text.slice(open, open + 300))?.[0];
-    if (closing === undefined) return { fault: 'has an unclosed {{, or more than a name inside' };
+    if (closing === undefined) return { fault: 'contains {{ without a closing }}, or more than one name between the braces' };
     const inside = closing.slice(2, -2).trim();
     const literal = LITERAL.exec(inside);
     if (literal) parts.push(literal[1] ?? literal[2] ?? '');
     else if (NAME.test(inside)) parts.push({ variable: inside });
-    else return { fault: inside === '' ? 'has an empty {{ }}' : 'has more than a variable name in {{ }}' };
+    else return { fault: inside === '' ? 'has an empty {{ }}' : 'contains more than the name of a variable between {{ and }}' };
     at = open + closing.length;
   }
   if (at < text.length) parts.push(text.slice(at));

@@ -49,15 +49,15 @@ describe('options with unusable values', () => {
   });
 
   it.each([
-    ['join.yaml', 'nodeRegistration: {name: n1}', 'a node name (nodeRegistration.name, --node-name)'],
-    ['ip.yaml', 'nodeRegistration: {kubeletExtraArgs: [{name: node-ip, value: 10.0.0.1}]}', 'a node IP (node-ip, --node-ip)'],
+    ['join.yaml', 'nodeRegistration: {name: n1}', 'node name (nodeRegistration.name, --node-name)'],
+    ['ip.yaml', 'nodeRegistration: {kubeletExtraArgs: [{name: node-ip, value: 10.0.0.1}]}', 'node IP (node-ip, --node-ip)'],
   ])('a value for one node is rejected for several hosts, in %s', async (name, line, what) => {
     const file = join(directory, name);
     writeFileSync(file, `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n${line}\n`);
     const { code, stderr } = await runCommand([...JOIN, '--config', file, '--host', 'a.invalid', '--host', 'b.invalid']);
     expect([code, stderr]).toEqual([
       2,
-      `${what} applies to one host, but several were given. Join the hosts one by one, or omit the setting. [USAGE]\n`,
+      `several hosts cannot have the same ${what}. Join the hosts one by one, or omit the setting. [USAGE]\n`,
     ]);
   });
 

@@ -88,7 +88,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
   it('are rejected under unknown names', async () => {
     const { code, stderr } = await onHost('renew', 'ca');
     expect(code).toBe(2);
-    expect(stderr).toMatch(/unknown certificate ca\. Pass all, or some of admin\.conf, /);
+    expect(stderr).toMatch(/unknown certificate ca\. Pass all, or one or more of these names: admin\.conf, /);
   });
 
   it('are requested in directories relative to the working directory', async () => {

@@ -240,7 +240,7 @@ describe('config validate --kubelet', () => {
     const other = await runCommand(['config', 'validate', good, '--kubelet', kubelet('kubelet', accepts), '--kubernetes-version', '1.36']);
     expect(other).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/--kubernetes-version 1.36, but the file is validated with kubelet v1.30.4/),
+      stderr: expect.stringMatching(/--kubernetes-version 1.36 differs from the version of kubelet v1.30.4, which validates the file/),
     });
   });
 });

@@ -126,12 +126,12 @@ describe('csr', { timeout: 120_000 }, () => {
     const refused = await csr('approve', ...named);
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toMatch(
-      /csr-\S+ is not approved: only the status of the Node, which its kubelet writes, contains IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
+      /csr-\S+ is not approved: only the Node status, which the kubelet itself can write, confirms IP:192\.168\.99\.12\. .*--trust-node-status.*\[CSR_NOT_CONFIRMED\]/,
     );
     const queries: string[] = [];
     const no = await answering(false, queries, 'approve', ...named);
     expect([no.code, no.stdout]).toEqual([1, '']);
-    expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: declined\. .*\[CSR_NOT_CONFIRMED\]/);
+    expect(no.stderr).toMatch(/\ncsr-\S+ is not approved: you declined the CSR\. .*\[CSR_NOT_CONFIRMED\]/);
     expect(no.stderr).toContain(
       `${own} for Node node2, requested by system:node:node2\n  DNS:node2         name of Node node2, status of Node node2\n  IP:192.168.99.12  status of Node node2\n`,
     );
@@ -181,7 +181,7 @@ describe('csr', { timeout: 120_000 }, () => {
 
   it('has nothing to approve afterwards', async () => {
     expect(await csr('approve', '--all')).toMatchObject({ code: 0, stdout: 'No certificate signing request is pending.\n' });
-    expect((await csr('approve', 'nobody')).stderr).toContain('the CSR nobody of a kubelet does not exist');
+    expect((await csr('approve', 'nobody')).stderr).toContain('the CSR nobody does not exist or was not created by a kubelet');
     expect((await csr('approve')).code).toBe(2);
   });
 });

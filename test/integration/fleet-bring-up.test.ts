@@ -69,7 +69,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     const { code, stdout, stderr } = await run('apply', '--yes');
     expect([code, stdout]).toEqual([4, '3 hosts: 1 refused, 2 not started.\n']);
     expect(stderr).toMatch(/^node1: node IP 10\.255\.255\.0\/24: the host has no address in the subnet .*\[NODE_IP_NOT_FOUND\]$/m);
-    expect(stderr).toContain('2 hosts were not started: the other hosts need node1, which failed.');
+    expect(stderr).toContain('the run stopped before it processed 2 hosts: the other hosts need node1, which failed.');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
   });
 
@@ -131,13 +131,13 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       'the first control plane is excluded',
       ['--limit', 'node2'],
       null,
-      /^\S+\/admin\.conf does not exist, and node1, which would bootstrap the cluster, is not among the hosts of this run\. Remove --limit, or include node1. If the cluster already exists, pass its kubeconfig with --kubeconfig\. \[USAGE\]\n$/,
+      /^\S+\/admin\.conf does not exist, so node1 must bootstrap the cluster first, but this run excludes node1\. Remove --limit, or include node1. If the cluster already exists, pass its kubeconfig with --kubeconfig\. \[USAGE\]\n$/,
     ],
     [
       'the plan is saved',
       ['--out', 'plan.json'],
       null,
-      /^the cluster does not exist yet: the changes of the hosts that join it are unknown and cannot be saved\./,
+      /^cannot save a plan before the cluster exists, because the changes of the joining hosts are still unknown\./,
     ],
     [
       'the cluster configuration is invalid',

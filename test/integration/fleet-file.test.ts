@@ -284,7 +284,7 @@ describe('fleet inventory and validate', () => {
         '',
         `${file}:3:20 hosts[0].grops: unknown field. Did you mean groups? [CONFIG_UNKNOWN_FIELD]`,
         `${file}:4:30 imports[0].ansibleInventory: cannot read ${join(root, 'nope.ini')}: no such file or directory. Check the path. [INPUT_UNREADABLE]`,
-        `${join(root, 'bad.json')}:1:1: the groups contain each other: a, then a. Remove one of them from the children of the other. [FLEET_IMPORT_INVALID]`,
+        `${join(root, 'bad.json')}:1:1: circular reference between groups: a -> a. Remove one of these groups from the children of the group before it. [FLEET_IMPORT_INVALID]`,
       ].sort(),
     );
     expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(2);
@@ -362,7 +362,9 @@ describe('an inventory that only Ansible reads', () => {
   it('is refused when another thing is printed', async () => {
     expect(await inventoryOf(fleetWith('echo {}'))).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('hosts.ini: ansible-inventory --list printed no inventory [FLEET_IMPORT_INVALID]'),
+      stderr: expect.stringContaining(
+        'hosts.ini: ansible-inventory --list printed no inventory. Check the output of ansible-inventory -i ',
+      ),
     });
   });
 
@@ -373,7 +375,7 @@ describe('an inventory that only Ansible reads', () => {
     process.env.PATH = root;
     const message = 'only Ansible can read this inventory, and ansible-inventory is not installed on the local host';
     const hint =
-      'Install Ansible (package ansible-core), or save the inventory on a host with Ansible and import that file: ansible-inventory -i FILE --list > inventory.json';
+      'Install Ansible (package ansible-core). Or save the inventory on a host with Ansible, and import the saved file: ansible-inventory -i FILE --list > inventory.json';
     expect(await inventoryOf(root)).toEqual({
       code: 2,
       stdout: '',

@@ -103,7 +103,9 @@ hosts:
     fleet('{afterChange: {command: [tail, -f, /dev/null], timeout: 1s}}');
     const { code, stdout, stderr } = await run('apply', '--yes', ...ofFile(), '--limit', 'node1');
     expect([code, stdout]).toEqual([1, '1 host: 1 failed.\n']);
-    expect(stderr).toContain('the hook afterChange (tail -f /dev/null) did not end within 1s. The change was verified and stays.');
+    expect(stderr).toContain(
+      'the hook afterChange (tail -f /dev/null) did not finish within 1s. The change of the host succeeded and is kept.',
+    );
     expect(maxPodsOf(1)).toBe(String(maxPods));
     expect((await run('apply', '--yes', ...ofFile(), '--limit', 'node1')).stdout).toBe('1 host: 1 unchanged.\n');
   });

@@ -78,7 +78,7 @@ describe('the signature of a saved plan', { timeout: 60_000 }, () => {
     await sign('foreign.json', 'bob');
     const foreign = await apply('foreign.json', '--require-signature', allow('signers', 'alice'));
     expect(foreign.code).toBe(2);
-    expect(foreign.stderr).toMatch(/no signer in .*signers made the signature .*\[PLAN_SIGNATURE_INVALID\]/);
+    expect(foreign.stderr).toMatch(/the signature .* was not made by a signer listed in .*signers.*\[PLAN_SIGNATURE_INVALID\]/);
     const bob = readFileSync(`${key('bob')}.pub`, 'utf8');
     writeFileSync(path('elsewhere'), `bob@example.com namespaces="git" ${bob}`);
     const elsewhere = await apply('foreign.json', '--require-signature', path('elsewhere'));

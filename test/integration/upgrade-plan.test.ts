@@ -140,7 +140,7 @@ describe('upgrade plan', () => {
 
   it('refuses several hosts', async () => {
     const { code, stderr } = await world.plan(['--host', 'cp1', '--host', 'cp2']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('upgrade plan reads one control plane')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('upgrade plan checks the cluster on exactly one control plane')]);
   });
 });
 

@@ -351,7 +351,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
         `To continue: kubeletadm apply -f ${file} --retry failed (add the other options of this run)`,
       ]);
       const status = await run('fleet', 'status', '-f', file);
-      expect(status.stdout).toMatch(new RegExp(`^${first} .* unconfirmed, reverts at \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z`, 'm'));
+      expect(status.stdout).toMatch(new RegExp(`^${first} .* unconfirmed change, rolls back at \\d{4}-\\d\\d-\\d\\dT[0-9:]{8}Z`, 'm'));
       const json = JSON.parse((await run('fleet', 'status', '-f', file, '--limit', 'node*', '-o', 'json')).stdout) as {
         hosts: { host: string; unconfirmed: object | null }[];
       };

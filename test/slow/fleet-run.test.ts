@@ -211,7 +211,9 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       // With the flag the new plan is shown and applied.
       const accepted = await applySaved('--replan');
       expect(accepted.code, accepted.stderr).toBe(0);
-      expect(accepted.stderr).toMatch(/^node4 warning: the host or the cluster changed since the plan was saved: .*\[PLAN_CHANGED\]$/m);
+      expect(accepted.stderr).toMatch(
+        /^node4 warning: the host or the cluster changed since the plan was saved, so this host was planned again: .*\[PLAN_CHANGED\]$/m,
+      );
       expect(accepted.stderr).toMatch(/^ *\+ +-# by hand$/m);
       expect(config(4)).toContain('podPidsLimit: 600\n');
       expect(config(4)).not.toContain('# by hand');
@@ -264,7 +266,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
         ['node4', 'yes', expect.anything(), hash(4), 'file', 'ok', 'Ready', 'none'],
         ['node2', 'yes', expect.anything(), hash(2), 'file', 'ok', 'Ready', 'none'],
         ['dead', 'no', '-', '-', '-', '-', '-', '-'],
-        ['node1', 'yes', expect.anything(), hash(1), 'file', 'ok', 'Ready', 'no control plane'],
+        ['node1', 'yes', expect.anything(), hash(1), 'file', 'ok', 'Ready', 'not joined as control plane'],
       ]);
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);
@@ -373,7 +375,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(code).toBe(4);
     expect(stdout).toBe('3 hosts: 1 rolled back to the previous configuration, 2 not started.\n');
     expect(stderr).toMatch(
-      /node[234]: .*\[ROLLED_BACK\][\s\S]*2 hosts were not started: the first host to be changed failed.*\[FLEET_STOPPED\]/,
+      /node[234]: .*\[ROLLED_BACK\][\s\S]*the run stopped before it processed 2 hosts: the first host to be changed failed.*\[FLEET_STOPPED\]/,
     );
     expect([2, 3, 4].map(config)).toEqual(before);
   });

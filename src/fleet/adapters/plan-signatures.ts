@@ -65,20 +65,21 @@ function lastLine(text: string): string {
 }
 
 function notSigned(key: string, why: string): AppError {
-  const message = `the plan was not saved: it cannot be signed with ${key}: ${why === '' ? 'ssh-keygen printed no signature' : why}`;
+  const message = `cannot sign the plan with ${key}, so the plan was not saved: ${why === '' ? 'ssh-keygen printed no signature' : why}`;
   const hint =
-    'Pass a private key file, or a public key file whose private key ssh-agent holds. ssh-keygen of OpenSSH 8.1 or later is required';
+    'Pass the file of a private key, or of a public key if ssh-agent has the private key. Signing needs ssh-keygen of OpenSSH 8.1 or later';
   return new AppError({ code: 'PLAN_NOT_SIGNED', message, hint }, { exitCode: 2 });
 }
 
 function unknownSigner({ plan, signature, allowedSigners }: SignatureFiles, why: string): AppError {
-  const message = `${plan} is refused: no signer in ${allowedSigners} made the signature ${signature}${why === '' ? '' : `: ${why}`}`;
-  const hint = `Add the signer's public key to ${allowedSigners}, as described in ssh-keygen(1), or have an allowed signer sign the plan`;
+  const message = `${plan} is refused: the signature ${signature} was not made by a signer listed in ${allowedSigners}${why === '' ? '' : `: ${why}`}`;
+  const hint = `Add the signer's public key to ${allowedSigners}, as described in ssh-keygen(1), or ask an allowed signer to sign the plan`;
   return new AppError({ code: 'PLAN_SIGNATURE_INVALID', message, hint }, { exitCode: 2 });
 }
 
 function doesNotMatch({ plan, signature }: SignatureFiles, why: string): AppError {
   const message = `${plan} is refused: the signature ${signature} is not valid for this plan: ${why}`;
-  const hint = 'The plan or its signature was changed after signing, or the key was not valid at this time. Plan and sign again';
+  const hint =
+    'The plan or its signature was changed after signing, or the key was not valid at this time. Sign a new plan: kubeletadm plan --out FILE --sign KEY';
   return new AppError({ code: 'PLAN_SIGNATURE_INVALID', message, hint }, { exitCode: 2 });
 }

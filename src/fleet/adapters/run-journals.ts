@@ -93,7 +93,7 @@ async function syncDirectory(directory: string): Promise<void> {
 }
 
 function unwritable(path: string, cause: unknown): AppError {
-  const message = `the journal of the run cannot be written to ${path}: ${systemErrorText(cause)}`;
-  const hint = 'Free disk space, or set another directory with XDG_STATE_HOME';
+  const message = `cannot record the progress of the run in ${path}: ${systemErrorText(cause)}`;
+  const hint = 'Free disk space, or set the environment variable XDG_STATE_HOME to another directory';
   return new AppError({ code: 'JOURNAL_UNWRITABLE', message, hint }, { exitCode: 2, cause });
 }

@@ -72,7 +72,7 @@ export function importConnection({ variables }: InventoryHost, position: Positio
       ),
     },
     warnings,
-    leftOut: SSH_CONNECTIONS.has(connection) ? null : `ansible_connection is ${connection}`,
+    leftOut: SSH_CONNECTIONS.has(connection) ? null : `ansible_connection is ${connection}, but kubeletadm connects only over SSH`,
   };
 }
 

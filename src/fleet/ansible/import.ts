@@ -19,8 +19,8 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
   const position = { file, line: 1, column: 1 };
   const hosts = hostsOf(list);
   if ('cycle' in hosts) {
-    const message = `the groups contain each other: ${hosts.cycle.join(', then ')}`;
-    const problem = importInvalid(message, 'Remove one of them from the children of the other');
+    const message = `circular reference between groups: ${hosts.cycle.join(' -> ')}`;
+    const problem = importInvalid(message, 'Remove one of these groups from the children of the group before it');
     return { inventory: { hosts: [], groups: [] }, problems: [{ ...problem, position }] };
   }
   const imported: ImportedHost[] = [];
@@ -30,7 +30,7 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
     const { written, warnings, leftOut } = importConnection(host, position);
     if (leftOut !== null) {
       const notify = (names: readonly string[]): Problem => ({
-        ...importIgnored(`${hostsText(names)} ${names.length === 1 ? 'is' : 'are'} left out: ${leftOut}`),
+        ...importIgnored(`${hostsText(names)} ${names.length === 1 ? 'is' : 'are'} not imported: ${leftOut}`),
         position,
       });
       found.add(`left out: ${leftOut}`, name, notify);

@@ -158,5 +158,12 @@ function withUnplanned({ unplanned }: FleetTasks, failure: AppError | null): App
 function requireSameServer({ server }: FleetTasks, { apiServer }: FleetAccess): void {
   if (server === null || server === apiServer.server) return;
   const message = `the plan was created for the API server ${server}, but the kubeconfig names ${apiServer.server}`;
-  throw new AppError({ code: 'PLAN_STALE', message, hint: 'Use a kubeconfig of the planned cluster, or plan again' }, { exitCode: 2 });
+  throw new AppError(
+    {
+      code: 'PLAN_STALE',
+      message,
+      hint: 'Pass a kubeconfig of the cluster for which the plan was created, or create a new plan: kubeletadm plan --out FILE',
+    },
+    { exitCode: 2 },
+  );
 }

@@ -119,7 +119,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
     reporter.report({
       level: 'info',
       code: 'KUBECONFIG_WRITTEN',
-      message: `${kubeconfig}: credentials of an administrator of the cluster`,
+      message: `wrote ${kubeconfig}, the kubeconfig of the cluster administrator`,
     });
     const own = { ...request, cluster: { ...request.cluster, kubeconfig } };
     const access = await openFleetCluster(services, own.cluster, {
@@ -222,7 +222,7 @@ async function readAdminKubeconfig(
   try {
     const content = (await observe(host, fileFacts([ADMIN_CONF]), signal)).get(ADMIN_CONF)?.content;
     if (content === undefined) {
-      const message = `${ADMIN_CONF} does not exist`;
+      const message = `${ADMIN_CONF} does not exist, so the bootstrap of the cluster is not complete`;
       throw new AppError({ host: name, code: 'NO_API_SERVER', message, hint: 'Rerun kubeletadm apply, which resumes where it stopped' });
     }
     const text = new SensitiveText([new Secret(content)]);

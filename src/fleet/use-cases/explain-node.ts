@@ -54,7 +54,7 @@ function select(explanation: NodeExplanation, name: string | undefined, catalogu
   const entry = findField(name, catalogue);
   if (entry === undefined) throw unknownName(name, catalogue);
   const fields = selectFields(explanation.fields, name);
-  const unset = { path: name, layer: 'kubelet default' as const, source: 'nothing sets it', lost: [] };
+  const unset = { path: name, layer: 'kubelet default' as const, source: 'no file or flag sets this field', lost: [] };
   return {
     ...explanation,
     fields: fields.length === 0 ? [unset] : fields,

@@ -212,7 +212,7 @@ function exactly(member: FleetMember, { operations, planned, origin, replan, com
       const difference = planned === undefined ? '' : planDifference(planned, JSON.parse(sharedChangesOf(host)) as HostChanges);
       const shown = `${different.slice(0, 5).join('; ')}${different.length > 5 ? '; …' : ''}`;
       if (replan) {
-        const message = `the host or the cluster changed since the plan was ${origin}: ${shown}; planned again`;
+        const message = `the host or the cluster changed since the plan was ${origin}, so this host was planned again: ${shown}`;
         reporter.report({ level: 'warning', code: 'PLAN_CHANGED', host: member.name, message });
         reportDifference(reporter, { host: member.name }, { difference, between: `the ${origin} plan and the applied changes` });
         return open;
@@ -262,7 +262,7 @@ function controlPlaneMember({ name, connect, cluster, present, joining }: Contro
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
       const member =
-        joining === null ? waitingMember(name, `${how} as a control plane with certificates that apply uploads`) : await joining();
+        joining === null ? waitingMember(name, `${how} as a control plane after apply has uploaded the certificates`) : await joining();
       return member.open(ports);
     },
   };

@@ -230,7 +230,7 @@ function rowOf(
 
 /** Empty: no unconfirmed change. */
 function describeCommit(commit: CommitRecord | null): string {
-  if (commit?.state === 'armed') return `unconfirmed, reverts at ${revertTime(commit)}`;
+  if (commit?.state === 'armed') return `unconfirmed change, rolls back at ${revertTime(commit)}`;
   return commit?.state === 'reverting' ? 'is being rolled back' : '';
 }
 
@@ -242,7 +242,7 @@ function revertTime(commit: CommitRecord): string {
 function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Inspected): string {
   if (nodeName === null) return 'not joined';
   if (status === 'pending' && plan !== null) {
-    if (plan.host.phases.some(({ phase }) => phase === 'join')) return 'no control plane';
+    if (plan.host.phases.some(({ phase }) => phase === 'join')) return 'not joined as control plane';
     const changes = changesOf(plan.host).changes.filter(({ kind }) => kind !== 'confirm-commit');
     return driftText(shownChanges(changes, 0).length);
   }

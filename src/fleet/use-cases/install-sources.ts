@@ -57,9 +57,10 @@ function once<T>(read: (source: string) => Promise<T>): (source: string) => Prom
 async function readCredentials({ env, input }: FleetRunPorts, source: ProxyCredentials, pathOf: (path: string) => string): Promise<Secret> {
   const where = 'env' in source ? `the environment variable ${source.env}` : pathOf(source.file);
   const text = ('env' in source ? env[source.env] : await input.readText(pathOf(source.file)))?.trim();
-  if (text === undefined || text === '') throw usageError(`proxy.credentials: ${where} is not set or empty`, 'Set it to USER:PASSWORD');
+  if (text === undefined || text === '')
+    throw usageError(`proxy.credentials: ${where} is ${'env' in source ? 'not set or ' : ''}empty`, 'Expected form: USER:PASSWORD');
   if (!/^[^:\p{Cc}]+:[^\p{Cc}]*$/u.test(text))
-    throw usageError(`proxy.credentials: ${where} does not contain a user and a password`, 'Use the form USER:PASSWORD, on one line');
+    throw usageError(`proxy.credentials: ${where} does not contain a user and a password`, 'Expected form: USER:PASSWORD, on one line');
   const [user, password] = [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)];
   return new Secret([user, password].map(encodePart).join(':'));
 }
@@ -79,16 +80,17 @@ async function fetchKey({ web, signal }: FleetRunPorts, source: string): Promise
     new AppError({
       code: 'INSTALL_KEY_UNREACHABLE',
       message: `cannot fetch ${source}: ${why}`,
-      hint: 'Check the URL and the proxy, or save the key and write its path as packages.key',
+      hint: 'Check the URL and the proxy, or save the key to a file and set key to the path of the file',
     });
   let url = source;
   for (let i = 0; i <= MAX_REDIRECTIONS; i++) {
     const answer = await web.get({ url, trust: { kind: 'machine' }, maxBytes: MAX_KEY_BYTES, signal });
     if (answer.kind === 'failed') throw refuse(answer.issue.kind);
     if (answer.status === 200) return answer.text;
-    if (answer.status < 300 || answer.status > 399 || answer.location === null) throw refuse(`the server answered ${answer.status}`);
+    if (answer.status < 300 || answer.status > 399 || answer.location === null)
+      throw refuse(`the server answered with status ${answer.status}`);
     url = new URL(answer.location, url).href;
-    if (!url.startsWith('https:')) throw refuse('redirected to a URL without TLS');
+    if (!url.startsWith('https:')) throw refuse('the server redirects to a URL without TLS');
   }
-  throw refuse('too many redirects');
+  throw refuse(`the server redirects more than ${MAX_REDIRECTIONS} times`);
 }

@@ -82,7 +82,7 @@ function select(found: readonly ValidatedCsr[], names: readonly string[], hosts:
 function unknownCsr(name: string): Problem {
   return {
     code: 'CSR_UNKNOWN',
-    message: `the CSR ${name} of a kubelet does not exist`,
+    message: `the CSR ${name} does not exist or was not created by a kubelet`,
     hint: 'List the CSRs with: kubeletadm csr list --all',
   };
 }
@@ -90,9 +90,9 @@ function unknownCsr(name: string): Problem {
 function notConfirmed(one: ValidatedCsr, answer: false | null): Problem {
   const hint =
     answer === false
-      ? 'The CSR stays pending. To reject the CSR: kubectl certificate deny'
-      : 'Compare the names with your records, then add --trust-node-status. Or pass --host or -f fleet.yaml as a second source of the names';
+      ? `The CSR stays pending. To reject the CSR: kubectl certificate deny ${one.csr.name}`
+      : 'Compare the names with your records, then add --trust-node-status. Or pass --host or -f fleet.yaml, which confirm the names independently';
   const sans = unconfirmedSans(one).join(', ');
-  const why = answer === false ? 'declined' : `only the status of the Node, which its kubelet writes, contains ${sans}`;
+  const why = answer === false ? 'you declined the CSR' : `only the Node status, which the kubelet itself can write, confirms ${sans}`;
   return { code: 'CSR_NOT_CONFIRMED', message: `${one.csr.name} is not approved: ${why}`, hint };
 }

@@ -116,7 +116,11 @@ export async function readAnsible(services: FleetFilePorts, path: string): Promi
   const printed = readInventoryList(
     await services.runLocal([...INVENTORY_COMMAND, '-i', services.absolutePath(path), '--list']).catch(withoutAnsible),
   );
-  if (printed === null) throw new AppError(importInvalid(`${path}: ansible-inventory --list printed no inventory`), { exitCode: 2 });
+  if (printed === null)
+    throw new AppError(
+      importInvalid(`${path}: ansible-inventory --list printed no inventory`, `Check the output of ansible-inventory -i ${path} --list`),
+      { exitCode: 2 },
+    );
   return importAnsible(printed, path);
 }
 
@@ -130,7 +134,7 @@ const INVENTORY_COMMAND = [
 function withoutAnsible(error: unknown): never {
   if (!isAppError(error, 'HOST_COMMAND_NOT_FOUND')) throw error;
   const hint =
-    'Install Ansible (package ansible-core), or save the inventory on a host with Ansible and import that file: ansible-inventory -i FILE --list > inventory.json';
+    'Install Ansible (package ansible-core). Or save the inventory on a host with Ansible, and import the saved file: ansible-inventory -i FILE --list > inventory.json';
   throw new AppError(
     importInvalid('only Ansible can read this inventory, and ansible-inventory is not installed on the local host', hint),
     {

@@ -37,7 +37,7 @@ export async function namedHosts(services: FleetFilePorts, request: NamedHostsRe
   const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
   const unknown = given.find((name) => !hosts.has(name));
   if (isNamed && unknown !== undefined)
-    throw usageError(`${fleet.file} has no host ${unknown}`, `kubeletadm fleet inventory -f ${fleet.file} lists them`);
+    throw usageError(`${fleet.file} has no host ${unknown}`, `List the hosts: kubeletadm fleet inventory -f ${fleet.file}`);
   return {
     names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : given,
     targetOf: async (name) => {

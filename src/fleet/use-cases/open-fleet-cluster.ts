@@ -78,7 +78,7 @@ export async function openFleetCluster(services: FleetRunPorts, request: Kubecon
 }
 
 /** The Node name of a fleet host. */
-const NAME_HINT = 'give the host its nodeName in the fleet file';
+const NAME_HINT = 'set nodeName of the host in the fleet file';
 
 /** Connects from the local host, or through a host of the fleet if the API server is unreachable locally. */
 async function openNear(
@@ -184,7 +184,7 @@ function temporaryToken(services: FleetRunPorts, admin: Cluster, { dryRun, repor
       if (token === undefined || token === null) return;
       const id = partsOfToken(token)?.id ?? '';
       await deleteTokens(admin, [id], { dryRun: false, onDeleted: () => undefined }).catch((error: unknown) => {
-        const message = `the bootstrap token ${id} of this run could not be deleted: ${error instanceof Error ? error.message : String(error)}`;
+        const message = `the bootstrap token ${id} of this run could not be deleted: ${error instanceof Error ? error.message : String(error)}. To delete the token, run kubeletadm token delete ${id}`;
         reporter.report({ level: 'warning', code: 'TOKEN_NOT_DELETED', message });
       });
     },

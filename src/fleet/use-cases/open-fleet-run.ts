@@ -100,7 +100,7 @@ async function openBringUp(
   const [controlPlane] = controlPlanes;
   const first = tasks.find(({ host }) => host.name === controlPlane?.name);
   if (first === undefined) {
-    const message = `${kubeconfig} does not exist, and ${controlPlane?.name}, which would bootstrap the cluster, is not among the hosts of this run`;
+    const message = `${kubeconfig} does not exist, so ${controlPlane?.name} must bootstrap the cluster first, but this run excludes ${controlPlane?.name}`;
     throw usageError(
       message,
       `Remove --limit, or include ${controlPlane?.name}. If the cluster already exists, pass its kubeconfig with --kubeconfig`,
@@ -111,7 +111,7 @@ async function openBringUp(
       {
         code: 'PLAN_STALE',
         message: `the plan was created for an existing cluster, but its kubeconfig ${kubeconfig} does not exist`,
-        hint: 'Plan again',
+        hint: 'Create a new plan: kubeletadm plan --out FILE',
       },
       { exitCode: 2 },
     );

@@ -149,6 +149,6 @@ async function newControlPlane(...args: Parameters<typeof openInitControlPlane>)
 function reportIgnoredVariable({ env }: Pick<LocalFiles, 'env'>, reporter: Reporter): void {
   const { KUBECONFIG = '' } = env;
   if (KUBECONFIG === '') return;
-  const message = `KUBECONFIG=${KUBECONFIG} is ignored by init, which bootstraps a new cluster. Pass --kubeconfig to use that cluster`;
+  const message = `init ignores the environment variable KUBECONFIG (${KUBECONFIG}) and bootstraps a new cluster. To use the existing cluster, pass --kubeconfig`;
   reporter.report({ level: 'info', code: 'KUBECONFIG_IGNORED', message });
 }

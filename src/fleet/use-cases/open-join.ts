@@ -184,10 +184,10 @@ async function openAdmin(
 /** Settings that are unique to one node: two nodes with the same name would overwrite each other's Node. */
 function refuseOneNodesOwn({ name, kubeletExtraArgs = [] }: NodeRegistration): void {
   const own = [
-    ...(name === undefined ? [] : ['a node name (nodeRegistration.name, --node-name)']),
-    ...(kubeletExtraArgs.some((arg) => arg.name === 'node-ip') ? ['a node IP (node-ip, --node-ip)'] : []),
+    ...(name === undefined ? [] : ['node name (nodeRegistration.name, --node-name)']),
+    ...(kubeletExtraArgs.some((arg) => arg.name === 'node-ip') ? ['node IP (node-ip, --node-ip)'] : []),
     ...(kubeletExtraArgs.some((arg) => arg.name === 'hostname-override') ? ['hostname-override'] : []),
   ];
   if (own.length === 0) return;
-  throw usageError(`${own.join(' and ')} applies to one host, but several were given`, 'Join the hosts one by one, or omit the setting');
+  throw usageError(`several hosts cannot have the same ${own.join(' and ')}`, 'Join the hosts one by one, or omit the setting');
 }

@@ -55,7 +55,7 @@ export async function openKubelets(
       const kubelet = await findKubelet(host, { catalogue, asNode, signal, path });
       if (chosen !== null && chosen !== kubelet.minor)
         throw usageError(
-          `--kubernetes-version ${formatMinor(chosen)}, but the file is validated with ${nameOf(kubelet)}`,
+          `--kubernetes-version ${formatMinor(chosen)} differs from the version of ${nameOf(kubelet)}, which validates the file`,
           'Omit --kubernetes-version',
         );
       kubelets.push(kubelet);

@@ -54,5 +54,5 @@ function renewableNames(names: RenewCertsRequest['names']): readonly string[] {
   if (names === 'all') return RENEWABLE_NAMES;
   const unknown = names.find((name) => !RENEWABLE_NAMES.includes(name));
   if (unknown === undefined) return names;
-  throw usageError(`unknown certificate ${unknown}`, `Pass all, or some of ${RENEWABLE_NAMES.join(', ')}`);
+  throw usageError(`unknown certificate ${unknown}`, `Pass all, or one or more of these names: ${RENEWABLE_NAMES.join(', ')}`);
 }

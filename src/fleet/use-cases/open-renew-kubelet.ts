@@ -39,7 +39,7 @@ export async function openRenewKubelet(
   const { token, nodeName, plan } = request;
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
-    throw usageError('--node-name applies to one host, but several were given', 'Renew them one by one');
+    throw usageError('--node-name applies to one host, but several were given', 'Renew the certificates of the hosts one by one');
   const named = request.cluster.kubeconfig !== undefined;
   const opened =
     token !== null && !named ? null : await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });

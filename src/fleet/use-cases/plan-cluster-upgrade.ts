@@ -45,7 +45,8 @@ export async function planClusterUpgrade(
   const options = config.upgrade?.plan ?? {};
   const version = options.kubernetesVersion === undefined ? null : await resolveTarget(services, options.kubernetesVersion);
   const [target, another] = await readHostTargets(services, request.hosts);
-  if (target === undefined || another !== undefined) throw usageError('upgrade plan reads one control plane', 'Give --host once');
+  if (target === undefined || another !== undefined)
+    throw usageError('upgrade plan checks the cluster on exactly one control plane', 'Pass --host once');
   return withControlPlane(
     services,
     { target, kubeconfig: request.cluster, reporter },

@@ -103,7 +103,7 @@ export async function planFleet(
 }
 
 function notToBeSaved(): AppError {
-  const message = 'the cluster does not exist yet: the changes of the hosts that join it are unknown and cannot be saved';
+  const message = 'cannot save a plan before the cluster exists, because the changes of the joining hosts are still unknown';
   return new AppError(
     { code: 'USAGE', message, hint: 'Apply the fleet file directly: kubeletadm apply -f FILE. Or run kubeletadm plan without --out' },
     { exitCode: 2 },

@@ -38,7 +38,11 @@ export function confirmCommits(services: SettlePorts, request: CommitsRequest): 
   return settle(services, { request, done: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
     await host.perform([
-      { kind: 'run', argv: ['systemctl', 'is-active', '--quiet', 'kubelet'], what: 'not confirmed: systemctl is-active kubelet' },
+      {
+        kind: 'run',
+        argv: ['systemctl', 'is-active', '--quiet', 'kubelet'],
+        what: 'the change is not confirmed, because the kubelet is not running: systemctl is-active kubelet',
+      },
       { kind: 'confirm-commit', id: record.id },
       { kind: 'release-lock', id: record.id },
     ]);

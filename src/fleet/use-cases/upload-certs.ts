@@ -68,8 +68,9 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
 async function existingControlPlane({ controlPlanes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
   for (const controlPlane of controlPlanes)
     if ((await controlPlaneStateOver(() => connectTo(controlPlane), cluster)) === 'present') return controlPlane;
-  const message = 'no control plane of the fleet file is running, so none can upload the certificates that others need to join';
+  const message =
+    'no control plane of the fleet file is running, so kubeletadm cannot upload the certificates for the joining control planes';
   const hint =
-    'Add a running control plane to the fleet file, or run kubeletadm join --control-plane with a key printed by kubeletadm init phase upload-certs --upload-certs';
+    'Add a running control plane to the fleet file. Or run kubeletadm init phase upload-certs --upload-certs on a control plane, and pass the printed key to kubeletadm join --control-plane --certificate-key KEY';
   throw new AppError({ code: 'CONTROL_PLANE_MISSING', message, hint }, { exitCode: 3 });
 }

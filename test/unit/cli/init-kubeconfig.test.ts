@@ -48,7 +48,7 @@ describe('init with KUBECONFIG', () => {
     const phases = (JSON.parse(stdout) as PlanDocument).hosts[0]?.changes.map(({ phase }) => phase);
     expect(phases).toContain('certs/ca');
     expect(targets).toEqual([]);
-    const notice = `KUBECONFIG=${kubeconfig} is ignored by init, which bootstraps a new cluster. Pass --kubeconfig to use that cluster\n`;
+    const notice = `init ignores the environment variable KUBECONFIG (${kubeconfig}) and bootstraps a new cluster. To use the existing cluster, pass --kubeconfig\n`;
     expect(stderr.split(notice)).toHaveLength(2);
   });
 

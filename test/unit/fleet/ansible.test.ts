@@ -82,7 +82,7 @@ describe('importAnsible', () => {
     const list = listOf({ ...Object.fromEntries(web), lab1: lab, lab2: lab, db1: { ansible_password: 'y' } });
     expect(importAnsible(list, 'hosts').problems.map(formatProblem)).toEqual([
       'hosts:1:1: passwords are not read from the inventory (hosts web[01:30], db1). Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin. [FLEET_IMPORT_IGNORED]',
-      'hosts:1:1: hosts lab1, lab2 are left out: ansible_connection is local [FLEET_IMPORT_IGNORED]',
+      'hosts:1:1: hosts lab1, lab2 are not imported: ansible_connection is local, but kubeletadm connects only over SSH [FLEET_IMPORT_IGNORED]',
     ]);
   });
 
@@ -95,7 +95,7 @@ describe('importAnsible', () => {
     const { inventory, problems } = importAnsible(listOf({ localhost: { ansible_connection: 'local' }, n1: {} }), 'hosts');
     expect(inventory.hosts.map(({ name }) => name)).toEqual(['n1']);
     expect(problems.map(formatProblem)).toEqual([
-      'hosts:1:1: host localhost is left out: ansible_connection is local [FLEET_IMPORT_IGNORED]',
+      'hosts:1:1: host localhost is not imported: ansible_connection is local, but kubeletadm connects only over SSH [FLEET_IMPORT_IGNORED]',
     ]);
   });
 
@@ -129,7 +129,7 @@ describe('importAnsible', () => {
   it('refuses groups that contain each other', () => {
     const list = listOf({}, { a: { children: ['b'] }, b: { children: ['a'] } });
     expect(importAnsible(list, 'list.json').problems.map(formatProblem)).toEqual([
-      'list.json:1:1: the groups contain each other: a, then b, then a. Remove one of them from the children of the other. [FLEET_IMPORT_INVALID]',
+      'list.json:1:1: circular reference between groups: a -> b -> a. Remove one of these groups from the children of the group before it. [FLEET_IMPORT_INVALID]',
     ]);
   });
 });
@@ -145,7 +145,11 @@ describe('filterImport', () => {
     [['web', '!web2'], ['web1', 'web3'], []],
     [['!web'], ['db1'], []],
     [['*1'], ['web1', 'db1'], []],
-    [['nope*', 'db'], ['db1'], ['no imported host or group is named "nope*". Check the pattern. [FLEET_IMPORT_IGNORED]']],
+    [
+      ['nope*', 'db'],
+      ['db1'],
+      ['the pattern "nope*" matches no imported host or group. Correct or remove the pattern. [FLEET_IMPORT_IGNORED]'],
+    ],
   ])('%j', (patterns, names, problems) => {
     const kept = filterImport(inventory, patterns);
     expect(kept.inventory.hosts.map(({ name }) => name)).toEqual(names);

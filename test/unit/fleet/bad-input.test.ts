@@ -85,21 +85,21 @@ describe('an invalid fleet file', () => {
       'an invalid template',
       'hosts: [{name: n1, address: "{{ ip | lower }}"}]\n',
       [
-        'fleet.yaml:3:29 hosts[0].address: "{{ ip | lower }}" has more than a variable name in {{ }}. Write the name of a variable, such as {{ rack }}; write literal braces as {{ "{{" }}. [FLEET_INVALID_TEMPLATE]',
+        'fleet.yaml:3:29 hosts[0].address: "{{ ip | lower }}" contains more than the name of a variable between {{ and }}. Write only the name of a variable between the braces: {{ rack }}. Write literal braces as {{ "{{" }}. [FLEET_INVALID_TEMPLATE]',
       ],
     ],
     [
       'an unknown variable, once for all hosts',
       'baseline: {variables: {rack: a}}\nhosts: [{name: "n[1:200]", address: "{{ rak }}-{{ name }}"}]\n',
       [
-        'fleet.yaml:4:37 hosts[0].address: host "n1" (and 199 hosts more) has no variable "rak". Did you mean rack? [FLEET_UNKNOWN_VARIABLE]',
+        'fleet.yaml:4:37 hosts[0].address: the variable "rak" is not defined for host "n1" and 199 more hosts. Did you mean rack? [FLEET_UNKNOWN_VARIABLE]',
       ],
     ],
     [
       'an unknown variable in a configuration',
       'baseline:\n  kubeletConfiguration:\n    maxPods: "{{ pods }}"\nhosts: [{name: n1}, {name: n2, variables: {pods: 5}}]\n',
       [
-        'fleet.yaml:5:14 baseline.kubeletConfiguration: host "n1" has no variable "pods". Declare the variable under variables. [FLEET_UNKNOWN_VARIABLE]',
+        'fleet.yaml:5:14 baseline.kubeletConfiguration: the variable "pods" is not defined for host "n1". Declare the variable under variables. [FLEET_UNKNOWN_VARIABLE]',
       ],
     ],
     [
@@ -226,7 +226,7 @@ describe('an invalid fleet file', () => {
         'a'.repeat(64),
       ),
       [
-        'fleet.yaml:4:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet must not set the label node-role.kubernetes.io/worker on its own Node (restricted prefix). Set cluster.kubeconfig to an administrator kubeconfig, with which the Node gets this label. [FLEET_INVALID_VALUE]',
+        'fleet.yaml:4:29 hosts[0].labels["node-role.kubernetes.io/worker"]: a kubelet must not set the label node-role.kubernetes.io/worker on its own Node (restricted prefix). A kubelet may not set this label on its own Node. Set cluster.kubeconfig to an administrator kubeconfig, so that kubeletadm can set the label. [FLEET_INVALID_VALUE]',
       ],
     ],
     [
@@ -328,7 +328,7 @@ describe('an invalid fleet file', () => {
     const hosts = Array.from({ length: 200 }, () => '  - name: n1').join('\n');
     const lines = problemsOf(`hosts:\n${hosts}\n`);
     expect(lines).toHaveLength(21);
-    expect(lines.at(-1)).toBe('and 179 more of this kind [FLEET_DUPLICATE_NAME]');
+    expect(lines.at(-1)).toBe('179 more problems with this code [FLEET_DUPLICATE_NAME]');
   });
 });
 

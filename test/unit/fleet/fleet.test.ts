@@ -215,7 +215,7 @@ describe('a run over a fleet', () => {
     const { outcomes, stopped } = await run();
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(3);
     expect(outcomes.filter(({ status }) => status === 'stopped')).toHaveLength(38);
-    expect(stopped).toContain('2 of the 3 hosts changed so far failed');
+    expect(stopped).toContain('2 of 3 changed hosts failed');
   });
 
   it('changes all hosts by default when none fails, in growing batches', async () => {

@@ -128,11 +128,11 @@ hosts:
   - {name: n2}
   - {name: n3, sysctls: {vm.swappiness: "1\\n2"}}
 `;
-    const advice = 'Write the value, or the variable that it uses, on one line. [FLEET_INVALID_VALUE]';
+    const advice = 'Write the value on one line, and also the values of its variables. [FLEET_INVALID_VALUE]';
     const what = 'contains a line break or a NUL character';
     expect(resolve(body).problems).toEqual([
-      `fleet.yaml:5:43 baseline.sysctls["net.ipv4.ip_local_port_range"]: n1: the value of net.ipv4.ip_local_port_range ${what}: "1024\\n65000". ${advice}`,
-      `fleet.yaml:9:41 hosts[2].sysctls["vm.swappiness"]: n3: the value of vm.swappiness ${what}: "1\\n2". ${advice}`,
+      `fleet.yaml:5:43 baseline.sysctls["net.ipv4.ip_local_port_range"]: the value of net.ipv4.ip_local_port_range for host n1 ${what}: "1024\\n65000". ${advice}`,
+      `fleet.yaml:9:41 hosts[2].sysctls["vm.swappiness"]: the value of vm.swappiness for host n3 ${what}: "1\\n2". ${advice}`,
     ]);
   });
 
@@ -141,7 +141,7 @@ hosts:
     [
       'a component from a variable',
       'repositories: [{name: x, url: "https://x/", components: ["{{ c }}"], keyFingerprints: [DE15B14486CD377B9E876E1A234654DA9A296436]}]',
-      'packages.repositories[0].components[0]: "a\\u0000b" is not a valid word in an apt source line',
+      'packages.repositories[0].components[0]: "a\\u0000b" is not valid in an apt source line. Use a value without spaces, brackets and #',
     ],
   ])('rejects control characters in %s', (_, text, problem) => {
     const body = host(`variables: {c: "a\\0b"}, install: packages, packages: {version: "1.36", ${text}}`);
@@ -190,12 +190,12 @@ hosts: [{name: n1, variables: {dir: "/a\\nb"}}, {name: n2, variables: {dir: /c}}
     [
       'a password',
       packages('repository: "https://me:secret@mirror/"'),
-      'packages.repository: a URL with a password is not allowed in a fleet file. Use a mirror in the network of the hosts without authentication',
+      'packages.repository: a URL with a password is not allowed in a fleet file. Use a mirror that needs no authentication',
     ],
     [
       'a key over http',
       packages('repository: "http://mirror/"'),
-      'packages.repository: the key of a repository is not downloaded over plain http. Save the key to a file and set key to its path',
+      'packages.repository: the key of a repository cannot be downloaded over http. Use an https URL, or save the key to a file and set key to the path of the file',
     ],
     [
       'a short key id',
@@ -206,7 +206,7 @@ hosts: [{name: n1, variables: {dir: "/a\\nb"}}, {name: n2, variables: {dir: /c}}
     [
       'a repository without pins',
       packages('repositories: [{name: x, url: "https://x/", keyFingerprints: []}]'),
-      'packages.repositories[0].keyFingerprints: a repository needs keyFingerprints. Set keyFingerprints to the fingerprints published by its vendor',
+      'packages.repositories[0].keyFingerprints: a repository needs keyFingerprints. Set keyFingerprints to the fingerprints that the vendor of the repository publishes',
     ],
     [
       'a reserved repository name',
@@ -216,7 +216,7 @@ hosts: [{name: n1, variables: {dir: "/a\\nb"}}, {name: n2, variables: {dir: /c}}
     [
       'no files',
       host('install: binaries'),
-      'install: install: binaries needs files. List them in binaries.files, each with name and sha256',
+      'install: install: binaries needs a list of files. List the files in binaries.files, each with name and sha256',
     ],
     [
       'no source',
@@ -246,7 +246,7 @@ hosts: [{name: n1, variables: {dir: "/a\\nb"}}, {name: n2, variables: {dir: /c}}
     [
       'one path twice',
       files(`source: x, files: [{name: a, path: /b, sha256: "${SUM}"}, {name: c, path: /b, sha256: "${SUM}"}]`),
-      'binaries.files[1].name: c is listed twice: /b',
+      'binaries.files[1].name: two files have the path /b',
     ],
     [
       'a file that is not an archive',

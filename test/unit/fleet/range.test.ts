@@ -27,7 +27,7 @@ describe('expandRanges', () => {
   it.each([
     ['n[3:1]', '[3:1] has an end below its start'],
     ['n[c:a]', '[c:a] has an end below its start'],
-    ['n[001:20]', '[001:20] has ends of different length'],
+    ['n[001:20]', '[001:20] has a start and an end with different numbers of digits'],
     ['n[1:]', '[1:] must have two numbers or two letters'],
     ['n[a:5]', '[a:5] must have two numbers or two letters'],
     ['n[1:5:0]', '[1:5:0] has a step that is not a positive number'],

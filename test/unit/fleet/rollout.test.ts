@@ -55,7 +55,7 @@ describe('the number of hosts that may be started', () => {
     expect(whyStop({ ...RULES, maxFail: 0 }, { ...STATE, failed: 1 })).toBe('1 host failed, more than --max-fail allows');
     expect(whyStop(RULES, { ...STATE, failed: 99 })).toBeNull();
     expect(whyStop({ ...RULES, cautious: true }, { ...STATE, passed: 1, failed: 2, broken: 2 })).toBe(
-      '2 of the 3 hosts changed so far failed; the default limit is 10% of these hosts, at least 1 and at most 10',
+      '2 of 3 changed hosts failed, more than the default limit of 1 (10% of the changed hosts, from 1 to 10)',
     );
   });
 });

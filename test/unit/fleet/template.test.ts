@@ -8,11 +8,11 @@ describe('parseTemplate', () => {
     ['{{ a }}', { parts: [{ variable: 'a' }] }],
     ['{{a}}-{{ b_1 }}.x', { parts: [{ variable: 'a' }, '-', { variable: 'b_1' }, '.x'] }],
     ['{{ "{{" }}x{{ \'}}\' }}', { parts: ['{{', 'x', '}}'] }],
-    ['{{ a', { fault: 'has an unclosed {{, or more than a name inside' }],
-    ['{{ a | lower }}', { fault: 'has more than a variable name in {{ }}' }],
-    ['{{ a.b }}', { fault: 'has more than a variable name in {{ }}' }],
+    ['{{ a', { fault: 'contains {{ without a closing }}, or more than one name between the braces' }],
+    ['{{ a | lower }}', { fault: 'contains more than the name of a variable between {{ and }}' }],
+    ['{{ a.b }}', { fault: 'contains more than the name of a variable between {{ and }}' }],
     ['{{ }}', { fault: 'has an empty {{ }}' }],
-    ['{{{ a }}}', { fault: 'has an unclosed {{, or more than a name inside' }],
+    ['{{{ a }}}', { fault: 'contains {{ without a closing }}, or more than one name between the braces' }],
     ['a }} b', { parts: ['a }} b'] }],
   ])('%s', (text, expected) => {
     expect(parseTemplate(text)).toEqual(expected);

@@ -68,7 +68,7 @@ describe('a workflow on many hosts', () => {
     expect(failure?.problems.at(-1)).toEqual({
       code: 'FLEET_STOPPED',
       message:
-        '9 hosts were not started: 51 of the 51 hosts changed so far failed; the default limit is 10% of these hosts, at least 1 and at most 10',
+        'the run stopped before it processed 9 hosts: 51 of 51 changed hosts failed, more than the default limit of 5 (10% of the changed hosts, from 1 to 10)',
       hint: 'Fix the cause and run the same command again',
     });
   });
@@ -92,7 +92,7 @@ describe('a workflow on many hosts', () => {
   it('changes no other host after a failed canary', async () => {
     const { applied, failure } = await runOver(3, { fails: ['h1'], rules: { ...RULES, canary: { hosts: 1 } } });
     expect(applied).toEqual(['h1']);
-    expect(failure?.problems.at(-1)?.message).toBe('2 hosts were not started: the first host to be changed failed');
+    expect(failure?.problems.at(-1)?.message).toBe('the run stopped before it processed 2 hosts: the first host to be changed failed');
   });
 
   it('does not list hosts as results that an interruption left unchanged', async () => {
