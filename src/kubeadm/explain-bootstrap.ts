@@ -33,30 +33,30 @@ export function explainBootstrap(
     case 'denied':
       return {
         why: `${which} was denied: ${csr.state.why}`,
-        hint: `Find out why the CSR was denied (kubectl describe csr ${csr.name}), then delete it with kubectl delete csr ${csr.name} so that the kubelet creates a new one`,
+        hint: `Find the reason with kubectl describe csr ${csr.name}, then run kubectl delete csr ${csr.name}: the kubelet creates a new CSR`,
         final: true,
       };
     case 'failed': {
-      const hint = `See kubectl describe csr ${csr.name}, then delete it with kubectl delete csr ${csr.name} so that the kubelet creates a new one`;
+      const hint = `Find the reason with kubectl describe csr ${csr.name}, then run kubectl delete csr ${csr.name}: the kubelet creates a new CSR`;
       return { why: `the signer rejected ${which}: ${csr.state.why}`, hint, final: true };
     }
     case 'approved': {
       const why = `${which} is approved but not signed`;
       const hint =
-        'Check that kube-controller-manager runs with the csrsigning controller, --cluster-signing-cert-file and --cluster-signing-key-file';
+        'Check that kube-controller-manager runs with the csrsigning controller and the flags --cluster-signing-cert-file and --cluster-signing-key-file';
       return { why, hint, final: false };
     }
     case 'issued':
       return {
         why: `${which} is signed, but the kubelet has not stored the certificate yet`,
-        hint: 'See journalctl -u kubelet',
+        hint: 'See journalctl -u kubelet on the host',
         final: false,
       };
     case 'pending': {
       const issue = kubeletRequestFailure(csr);
       const hint = `Approve the CSR: kubectl certificate approve ${csr.name}`;
       if (issue !== null) return { why: `${which} is pending and cannot be approved automatically: ${issue}`, hint, final: false };
-      const why = `${which} of ${csr.username} is pending. kube-controller-manager (csrapproving controller) approves CSRs of the groups bound by a ClusterRoleBinding such as kubeadm:node-autoapprove-bootstrap; the groups of this CSR are ${csr.groups.join(', ')}`;
+      const why = `${which} of ${csr.username} is pending. kube-controller-manager approves this CSR only if a ClusterRoleBinding such as kubeadm:node-autoapprove-bootstrap names one of its groups: ${csr.groups.join(', ')}`;
       return { why, hint, final: false };
     }
   }
@@ -73,7 +73,7 @@ export function isUnauthorized(reported: string): boolean {
 }
 
 function hintOf(reported: string): string {
-  if (isUnauthorized(reported)) return 'The token is unknown or expired: create one with kubeletadm token create';
+  if (isUnauthorized(reported)) return 'Create a new token with kubeletadm token create: the token is unknown or expired';
   if (/x509: certificate has expired or is not yet valid/.test(reported)) return 'Synchronize the clock of the host (timedatectl, chronyc)';
-  return 'Check from the host that the API server is reachable: address, firewall and proxy';
+  return 'Check that the host can reach the API server: address, firewall and proxy';
 }

@@ -130,7 +130,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       const { code, stdout, stderr } = await token('delete', 'aaaaaa', 'nobody', `bbbbbb.${SECRET}`);
       expect([code, stdout]).toEqual([1, 'bootstrap token "aaaaaa" deleted\nbootstrap token "bbbbbb" deleted\n']);
       expect(messagesIn(stderr)).toBe(
-        'failed to delete bootstrap token "nobody": Secret kube-system/bootstrap-token-nobody does not exist. List the existing tokens with kubeletadm token list; the token cleaner of the cluster deletes expired ones. [TOKEN_NOT_FOUND]\n',
+        'failed to delete bootstrap token "nobody": Secret kube-system/bootstrap-token-nobody does not exist. List the existing tokens: kubeletadm token list. The cluster deletes expired tokens automatically. [TOKEN_NOT_FOUND]\n',
       );
       expect((await token('list')).stdout.split('\n').map((line) => line.slice(0, 6))).toEqual(['TOKEN ', 'cccccc', '']);
     });

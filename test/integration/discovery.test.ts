@@ -305,7 +305,7 @@ describe('discovery by URL', () => {
 
   it.each<[string, { status: number; headers?: Record<string, string>; text?: string }, RegExp]>([
     ['does not exist', { status: 404 }, /answered 404\. .*\[DISCOVERY_URL\]$/],
-    ['is a login page', { status: 200, text: '<!DOCTYPE html>' }, /answered with a web page\. .*\[DISCOVERY_URL\]$/],
+    ['is a login page', { status: 200, text: '<!DOCTYPE html>' }, /the server answered with a web page\. .*\[DISCOVERY_URL\]$/],
     [
       'redirects to plain HTTP',
       { status: 301, headers: { Location: 'http://127.0.0.1:1/x' } },
@@ -338,7 +338,7 @@ describe('bootstrap token', () => {
     const joined = await withToken('zzzzzz.0123456789abcdef');
     expect([joined.code, lastLine(joined)]).toEqual([
       3,
-      expect.stringMatching(/does not know the token zzzzzz, .*\[DISCOVERY_TOKEN_UNKNOWN\]$/),
+      expect.stringMatching(/does not know the token zzzzzz: .*\[DISCOVERY_TOKEN_UNKNOWN\]$/),
     ]);
     expect(existsSync(joined.root)).toBe(false);
   });
@@ -351,13 +351,13 @@ describe('bootstrap token', () => {
 
   it('for signing, but not for authentication', async () => {
     expect(lastLine(await withToken('signer.0123456789abcdef'))).toMatch(
-      /the token signer signs kube-public\/cluster-info, but the API server rejects it: the token has just expired, lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
+      /the API server rejects the token signer: the token has just expired, lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
     );
   });
 
   it('differs from the token for authentication', async () => {
     const joined = await joinWith({ ...byToken(), tlsBootstrapToken: 'zzzzzz.0123456789abcdef' });
-    expect(lastLine(joined)).toMatch(/the API server does not accept the token zzzzzz: .*\[DISCOVERY_TOKEN_REFUSED\]$/);
+    expect(lastLine(joined)).toMatch(/the API server rejects the token zzzzzz: .*\[DISCOVERY_TOKEN_REFUSED\]$/);
   });
 
   it('whose signature appears a moment later', async () => {
@@ -382,7 +382,7 @@ describe('route to the API server', () => {
     const endpoint = new URL(elsewhere.url).host;
     const joined = await joinWith(byToken({ apiServerEndpoint: endpoint, caCertHashes: caPinsOf(elsewhere.caPem) }));
     expect(lastLine(joined)).toBe(
-      `discovery (${endpoint}): kube-public/cluster-info names https://127.0.0.1:${port} as the API server, which does not answer: connection refused. Nodes use this address: make the address reachable, or change the server in cluster-info to ${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
+      `discovery (${endpoint}): ConfigMap kube-public/cluster-info names the API server https://127.0.0.1:${port}, which does not answer: connection refused. Make https://127.0.0.1:${port} reachable for nodes, or change the server in ConfigMap kube-public/cluster-info to https://${endpoint}. [DISCOVERY_SERVER_UNREACHABLE]`,
     );
   });
 

@@ -21,8 +21,8 @@ export function clocksDiffer({ local, remote }: ClockReading): boolean {
 }
 
 /**
- * `the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T02:00:00Z, 2h0m0s
- * ahead`
+ * `the local clock shows 2030-01-01T00:00:00Z, the clock of the API server shows 2030-01-01T02:00:00Z
+ * (2h0m0s ahead)`
  */
 export function describeClocks({ local, remote }: ClockReading): string {
   const ours = `the local clock shows ${formatRfc3339(local)}`;
@@ -30,5 +30,5 @@ export function describeClocks({ local, remote }: ClockReading): string {
   // Computed from the displayed seconds, since the Date header has no fractions.
   const seconds = Math.floor(remote.getTime() / 1000) - Math.floor(local.getTime() / 1000);
   const apart = formatGoDuration(BigInt(Math.abs(seconds)) * 1_000_000_000n);
-  return `${ours}, the clock of the API server ${formatRfc3339(remote)}${seconds === 0 ? '' : `, ${apart} ${seconds > 0 ? 'ahead' : 'behind'}`}`;
+  return `${ours}, the clock of the API server shows ${formatRfc3339(remote)}${seconds === 0 ? '' : ` (${apart} ${seconds > 0 ? 'ahead' : 'behind'})`}`;
 }

@@ -13,8 +13,9 @@ function problem(endpoint: string, code: string, message: string, hint: string):
   return { code: `DISCOVERY_${code}`, message: `discovery (${endpoint}): ${message}`, hint };
 }
 
-const NEW_TOKEN = 'Create a new token on a control plane: kubeletadm token create --print-join-command';
-const CHECK_ADDRESS = "Check the API server's address and port (kubeadm's default is 6443)";
+const TOKEN_COMMAND = 'a new token on a control plane: kubeletadm token create --print-join-command';
+const NEW_TOKEN = `Create ${TOKEN_COMMAND}`;
+const CHECK_ADDRESS = 'Check the address and the port of the API server (default: 6443)';
 
 // ---- connecting to the server
 
@@ -22,7 +23,7 @@ const CHECK_ADDRESS = "Check the API server's address and port (kubeadm's defaul
 export function unreachable(
   endpoint: string,
   why: string,
-  hint = 'Check the address, that the API server is running, and that no firewall blocks the connection',
+  hint = 'Check that the address is right, that the API server runs, and that no firewall blocks the connection',
 ): Problem {
   return problem(endpoint, 'UNREACHABLE', why, hint);
 }
@@ -47,7 +48,7 @@ export function tlsFailed(endpoint: string, why: string): Problem {
     endpoint,
     'TLS',
     why,
-    `TLS 1.2 or later is required. ${CHECK_ADDRESS}, and any proxy or load balancer in front of the API server`,
+    `${CHECK_ADDRESS}, and any proxy or load balancer in front of it: the server must support TLS 1.2 or later`,
   );
 }
 
@@ -56,15 +57,19 @@ export function tlsFailed(endpoint: string, why: string): Problem {
 /** The server certificate is from another CA. `expectedCa` names the expected one. */
 export function untrustedServer(endpoint: string, expectedCa: string, peer: PeerCertificate | null): Problem {
   const shown = peer === null ? 'the server certificate' : `the server certificate (${name(peer.subject)}, issued by ${name(peer.issuer)})`;
-  const hint = 'Check the address: another cluster, another server or a TLS-terminating proxy answers at this address';
+  const hint = 'Check the address: another cluster, another server or a TLS-terminating proxy may use this address';
   return problem(endpoint, 'UNTRUSTED_SERVER', `${shown} is not signed by ${expectedCa}`, hint);
 }
 
 /** The server certificate does not contain the address. */
 export function wrongServerName(endpoint: string, host: string, peer: PeerCertificate | null): Problem {
-  const names = peer === null || peer.names.length === 0 ? 'no name' : peer.names.map((each) => printable(each)).join(', ');
+  if (peer === null || peer.names.length === 0) {
+    const hint = `Add ${host} to the certificate of the API server (apiServer.certSANs)`;
+    return problem(endpoint, 'WRONG_NAME', `the server certificate contains no names, so it is not valid for ${host}`, hint);
+  }
+  const names = peer.names.map((each) => printable(each)).join(', ');
   const hint = `Use one of these names as the address, or add ${host} to the certificate (apiServer.certSANs)`;
-  return problem(endpoint, 'WRONG_NAME', `the server certificate is valid for ${names}, not for ${host}`, hint);
+  return problem(endpoint, 'WRONG_NAME', `the server certificate is not valid for ${host}, only for ${names}`, hint);
 }
 
 /** The server certificate is not valid at this time; the message shows which clock is wrong, if known. */
@@ -79,22 +84,22 @@ export function serverCertificateTime(
   const message = `the server certificate ${state}: ${describeClocks(clock)}`;
   if (when === 'early' && clocksAgree(clock)) {
     const until = peer === null ? 'the certificate is valid' : formatRfc3339(peer.notBefore);
-    return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, `${CLOCKS_FINE}: wait until ${until}, or renew ${SERVER_CERTIFICATE}`);
+    return problem(endpoint, 'CERTIFICATE_NOT_YET_VALID', message, `Wait until ${until}, or renew ${SERVER_CERTIFICATE}. ${CLOCKS_FINE}`);
   }
   if (when === 'early' || clocksDiffer(clock)) return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
   return problem(endpoint, 'CERTIFICATE_EXPIRED', message, `Renew ${SERVER_CERTIFICATE}`);
 }
 
-const SERVER_CERTIFICATE = 'the certificate on the control plane: kubeletadm certs renew apiserver';
-const CLOCKS_FINE = 'The clocks differ by at most 5m, so the certificate is the cause';
+const SERVER_CERTIFICATE = 'the certificate on the control plane (kubeletadm certs renew apiserver)';
+const CLOCKS_FINE = 'The clocks of both hosts are not the cause: the difference is at most 5m';
 
-const SET_CLOCKS = 'Set the clocks of both hosts (timedatectl, chronyc)';
+const SET_CLOCKS = 'Synchronize the clocks of both hosts (timedatectl, chronyc)';
 
 /** The validity of the CA has not started. */
 export function caNotYetValid(endpoint: string, ca: Certificate, clock: ClockReading): Problem {
   const message = `the CA of the cluster (${name(ca.subject)}) is not valid before ${formatRfc3339(ca.notBefore)}: ${describeClocks(clock)}`;
   if (clocksAgree(clock)) {
-    const hint = `${CLOCKS_FINE}: wait until ${formatRfc3339(ca.notBefore)}, or replace the CA of the cluster`;
+    const hint = `Wait until ${formatRfc3339(ca.notBefore)}, or replace the CA of the cluster. ${CLOCKS_FINE}`;
     return problem(endpoint, 'CA_NOT_YET_VALID', message, hint);
   }
   return problem(endpoint, 'CLOCK_SKEW', message, SET_CLOCKS);
@@ -108,21 +113,27 @@ export function caExpired(endpoint: string, ca: Certificate, clock: ClockReading
 
 /** The clocks differ, but no check has failed because of it yet. */
 export function clocksApart(endpoint: string, clock: ClockReading): Problem {
-  return problem(endpoint, 'CLOCK_SKEW', describeClocks(clock), `${SET_CLOCKS}: otherwise certificates seem expired or not yet valid`);
+  return problem(
+    endpoint,
+    'CLOCK_SKEW',
+    `the clocks differ: ${describeClocks(clock)}`,
+    `${SET_CLOCKS}: otherwise certificates seem expired or not yet valid`,
+  );
 }
 
 // ---- reading cluster-info
 
 /** 401: the API server does not allow anonymous requests. */
 export function noAnonymousAccess(endpoint: string): Problem {
-  const hint = 'Discovery by token needs anonymous access: use --discovery-file with a kubeconfig that contains the CA, or --ca-cert';
+  const hint =
+    'Pass --discovery-file with a kubeconfig that contains the CA, or --ca-cert. Discovery by token alone needs anonymous requests';
   return problem(endpoint, 'NO_ANONYMOUS_ACCESS', 'the API server does not allow anonymous requests (401)', hint);
 }
 
 /** 403: anonymous requests are allowed, but not for cluster-info. */
 export function clusterInfoForbidden(endpoint: string, reported: string): Problem {
   const hint =
-    'Create the Role and RoleBinding kubeadm:bootstrap-signer-clusterinfo (kubeletadm init phase bootstrap-token), or use --discovery-file';
+    'Run kubeletadm init phase bootstrap-token on a control plane, which creates the RoleBinding kubeadm:bootstrap-signer-clusterinfo. Or use --discovery-file';
   return problem(
     endpoint,
     'FORBIDDEN',
@@ -133,7 +144,7 @@ export function clusterInfoForbidden(endpoint: string, reported: string): Proble
 
 /** 404: cluster-info does not exist. */
 export function noClusterInfo(endpoint: string): Problem {
-  const hint = 'Create the ConfigMap with kubeletadm (or kubeadm) init phase bootstrap-token, or use --discovery-file';
+  const hint = 'Create the ConfigMap on a control plane (kubeletadm init phase bootstrap-token), or use --discovery-file';
   return problem(endpoint, 'NO_CLUSTER_INFO', 'ConfigMap kube-public/cluster-info does not exist', hint);
 }
 
@@ -155,19 +166,14 @@ export function severalClusters(endpoint: string, names: readonly string[]): Pro
   const list = names.map((each) => JSON.stringify(each)).join(', ');
   return clusterInfoInvalid(
     endpoint,
-    `it names ${names.length === 1 ? 'the cluster' : `${names.length} clusters`} ${list}, but none of them has an empty name, and current-context selects none`,
+    `none of its clusters (${list}) has an empty name, and no current-context selects one of these clusters`,
   );
 }
 
 /** The second response, over verified TLS, differs from the first one. */
 export function clusterInfoChanged(endpoint: string): Problem {
-  const message = 'kube-public/cluster-info differs between the first, unverified request and the second, verified request';
-  return problem(
-    endpoint,
-    'CHANGED',
-    message,
-    'The ConfigMap was changed between the two requests, or the first connection was intercepted. Rerun the command',
-  );
+  const message = 'ConfigMap kube-public/cluster-info changed between two requests, or the first connection was intercepted';
+  return problem(endpoint, 'CHANGED', message, 'Rerun the command. If the error occurs again, check the network between both hosts');
 }
 
 // ---- token and pins
@@ -178,14 +184,16 @@ export function noSignature(
   tokenId: string,
   { others, isKnown }: { readonly others: number; readonly isKnown: boolean },
 ): Problem {
-  const remote =
-    others === 0
-      ? 'the ConfigMap has no signature at all: check that the bootstrapsigner of kube-controller-manager is enabled'
-      : `the ConfigMap has signatures of ${others} other ${others === 1 ? 'token' : 'tokens'}`;
   const causes = isKnown
-    ? 'the API server accepts the token, so the token lacks the usage signing or was just created'
+    ? 'the token lacks the usage signing or was just created'
     : 'the token is unknown, has expired, lacks the usage signing, or was just created';
-  const message = `kube-public/cluster-info has no signature of the token ${tokenId}: ${causes} (${remote})`;
+  if (others === 0) {
+    const message = `ConfigMap kube-public/cluster-info has no signatures: the bootstrapsigner of kube-controller-manager does not run, or ${causes}`;
+    const hint = `Check that kube-controller-manager runs with the controller bootstrapsigner, or create ${TOKEN_COMMAND}`;
+    return problem(endpoint, 'NO_SIGNATURE', message, hint);
+  }
+  const signed = `${others} other ${others === 1 ? 'token' : 'tokens'}`;
+  const message = `ConfigMap kube-public/cluster-info is signed for ${signed}, but not for the token ${tokenId}: ${causes}`;
   return problem(endpoint, 'NO_SIGNATURE', message, NEW_TOKEN);
 }
 
@@ -194,26 +202,26 @@ export function signatureGone(endpoint: string, tokenId: string): Problem {
   return problem(
     endpoint,
     'TOKEN_EXPIRED',
-    `the signature of the token ${tokenId} was removed from kube-public/cluster-info: the token has expired or was deleted`,
+    `the token ${tokenId} has expired or was deleted: ConfigMap kube-public/cluster-info is no longer signed for this token`,
     NEW_TOKEN,
   );
 }
 
 /** The API server, verified by its pin, does not accept the token. */
 export function tokenUnknown(endpoint: string, tokenId: string): Problem {
-  const message = `the API server does not know the token ${tokenId}, and kube-public/cluster-info has no signature with this token: the token has expired, was deleted, or belongs to another cluster`;
+  const message = `the API server does not know the token ${tokenId}: the token has expired, was deleted, or belongs to another cluster`;
   return problem(endpoint, 'TOKEN_UNKNOWN', message, NEW_TOKEN);
 }
 
 /** The signature does not match the token. */
 export function wrongSignature(endpoint: string, tokenId: string, state: 'wrong' | 'outdated' | 'unclear'): Problem {
-  const about = `the signature of kube-public/cluster-info for the token ${tokenId}`;
+  const about = `the signature of ConfigMap kube-public/cluster-info for the token ${tokenId}`;
   if (state === 'outdated') {
     const hint = 'Check that the bootstrapsigner of kube-controller-manager is enabled and running';
-    return problem(endpoint, 'SIGNATURE', `${about} is older than the content of the ConfigMap and does not match that content`, hint);
+    return problem(endpoint, 'SIGNATURE', `${about} is outdated: the content of the ConfigMap changed after the signature was made`, hint);
   }
   const message = `${about} does not match: the token secret is wrong${state === 'unclear' ? ', the latest content is not signed yet' : ''}, or the content was modified in transit`;
-  return problem(endpoint, 'SIGNATURE', message, `Check the token. ${NEW_TOKEN}`);
+  return problem(endpoint, 'SIGNATURE', message, `Check the token for typing errors, or create ${TOKEN_COMMAND}`);
 }
 
 /** No CA of the cluster is pinned. */
@@ -223,17 +231,17 @@ export function pinMismatch(
   found: readonly { readonly pin: string; readonly subject: string }[],
 ): Problem {
   const shown = found.map(({ pin, subject }) => `${pin} (${name(subject)})`).join(', ');
-  const message = `the CA of the cluster is not the pinned one: expected ${expected.join(' or ')}, found ${shown}`;
+  const message = `the hash of the cluster CA differs from the pin (--discovery-token-ca-cert-hash): expected ${expected.join(' or ')}, found ${shown}`;
   const hint =
-    'Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. A wrong pin means another cluster or an intercepted connection';
+    'Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. If the pin is right, the address is that of another cluster, or the connection is intercepted';
   return problem(endpoint, 'PIN_MISMATCH', message, hint);
 }
 
 /** The verified server rejects the token. */
 export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolean): Problem {
   const message = isSigned
-    ? `the token ${tokenId} signs kube-public/cluster-info, but the API server rejects it: the token has just expired, lacks the usage authentication, or --enable-bootstrap-token-auth is off`
-    : `the API server does not accept the token ${tokenId}: the token is unknown, has expired, or lacks the usage authentication`;
+    ? `the API server rejects the token ${tokenId}: the token has just expired, lacks the usage authentication, or kube-apiserver runs without --enable-bootstrap-token-auth`
+    : `the API server rejects the token ${tokenId}: the token is unknown, has expired, or lacks the usage authentication`;
   return problem(endpoint, 'TOKEN_REFUSED', message, NEW_TOKEN);
 }
 
@@ -255,7 +263,7 @@ export function noCa(file: string): Problem {
     file,
     'NO_CA',
     'the kubeconfig contains no CA, and kube-public/cluster-info provides none',
-    'Set certificate-authority-data',
+    'Set certificate-authority-data in the kubeconfig',
   );
 }
 
@@ -308,12 +316,12 @@ export function credentialsRefused(file: string, why: string): Problem {
 
 /** cluster-info names a server other than the one that responded, and that server is unreachable. */
 export function namedServerUnreachable(endpoint: string, server: string, why: string): Problem {
-  const message = `kube-public/cluster-info names ${server} as the API server, which does not answer: ${why}`;
+  const message = `ConfigMap kube-public/cluster-info names the API server ${server}, which does not answer: ${why}`;
   return problem(
     endpoint,
     'SERVER_UNREACHABLE',
     message,
-    `Nodes use this address: make the address reachable, or change the server in cluster-info to ${endpoint}`,
+    `Make ${server} reachable for nodes, or change the server in ConfigMap kube-public/cluster-info to https://${endpoint}`,
   );
 }
 

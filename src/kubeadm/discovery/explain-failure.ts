@@ -54,7 +54,7 @@ export function explainFailure(issue: WebFailureCause, { endpoint, expectedCa, c
     case 'wants-client-certificate':
       return refuse(problems.notAnApiServer(endpoint, 'the server requires a client certificate, as etcd does'));
     case 'tls-version':
-      return refuse(problems.tlsFailed(endpoint, 'the server supports only TLS 1.1 or older, or no common version'));
+      return refuse(problems.tlsFailed(endpoint, 'no common TLS version: the server may support only TLS 1.1 or older'));
     case 'tls-handshake':
       return refuse(problems.tlsFailed(endpoint, `the TLS handshake failed (${issue.why})`));
     case 'unknown-authority':

@@ -139,7 +139,7 @@ async function reasonOf(
   if (found.csrs.length > 0) return explainBootstrap(found.csrs, { refusedBefore: earlier.refused });
   if (found.mayCreate) return explainBootstrap([], { reported: await kubeletMessage(context, waitedMs) });
   const hint =
-    'Bind the ClusterRole system:node-bootstrapper to the groups of the token (kubeletadm init phase bootstrap-token does this for the default group)';
+    'Bind the ClusterRole system:node-bootstrapper to the groups of the token. For the default group, run kubeletadm init phase bootstrap-token';
   return { why: 'the bootstrap credentials are not allowed to create CSRs', hint, final: false };
 }
 

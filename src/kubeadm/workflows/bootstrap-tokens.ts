@@ -73,7 +73,7 @@ function tokenExists(id: string): Problem {
 }
 
 function tokenNotFound(id: string): Problem {
-  const hint = 'List the existing tokens with kubeletadm token list; the token cleaner of the cluster deletes expired ones';
+  const hint = 'List the existing tokens: kubeletadm token list. The cluster deletes expired tokens automatically';
   return {
     code: 'TOKEN_NOT_FOUND',
     message: `failed to delete bootstrap token "${id}": Secret kube-system/bootstrap-token-${id} does not exist`,

@@ -44,7 +44,7 @@ describe('a kubelet without a client certificate', () => {
     [
       'no approval',
       [{}],
-      /node-csr-1 of system:bootstrap:abcdef is pending\. .*the groups of this CSR are system:bootstrappers, system:auth/,
+      /node-csr-1 of system:bootstrap:abcdef is pending\. .* names one of its groups: system:bootstrappers, system:auth/,
       false,
     ],
     [
@@ -88,8 +88,8 @@ it('uses the latest CSR when earlier ones were rejected before', async () => {
 });
 
 it.each([
-  ['dial tcp 10.0.0.1:6443: connect: connection refused', 'Check from the host that the API server is reachable'],
-  ['cannot create certificate signing request: Unauthorized', 'create one with kubeletadm token create'],
+  ['dial tcp 10.0.0.1:6443: connect: connection refused', 'Check that the host can reach the API server'],
+  ['cannot create certificate signing request: Unauthorized', 'Create a new token with kubeletadm token create'],
 ])('prints the error of a kubelet that cannot create a CSR: %s', (reported, hint) => {
   const reason = explainBootstrap([], { reported });
   expect(reason).toMatchObject({ why: `the kubelet cannot request a certificate: ${reported}`, final: false });

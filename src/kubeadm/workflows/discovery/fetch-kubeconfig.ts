@@ -42,12 +42,13 @@ async function fetchOnce(
   const unavailable = (why: string): Problem => documentUnavailable(shown, why);
   if (status >= 300 && status < 400 && location !== null) {
     const target = URL.canParse(location, url) ? new URL(location, url) : null;
-    if (target?.protocol !== 'https:') throw refusal(unavailable('it redirects to a URL that is not https'));
+    if (target?.protocol !== 'https:') throw refusal(unavailable('the server redirects to a URL that is not https'));
     return { redirect: target.href };
   }
-  if (status === 429 || status >= 500) return { wait: unavailable(`answered ${status}`) };
-  if (status !== 200) throw refusal(unavailable(`answered ${status}`));
-  if (contentType === 'text/html' || /^\s*<(?:!doctype|html)/i.test(text)) throw refusal(unavailable('answered with a web page'));
+  if (status === 429 || status >= 500) return { wait: unavailable(`the server answered ${status}`) };
+  if (status !== 200) throw refusal(unavailable(`the server answered ${status}`));
+  if (contentType === 'text/html' || /^\s*<(?:!doctype|html)/i.test(text))
+    throw refusal(unavailable('the server answered with a web page'));
   return { done: text };
 }
 

@@ -116,8 +116,8 @@ describe('kubelet-wait-bootstrap', () => {
   });
 
   it.each([
-    ['no route to host', 'Check from the host that the API server is reachable'],
-    ['Unauthorized', 'The token is unknown or expired: create one with kubeletadm token create'],
+    ['no route to host', 'Check that the host can reach the API server'],
+    ['Unauthorized', 'Create a new token with kubeletadm token create: the token is unknown or expired'],
     [
       'Post https://a:6443/apis: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is before 2026-01-02T00:00:00Z',
       'Synchronize the clock of the host (timedatectl, chronyc)',
@@ -141,7 +141,7 @@ describe('kubelet-wait-bootstrap', () => {
     const refused = new AppError({ code: 'CLUSTER_UNAUTHORIZED', message: 'cannot list CertificateSigningRequests: Unauthorized' });
     const cluster = { ...admin, list: async () => Promise.reject(refused) };
     await expect(run({ ...context, cluster, host: reportingHost('Unauthorized') })).rejects.toMatchObject({
-      problems: [{ code: 'BOOTSTRAP_DENIED', hint: expect.stringContaining('create one with kubeletadm token create') }],
+      problems: [{ code: 'BOOTSTRAP_DENIED', hint: expect.stringContaining('Create a new token with kubeletadm token create') }],
     });
     expect(clock.elapsedMs).toBe(5_000);
   });

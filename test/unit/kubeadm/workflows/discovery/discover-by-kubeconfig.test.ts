@@ -103,7 +103,7 @@ describe('discoverByKubeconfig', () => {
     expect(unknown.message).toMatch(/is not signed by a system CA of the local host\./);
     const none = await attempt({ cluster: {}, machine: [ca.certPem], replies: [status(403)] });
     expect([none.message, none.exitCode]).toEqual([
-      'discovery (d.conf): the kubeconfig contains no CA, and kube-public/cluster-info provides none. Set certificate-authority-data. [DISCOVERY_NO_CA]',
+      'discovery (d.conf): the kubeconfig contains no CA, and kube-public/cluster-info provides none. Set certificate-authority-data in the kubeconfig. [DISCOVERY_NO_CA]',
       2,
     ]);
   });

@@ -120,14 +120,14 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery (10.0.0.1:6443): kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has signatures of 1 other token); retrying for up to 1m0s',
+      'discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info is signed for 1 other token, but not for the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created; retrying for up to 1m0s',
     ]);
   });
 
   it('has no signature until the timeout', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery (10.0.0.1:6443): kube-public/cluster-info has no signature of the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created (the ConfigMap has no signature at all: check that the bootstrapsigner of kube-controller-manager is enabled) (gave up after 1m0s). ${NEW_TOKEN} [DISCOVERY_NO_SIGNATURE]`,
+      `discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info has no signatures: the bootstrapsigner of kube-controller-manager does not run, or the token is unknown, has expired, lacks the usage signing, or was just created (gave up after 1m0s). Check that kube-controller-manager runs with the controller bootstrapsigner, or create a new token on a control plane: kubeletadm token create --print-join-command. [DISCOVERY_NO_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
@@ -135,7 +135,7 @@ describe('the token', () => {
   it('is unknown to the verified API server: discovery fails early', async () => {
     const { message, exitCode, clock, requests } = await attempt({ replies: [info({ signers: {} })], acceptsToken: async () => false });
     expect(message).toBe(
-      `discovery (10.0.0.1:6443): the API server does not know the token abcdef, and kube-public/cluster-info has no signature with this token: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
+      `discovery (10.0.0.1:6443): the API server does not know the token abcdef: the token has expired, was deleted, or belongs to another cluster. ${NEW_TOKEN} [DISCOVERY_TOKEN_UNKNOWN]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
     expect(requests.map(({ trust }) => trust.kind)).toEqual(['unverified', 'ca', 'unverified', 'ca']);
@@ -155,7 +155,7 @@ describe('the token', () => {
     });
     const { message } = await attempt({ replies: [outdated, info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery (10.0.0.1:6443): the signature of the token abcdef was removed from kube-public/cluster-info: the token has expired or was deleted. ${NEW_TOKEN} [DISCOVERY_TOKEN_EXPIRED]`,
+      `discovery (10.0.0.1:6443): the token abcdef has expired or was deleted: ConfigMap kube-public/cluster-info is no longer signed for this token. ${NEW_TOKEN} [DISCOVERY_TOKEN_EXPIRED]`,
     );
   });
 
@@ -166,7 +166,7 @@ describe('the token', () => {
       replies: [info({ signers: { abcdef: 'fedcba9876543210' }, ...times('00:00:00', '00:00:05') })],
     });
     expect(message).toBe(
-      `discovery (10.0.0.1:6443): the signature of kube-public/cluster-info for the token abcdef does not match: the token secret is wrong, or the content was modified in transit. Check the token. ${NEW_TOKEN} [DISCOVERY_SIGNATURE]`,
+      `discovery (10.0.0.1:6443): the signature of ConfigMap kube-public/cluster-info for the token abcdef does not match: the token secret is wrong, or the content was modified in transit. Check the token for typing errors, or create a new token on a control plane: kubeletadm token create --print-join-command. [DISCOVERY_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([3, 1_000]);
     expect(message).not.toContain(TOKEN.secret);
@@ -177,7 +177,7 @@ describe('the token', () => {
     const { found, reporter } = await attempt({ replies: [old, old, info()], pins: [] });
     expect(found).not.toBeNull();
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery (10.0.0.1:6443): the signature of kube-public/cluster-info for the token abcdef is older than the content of the ConfigMap and does not match that content; retrying for up to 1m0s',
+      'discovery (10.0.0.1:6443): the signature of ConfigMap kube-public/cluster-info for the token abcdef is outdated: the content of the ConfigMap changed after the signature was made; retrying for up to 1m0s',
     ]);
   });
 
@@ -204,7 +204,7 @@ describe('the CA', () => {
   it('is not the pinned one: the error shows both pins', async () => {
     const { message, exitCode, requests } = await attempt({ pins: [OTHER_PIN] });
     expect(message).toBe(
-      `discovery (10.0.0.1:6443): the CA of the cluster is not the pinned one: expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. A wrong pin means another cluster or an intercepted connection. [DISCOVERY_PIN_MISMATCH]`,
+      `discovery (10.0.0.1:6443): the hash of the cluster CA differs from the pin (--discovery-token-ca-cert-hash): expected ${OTHER_PIN}, found ${pin} (CN=kubernetes). Compare the pin with the output of kubeletadm token create --print-join-command on a control plane. If the pin is right, the address is that of another cluster, or the connection is intercepted. [DISCOVERY_PIN_MISMATCH]`,
     );
     expect([exitCode, requests.length]).toEqual([3, 1]);
   });
@@ -212,7 +212,7 @@ describe('the CA', () => {
   it('is not the one that signed the certificate of the server', async () => {
     const { message, exitCode } = await attempt({ server: { authority: foreign.certPem } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. Check the address: another cluster, another server or a TLS-terminating proxy answers at this address. [DISCOVERY_UNTRUSTED_SERVER]',
+      'discovery (10.0.0.1:6443): the server certificate (CN=kube-apiserver, issued by CN=kubernetes) is not signed by the pinned CA. Check the address: another cluster, another server or a TLS-terminating proxy may use this address. [DISCOVERY_UNTRUSTED_SERVER]',
     );
     expect(exitCode).toBe(3);
   });
@@ -228,21 +228,21 @@ describe('the CA', () => {
       DAY,
       2 * DAY,
       0,
-      /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-01T00:00:00Z\. The clocks differ by at most 5m, so the certificate is the cause: wait until 2030-01-02T00:00:00Z, or .* \[DISCOVERY_CA_NOT_YET_VALID\]$/,
+      /not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server shows 2030-01-01T00:00:00Z\. Wait until 2030-01-02T00:00:00Z, or .* The clocks of both hosts are not the cause: the difference is at most 5m\. \[DISCOVERY_CA_NOT_YET_VALID\]$/,
     ],
     [
       'not valid yet, the clock of the server is unknown',
       DAY,
       2 * DAY,
       null,
-      /the CA of the cluster \(CN=kubernetes\) is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z\. Set the clocks of both hosts .*\[DISCOVERY_CLOCK_SKEW\]$/,
+      /the CA of the cluster \(CN=kubernetes\) is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z\. Synchronize the clocks of both hosts .*\[DISCOVERY_CLOCK_SKEW\]$/,
     ],
     [
       'not valid yet, the server is ahead',
       DAY,
       3 * DAY,
       2 * DAY,
-      /shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead\. .*\[DISCOVERY_CLOCK_SKEW\]$/,
+      /shows 2030-01-01T00:00:00Z, the clock of the API server shows 2030-01-03T00:00:00Z \(48h0m0s ahead\)\. .*\[DISCOVERY_CLOCK_SKEW\]$/,
     ],
     [
       'expired',
@@ -251,7 +251,7 @@ describe('the CA', () => {
       0,
       /the CA of the cluster \(CN=kubernetes\) expired on 2029-12-31T00:00:00Z: .* Replace the CA of the cluster .*\[DISCOVERY_CA_EXPIRED\]$/,
     ],
-    ['expired by a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s behind\. Set the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
+    ['expired by a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s behind\)\. Synchronize the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
   ])('is %s', async (_, from, to, remote, expected) => {
     const at = (ms: number) => new Date(NOW.getTime() + ms);
     const other = await createAuthority('kubernetes', { notBefore: at(from), notAfter: at(to) });
@@ -268,14 +268,14 @@ describe('the certificate of the server', () => {
   it('is for other names', async () => {
     const { message } = await attempt({ server: { names: ['kubernetes', '10.0.0.2'] } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate is valid for kubernetes, 10.0.0.2, not for 10.0.0.1. Use one of these names as the address, or add 10.0.0.1 to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
+      'discovery (10.0.0.1:6443): the server certificate is not valid for 10.0.0.1, only for kubernetes, 10.0.0.2. Use one of these names as the address, or add 10.0.0.1 to the certificate (apiServer.certSANs). [DISCOVERY_WRONG_NAME]',
     );
   });
 
   it('has expired', async () => {
     const { message } = await attempt({ server: { notAfter: new Date(NOW.getTime() - DAY) } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate expired on 2029-12-31T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z. Renew the certificate on the control plane: kubeletadm certs renew apiserver. [DISCOVERY_CERTIFICATE_EXPIRED]',
+      'discovery (10.0.0.1:6443): the server certificate expired on 2029-12-31T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z. Renew the certificate on the control plane (kubeletadm certs renew apiserver). [DISCOVERY_CERTIFICATE_EXPIRED]',
     );
   });
 
@@ -283,7 +283,7 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() + 2 * DAY) };
     const { message, reporter } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2030-01-03T00:00:00Z, 48h0m0s ahead. Set the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
+      'discovery (10.0.0.1:6443): the server certificate is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server shows 2030-01-03T00:00:00Z (48h0m0s ahead). Synchronize the clocks of both hosts (timedatectl, chronyc). [DISCOVERY_CLOCK_SKEW]',
     );
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toHaveLength(1);
   });
@@ -292,18 +292,18 @@ describe('the certificate of the server', () => {
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: ca.certPem })), date: new Date(NOW.getTime() - 1) };
     const { message } = await attempt({ replies: [reply], server: { notBefore: new Date(NOW.getTime() + DAY) } });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): the server certificate is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:59:59Z, 1s behind. The clocks differ by at most 5m, so the certificate is the cause: wait until 2030-01-02T00:00:00Z, or renew the certificate on the control plane: kubeletadm certs renew apiserver. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
+      'discovery (10.0.0.1:6443): the server certificate is not valid before 2030-01-02T00:00:00Z: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server shows 2029-12-31T23:59:59Z (1s behind). Wait until 2030-01-02T00:00:00Z, or renew the certificate on the control plane (kubeletadm certs renew apiserver). The clocks of both hosts are not the cause: the difference is at most 5m. [DISCOVERY_CERTIFICATE_NOT_YET_VALID]',
     );
   });
 
   it.each([
     ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:00.000Z', ''],
     ['2030-01-01T00:00:00.400Z', '2030-01-01T00:00:00.600Z', ''],
-    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ', 1s ahead'],
+    ['2030-01-01T00:00:00.900Z', '2030-01-01T00:00:01.000Z', ' (1s ahead)'],
   ])('describes the clocks %s and %s by the displayed seconds', (local, remote, expected) => {
     expect(
       describeClocks({ local: new Date(local), remote: new Date(remote) })
-        .split('the clock of the API server ')[1]
+        .split('the clock of the API server shows ')[1]
         ?.slice(20),
     ).toBe(expected);
   });
@@ -313,7 +313,7 @@ describe('the certificate of the server', () => {
     const { found, reporter } = await attempt({ replies: [reply] });
     expect(found).not.toBeNull();
     expect(reporter.messages('DISCOVERY_CLOCK_SKEW')).toEqual([
-      'discovery (10.0.0.1:6443): the local clock shows 2030-01-01T00:00:00Z, the clock of the API server 2029-12-31T23:50:00Z, 10m0s behind. Set the clocks of both hosts (timedatectl, chronyc): otherwise certificates seem expired or not yet valid',
+      'discovery (10.0.0.1:6443): the clocks differ: the local clock shows 2030-01-01T00:00:00Z, the clock of the API server shows 2029-12-31T23:50:00Z (10m0s behind). Synchronize the clocks of both hosts (timedatectl, chronyc): otherwise certificates seem expired or not yet valid',
     ]);
   });
 });
@@ -335,7 +335,7 @@ describe('the content of cluster-info', () => {
     [
       'several clusters',
       () => kubeconfig(cluster(caData(), 'a'), cluster(caData(), 'b')),
-      /it names 2 clusters "a", "b", but none of them has an empty name, and current-context selects none\..*\[DISCOVERY_CLUSTER_INFO\]$/,
+      /none of its clusters \("a", "b"\) has an empty name, and no current-context selects one of these clusters\..*\[DISCOVERY_CLUSTER_INFO\]$/,
     ],
     ['no CA', () => kubeconfig(cluster({})), /is not usable: it contains no CA\./],
     [
@@ -374,7 +374,7 @@ describe('the content of cluster-info', () => {
   it('is different when read over verified TLS', async () => {
     const { message, exitCode } = await attempt({ replies: [info(), info({ server: 'https://10.0.0.9:6443' })] });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): kube-public/cluster-info differs between the first, unverified request and the second, verified request. The ConfigMap was changed between the two requests, or the first connection was intercepted. Rerun the command. [DISCOVERY_CHANGED]',
+      'discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info changed between two requests, or the first connection was intercepted. Rerun the command. If the error occurs again, check the network between both hosts. [DISCOVERY_CHANGED]',
     );
     expect(exitCode).toBe(3);
   });
@@ -394,7 +394,7 @@ describe('the responding server', () => {
     [
       'a web page',
       html,
-      /the server is not a Kubernetes API server: status 200 with a web page \(text\/html\)\. Check the API server's address and port \(kubeadm's default is 6443\)\. \[DISCOVERY_NOT_API_SERVER\]$/,
+      /the server is not a Kubernetes API server: status 200 with a web page \(text\/html\)\. Check the address and the port of the API server \(default: 6443\)\. \[DISCOVERY_NOT_API_SERVER\]$/,
     ],
     [
       'a kubelet',
@@ -429,7 +429,7 @@ describe('the responding server', () => {
     [
       'an API server without anonymous access',
       status(401, { message: 'Unauthorized' }),
-      /the API server does not allow anonymous requests \(401\)\. Discovery by token needs anonymous access: use --discovery-file.*\[DISCOVERY_NO_ANONYMOUS_ACCESS\]$/,
+      /the API server does not allow anonymous requests \(401\)\. Pass --discovery-file .*\[DISCOVERY_NO_ANONYMOUS_ACCESS\]$/,
     ],
   ])('%s: fails immediately', async (_, reply, expected) => {
     const { message, exitCode, clock } = await attempt({ replies: [reply] });
@@ -475,7 +475,7 @@ describe('the connection to the server', () => {
   it.each<[WebFailureCause, RegExp]>([
     [
       { kind: 'refused' },
-      /connection refused \(gave up after 1m0s\)\. Check the address, that the API server is running, and that no firewall blocks the connection\. \[DISCOVERY_UNREACHABLE\]$/,
+      /connection refused \(gave up after 1m0s\)\. Check that the address is right, that the API server runs, and that no firewall blocks the connection\. \[DISCOVERY_UNREACHABLE\]$/,
     ],
     [{ kind: 'no-route' }, /no route to host/],
     [{ kind: 'dns', temporary: false }, /DNS cannot resolve the name/],
@@ -504,11 +504,8 @@ describe('the connection to the server', () => {
     [{ kind: 'not-tls', speaks: null }, /the server does not use TLS\./],
     [{ kind: 'not-http' }, /uses TLS but not HTTP\./],
     [{ kind: 'wants-client-certificate' }, /requires a client certificate, as etcd does\./],
-    [{ kind: 'tls-version' }, /supports only TLS 1\.1 or older, or no common version\..*\[DISCOVERY_TLS\]$/],
-    [
-      { kind: 'tls-handshake', why: 'ERR_SSL_X' },
-      /the TLS handshake failed \(ERR_SSL_X\)\. TLS 1\.2 or later is required\..* \[DISCOVERY_TLS\]$/,
-    ],
+    [{ kind: 'tls-version' }, /no common TLS version: the server may support only TLS 1\.1 or older\..*\[DISCOVERY_TLS\]$/],
+    [{ kind: 'tls-handshake', why: 'ERR_SSL_X' }, /the TLS handshake failed \(ERR_SSL_X\)\. .*TLS 1\.2 or later\. \[DISCOVERY_TLS\]$/],
     [
       { kind: 'proxy-refused', proxy: 'http://proxy:3128', refusal: { why: 'with status 407', kind: 'login' } },
       /the proxy http:\/\/proxy:3128 refused the connection with status 407\. Set user and password.*\[DISCOVERY_PROXY\]$/,
@@ -527,7 +524,7 @@ describe('the connection to the server', () => {
   it('is opened by the local host for other hosts: the hint mentions it', async () => {
     const { message } = await attempt({ forOthers: true, replies: [{ issue: { kind: 'timed-out' } }] });
     expect(message).toBe(
-      'discovery (10.0.0.1:6443): timed out (gave up after 1m0s). Check the address, that the API server is running, and that no firewall blocks the connection. With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
+      'discovery (10.0.0.1:6443): timed out (gave up after 1m0s). Check that the address is right, that the API server runs, and that no firewall blocks the connection. With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY. [DISCOVERY_UNREACHABLE]',
     );
   });
 
