@@ -97,7 +97,7 @@ describe('lab --agents', () => {
     for (const refused of [await fleetRun('apply', '--yes'), await fleetRun('plan')]) {
       expect(refused.code, refused.stderr).toBe(3);
       expect(refused.stderr).toMatch(
-        /node2: preflight: this change of config\.yaml would have no effect, because Node node2 uses ConfigMap kubeletadm-system\/node-config-\S+, assigned at \S+Z: maxPods \(desired 20, running 33\)\. .*kubeletadm dynamic reset node2.* \[ConfigOverridden\]/,
+        /node2: preflight: the change of config\.yaml would have no effect: Node node2 uses ConfigMap kubeletadm-system\/node-config-\S+ \(assigned at \S+Z\), which overrides maxPods \(desired 20, running 33\)\. .*kubeletadm dynamic reset node2.* \[ConfigOverridden\]/,
       );
     }
     const upgrade = await runCommand(['upgrade', 'node', '--set', 'maxPods=20', '--host', 'node2', '--ssh-config', lab.sshConfig]);

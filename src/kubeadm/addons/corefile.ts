@@ -72,7 +72,11 @@ export function checkCorefile(text: string, versions: { readonly from: string; r
   const known = `known releases are ${RELEASES[0]} to ${RELEASES.at(-1)}`;
   if (from === '') return { issue: 'no Deployment runs CoreDNS, so its version is unknown', unsupported: [] };
   if (first < 0) return { issue: `CoreDNS ${from} is not a known release: ${known}`, unsupported: [] };
-  if (last < first) return { issue: `CoreDNS ${from} cannot be changed to ${to}: ${known}, and none may be downgraded`, unsupported: [] };
+  if (last < first)
+    return {
+      issue: last < 0 ? `the new CoreDNS ${to} is not a known release: ${known}` : `CoreDNS ${from} cannot be downgraded to ${to}`,
+      unsupported: [],
+    };
   const path = RELEASES.slice(first + 1, last + 1);
   const found = parseCorefile(text).flatMap((plugin) => unsupportedBy(plugin, path));
   return { issue: null, unsupported: [...new Set(found)] };

@@ -69,7 +69,7 @@ const size: Check = ({ host: { size: found } }) => [
     ? null
     : error(
         'Mem',
-        `the host has ${Math.floor(found.memoryBytes / 1024 / 1024)} MB of memory; a control plane needs ${MEMORY_MB}`,
+        `the host has ${Math.floor(found.memoryBytes / 1024 / 1024)} MB of memory; a control plane needs ${MEMORY_MB} MB`,
         'Add memory, or use another host',
       ),
 ];
@@ -155,11 +155,18 @@ const clock: Check = ({ host, now }) => {
     return [
       error(
         'HostClock',
-        `the clock of the host is ${inMinutes(behind)} behind: new certificates would not be valid on the host yet`,
+        `the clock of the host is ${inMinutes(behind)} behind the local clock: new certificates would not be valid on the host yet`,
         'Synchronize the clock (timedatectl set-ntp true)',
       ),
     ];
-  return -behind >= CLOCK_AHEAD_SECONDS ? [warning('HostClock', `the clock of the host is ${inMinutes(-behind)} ahead`)] : [];
+  return -behind >= CLOCK_AHEAD_SECONDS
+    ? [
+        warning(
+          'HostClock',
+          `the clock of the host is ${inMinutes(-behind)} ahead of the local clock. Synchronize the clocks (timedatectl set-ntp true)`,
+        ),
+      ]
+    : [];
 };
 
 function inMinutes(seconds: number): string {

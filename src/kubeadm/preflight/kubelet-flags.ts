@@ -54,7 +54,7 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
           `${where}: ${issue}; the kubelet would exit at startup`,
           isMalformed(value)
             ? 'Write labels like pool=edge,zone=a'
-            : 'Pass --kubeconfig admin.conf so that join sets it, or use kubectl label node',
+            : 'Remove the label from the flag. To set the label, pass --kubeconfig admin.conf to join, or run kubectl label node',
         ),
       ),
     );

@@ -52,12 +52,15 @@ const NEEDS_RUNTIME_CONFIG = 38;
 
 const runtimeVersion: Check = ({ facts, criSocket, kubeletMinor }) => {
   if (facts.runtimeConfig.get(criSocket) !== false) return [];
-  const message = `the container runtime at ${criSocket} does not implement the CRI method RuntimeConfig, which kubelet 1.${NEEDS_RUNTIME_CONFIG} and later need (containerd 2.0, CRI-O 1.28 and later have it)`;
+  const message = `the container runtime at ${criSocket} has no CRI method RuntimeConfig, which kubelet 1.${NEEDS_RUNTIME_CONFIG} and later need`;
   const isNeeded = kubeletMinor !== null && kubeletMinor >= NEEDS_RUNTIME_CONFIG;
   return [
     isNeeded
-      ? error('ContainerRuntimeVersion', message, 'Upgrade the container runtime')
-      : warning('ContainerRuntimeVersion', `${message}. Upgrade the container runtime before the kubelet`),
+      ? error('ContainerRuntimeVersion', message, 'Upgrade the container runtime to containerd 2.0, CRI-O 1.28 or later')
+      : warning(
+          'ContainerRuntimeVersion',
+          `${message}. Before the kubelet, upgrade the container runtime to containerd 2.0, CRI-O 1.28 or later`,
+        ),
   ];
 };
 
@@ -68,7 +71,7 @@ const swap: Check = ({ facts, config }) => {
   return [
     error(
       'Swap',
-      `swap is on (${areas.join(', ')}) and failSwapOn is not false: the kubelet would fail at startup`,
+      `swap is on (${areas.join(', ')}): with failSwapOn: true (the default), the kubelet fails at startup`,
       'Run swapoff -a and remove swap from /etc/fstab, or set failSwapOn: false',
     ),
   ];
@@ -77,7 +80,7 @@ const swap: Check = ({ facts, config }) => {
 const commands: Check = ({ facts, kubeletMinor }) =>
   (facts.checks.missingCommands ?? [])
     .filter((name) => name !== 'conntrack' || (kubeletMinor !== null && kubeletMinor < 32))
-    .map((name) => error(`FileExisting-${name}`, `${name} is not on the host's PATH`, 'Install the package that provides it'));
+    .map((name) => error(`FileExisting-${name}`, `${name} is not on the host's PATH`, `Install the package that provides ${name}`));
 
 const LTS_KERNEL = /^(?:5\.4|5\.10|5\.15|(?:[6-9]|[1-9][0-9]+)\.[0-9]+\.[0-9]+)/;
 
@@ -110,7 +113,10 @@ const QUALIFIED_NAME = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const hostname: Check = ({ nodeName }) => [
   QUALIFIED_NAME.test(nodeName) && nodeName.length <= 63
     ? null
-    : warning('Hostname', `"${nodeName}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node`),
+    : warning(
+        'Hostname',
+        `the node name "${nodeName}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node. Set another name with --node-name`,
+      ),
 ];
 
 /** The Node authorizer rejects a kubelet whose name differs from its certificate. */
@@ -139,7 +145,7 @@ const kubeletVersion: Check = ({ facts, kubeletMinor, controlPlaneMinor }) => {
     kubeletMinor > controlPlaneMinor
       ? error(
           'KubeletVersion',
-          `kubelet ${version} is newer than the control plane (1.${controlPlaneMinor}): not a supported version skew`,
+          `kubelet ${version} is newer than the control plane (1.${controlPlaneMinor}), which Kubernetes does not support`,
           'Install an older kubelet, or upgrade the control plane first',
         )
       : null,
@@ -161,7 +167,7 @@ const service: Check = ({ facts, unitRefusal }) => [
         unitRefusal,
         /masked/.test(unitRefusal)
           ? 'Run systemctl unmask kubelet, or remove the symbolic link'
-          : 'Fix the unit: systemctl cat kubelet shows it',
+          : 'Fix the unit file. To show the file, run systemctl cat kubelet',
       ),
   facts.init !== 'openrc' ? null : warning('Service-kubelet', 'the host uses OpenRC, which ignores systemd drop-ins'),
 ];
@@ -181,14 +187,14 @@ const forwarding: Check = ({ facts, ipv4, ipv6 }) => [
     ? error(
         'FileContent--proc-sys-net-ipv4-ip_forward',
         '/proc/sys/net/ipv4/ip_forward is not 1',
-        'Set net.ipv4.ip_forward = 1 in /etc/sysctl.d',
+        'Set net.ipv4.ip_forward = 1 in a file of /etc/sysctl.d, then run sysctl --system',
       )
     : null,
   ipv6 && facts.checks.ipv6Forward === false
     ? error(
         'FileContent--proc-sys-net-ipv6-conf-default-forwarding',
         '/proc/sys/net/ipv6/conf/default/forwarding is not 1',
-        'Set net.ipv6.conf.default.forwarding = 1 in /etc/sysctl.d',
+        'Set net.ipv6.conf.default.forwarding = 1 in a file of /etc/sysctl.d, then run sysctl --system',
       )
     : null,
 ];
@@ -207,7 +213,7 @@ const nodeIp: Check = ({ facts, nodeIPs }) =>
       : error(
           'NodeIP',
           `node IP ${address} is not an address of this host (its addresses: ${facts.addresses.join(', ') || 'none'})`,
-          'Pass one of the addresses of the host',
+          'Pass one of the addresses of the host with --node-ip',
         ),
   );
 

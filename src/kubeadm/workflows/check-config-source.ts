@@ -65,7 +65,7 @@ export async function checkConfigSource(
   if (source?.kind !== 'config-map') return NOTHING;
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
   const at = assignedAt(registered, source.source);
-  const described = at === null ? name : `${name}, assigned at ${at.toISOString().replace(/\.\d+Z$/, 'Z')}`;
+  const described = at === null ? name : `${name} (assigned at ${at.toISOString().replace(/\.\d+Z$/, 'Z')})`;
   const payload = await observed.payload(registered);
   if (payload === null) return unknownOverrides(`the kubelet uses ${described}, but the checkpoint on the host cannot be read`);
   const overrides = overridesOf(options, design, {
@@ -138,7 +138,6 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
   const refused = refuses ? fields.filter(({ isChanged }) => isChanged) : [];
   const warned = fields.filter((field) => !refused.includes(field));
   const reset = `kubeletadm dynamic reset ${nodeName}`;
-  const what = refused.length === 1 ? 'this change' : 'these changes';
   return {
     refusals:
       refused.length === 0
@@ -147,7 +146,7 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
             {
               host,
               code: CONFIG_OVERRIDDEN,
-              message: `preflight: ${what} of config.yaml would have no effect, because Node ${nodeName} uses ${described}: ${refused.map(describeOverridden).join(', ')}`,
+              message: `preflight: the change of config.yaml would have no effect: Node ${nodeName} uses ${described}, which overrides ${refused.map(describeOverridden).join(', ')}`,
               hint: `Change the ConfigMap, or remove the assignment with ${reset}. To continue anyway, use --ignore-preflight-errors=${CONFIG_OVERRIDDEN}`,
             },
           ],
@@ -155,7 +154,7 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
       ...warned.map((field) => ({
         code: CONFIG_OVERRIDDEN,
         field: field.path,
-        message: `${name} overrides ${describeOverridden(field)}; change the ConfigMap, or run kubeletadm dynamic reset`,
+        message: `${name} overrides ${describeOverridden(field)}. To change the field, change the ConfigMap, or run ${reset}`,
       })),
       ...unknown.map((path) => ({
         code: CONFIG_OVERRIDE_UNKNOWN,
@@ -167,7 +166,7 @@ function reportOverrides({ fields, unknown }: Overrides, report: OverrideReport)
 
 function unknownOverrides(why: string): CheckedConfigSource {
   return {
-    warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `the fields that this ConfigMap overrides are unknown: ${why}` }],
+    warnings: [{ code: CONFIG_OVERRIDE_UNKNOWN, message: `it is unknown which fields of config.yaml a ConfigMap overrides: ${why}` }],
     refusals: [],
   };
 }

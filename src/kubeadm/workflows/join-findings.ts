@@ -52,7 +52,7 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
   if (identity.state !== 'usable' && !mayBootstrap) {
     const message = 'the credentials are not allowed to create certificate signing requests, so the kubelet cannot get a certificate';
     const hint =
-      "Bind the ClusterRole system:node-bootstrapper to the token's groups; kubeletadm init phase bootstrap-token does so for kubeadm's default group";
+      'Bind the ClusterRole system:node-bootstrapper to the groups of the token. For the default group, run kubeletadm init phase bootstrap-token';
     findings.push({ id: 'BootstrapRBAC', severity: 'warning', message: `${message}. ${hint}`, hint });
   }
   return findings;

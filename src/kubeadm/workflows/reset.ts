@@ -204,7 +204,7 @@ async function containerFindings(
   const why = pods === null ? `neither crictl nor ctr can list pods at ${criSocket}` : `${criSocket} lists no pods`;
   const message = `${count} pod processes are running on the host, but ${why}`;
   const hint =
-    'Start the container runtime of these pods and install crictl; name its socket with --cri-socket if needed. Or disable the kubelet (systemctl disable kubelet) and restart the host';
+    'Start the container runtime of these pods, install crictl, and pass the socket of the runtime with --cri-socket. Or run systemctl disable kubelet, and restart the host';
   return [{ id: CONTAINERS_RUNNING, severity: 'error', message, hint }];
 }
 

@@ -99,7 +99,7 @@ export async function observeControlPlane(
   const localAPIEndpoint = aboutHost(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));
   const isGuessed = isNeeded && options.staged && options.localAPIEndpoint.advertiseAddress === undefined;
   const { advertiseAddress } = localAPIEndpoint;
-  const message = `the API server is advertised at ${advertiseAddress}, an address of the local host. Hint: set --apiserver-advertise-address`;
+  const message = `the API server will be advertised at ${advertiseAddress}, which is an address of the local host. Set the address of the new host with --apiserver-advertise-address`;
   return { host, localAPIEndpoint, warnings: isGuessed ? [{ code: 'AdvertiseAddress', message }] : [] };
 }
 

@@ -120,7 +120,7 @@ async function corednsFindings(
   const facts = target === null ? NEWEST_RELEASE_FACTS : releaseFacts(target);
   const { issue, unsupported } = checkCorefile(corefile, { from: from ?? '', to: settings.dns?.imageTag ?? facts.coredns });
   const message = `the Corefile has plugins or options whose compatibility with the new CoreDNS is unknown: ${unsupported.join(', ')}`;
-  const hint = 'Compare them with the documentation of the new CoreDNS. The upgrade keeps them';
+  const hint = 'Compare these plugins with the documentation of the new CoreDNS. The upgrade keeps the plugins';
   return [
     ...(unsupported.length === 0 ? [] : [{ id: 'CoreDNSUnsupportedPlugins', severity: 'error', message, hint } as const]),
     ...(issue === null ? [] : [corednsError(issue)]),
@@ -139,7 +139,7 @@ const JOB_NAME = 'upgrade-health-check';
 /** Whether the cluster runs a Job. Skipped, as in kubeadm, when no Node accepts Pods. */
 async function jobFindings(context: ClusterContext, checks: UpgradeChecks, nodes: readonly KubeObject[]): Promise<readonly Finding[]> {
   if (!nodes.some(isSchedulable))
-    return [{ id: 'CreateJob', severity: 'warning', message: 'no Node is schedulable: the check that the cluster runs a Job was skipped' }];
+    return [{ id: 'CreateJob', severity: 'warning', message: 'the cluster was not tested with a Job, because no Node is schedulable' }];
   const job = healthJob(`${JOB_NAME}-${context.clock.now().getTime()}`, pauseImage(applyClusterDefaults(checks.cluster)));
   const issue = (await createJob(context, job)) ?? (await waitForJob(context, job));
   if (issue === null) return [];
@@ -187,7 +187,7 @@ function waitForJob(context: ClusterContext, job: KubeObject): Promise<string | 
     timeoutMs: JOB_TIMEOUT_MS,
     pauseMs: API_PAUSE,
     timedOut: (why) => `Job kube-system/${name} did not complete within ${JOB_TIMEOUT_MS / 1000}s: ${why}`,
-    describe: (why) => `waiting for Job kube-system/${name}, which shows that the cluster runs workload: ${why}`,
+    describe: (why) => `waiting for Job kube-system/${name}, which tests that the cluster runs Pods: ${why}`,
   });
 }
 

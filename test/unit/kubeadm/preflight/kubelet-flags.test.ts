@@ -49,7 +49,10 @@ describe('kubeletFlagFindings', () => {
   });
 
   it.each([
-    ['node-role.kubernetes.io/worker=', /^Pass --kubeconfig admin\.conf so that join sets it, or use kubectl label node$/],
+    [
+      'node-role.kubernetes.io/worker=',
+      /^Remove the label from the flag\. To set the label, pass --kubeconfig admin\.conf to join, or run kubectl label node$/,
+    ],
     ['pool', /^Write labels like pool=edge,zone=a$/],
   ])('explains how to set the label %s', (value, hint) => {
     expect(kubeletFlagFindings({ ...INPUT, ...labels(value) }).map((finding) => finding.hint)).toEqual([expect.stringMatching(hint)]);

@@ -93,7 +93,7 @@ describe('runNodeChecks', () => {
     [
       'swap',
       checks({ swaps: ['/dev/dm-1', '/swap'] }),
-      ['error Swap: swap is on (/dev/dm-1, /swap) and failSwapOn is not false: the kubelet would fail at startup'],
+      ['error Swap: swap is on (/dev/dm-1, /swap): with failSwapOn: true (the default), the kubelet fails at startup'],
     ],
     ['swap accepted by the kubelet', { ...checks({ swaps: ['/swap'] }), config: { cgroupDriver: 'systemd', failSwapOn: false } }, []],
     ['a missing command', checks({ missingCommands: ['losetup'] }), ["error FileExisting-losetup: losetup is not on the host's PATH"]],
@@ -108,14 +108,14 @@ describe('runNodeChecks', () => {
       'a runtime without RuntimeConfig',
       facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }),
       [
-        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.38 and later need (containerd 2.0, CRI-O 1.28 and later have it). Upgrade the container runtime before the kubelet`,
+        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} has no CRI method RuntimeConfig, which kubelet 1.38 and later need. Before the kubelet, upgrade the container runtime to containerd 2.0, CRI-O 1.28 or later`,
       ],
     ],
     [
       'a runtime without RuntimeConfig, with kubelet 1.38',
       { ...facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }), kubeletMinor: 38, controlPlaneMinor: 38 },
       [
-        `error ContainerRuntimeVersion: the container runtime at ${CONTAINERD} does not implement the CRI method RuntimeConfig, which kubelet 1.38 and later need (containerd 2.0, CRI-O 1.28 and later have it)`,
+        `error ContainerRuntimeVersion: the container runtime at ${CONTAINERD} has no CRI method RuntimeConfig, which kubelet 1.38 and later need`,
       ],
     ],
     ['cgroup v1', checks({ cgroupVersion: 1 }), ['error SystemVerification: the host uses cgroup v1, which kubelet 1.35 and later reject']],
@@ -144,12 +144,16 @@ describe('runNodeChecks', () => {
     [
       'a name that is too long',
       { nodeName: 'a'.repeat(64) },
-      [`warning Hostname: "${'a'.repeat(64)}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node`],
+      [
+        `warning Hostname: the node name "${'a'.repeat(64)}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node. Set another name with --node-name`,
+      ],
     ],
     [
       'an invalid name',
       { nodeName: 'a_b-' },
-      ['warning Hostname: "a_b-" is longer than 63 characters or not a qualified name: static Pods cannot start on this node'],
+      [
+        'warning Hostname: the node name "a_b-" is longer than 63 characters or not a qualified name: static Pods cannot start on this node. Set another name with --node-name',
+      ],
     ],
     ['a certificate for its name', facts({ identity: certificateFor('worker-2') }), []],
     [
@@ -166,7 +170,7 @@ describe('runNodeChecks', () => {
     [
       'a kubelet newer than the control plane',
       { controlPlaneMinor: 35 },
-      ['error KubeletVersion: kubelet v1.36.2 is newer than the control plane (1.35): not a supported version skew'],
+      ['error KubeletVersion: kubelet v1.36.2 is newer than the control plane (1.35), which Kubernetes does not support'],
     ],
     ['a kubelet three minor versions older', { kubeletMinor: 33 }, []],
     [

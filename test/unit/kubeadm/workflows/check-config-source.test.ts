@@ -97,7 +97,7 @@ const planUpgrade = (setting: string, more: Partial<UpgradeNodeOptions> = {}) =>
 };
 
 const MESSAGE =
-  'preflight: this change of config.yaml would have no effect, because Node w1 uses ConfigMap kube-system/node-config: maxPods (desired 20, running 33)';
+  'preflight: the change of config.yaml would have no effect: Node w1 uses ConfigMap kube-system/node-config, which overrides maxPods (desired 20, running 33)';
 const HINT =
   'Change the ConfigMap, or remove the assignment with kubeletadm dynamic reset w1. To continue anyway, use --ignore-preflight-errors=ConfigOverridden';
 const REFUSED = { exitCode: 3, problems: [{ host: 'w1', code: 'ConfigOverridden', message: MESSAGE, hint: HINT }] };
@@ -105,7 +105,7 @@ const WARNING = {
   code: 'ConfigOverridden',
   field: 'maxPods',
   message:
-    'ConfigMap kube-system/node-config overrides maxPods (desired 20, running 33); change the ConfigMap, or run kubeletadm dynamic reset',
+    'ConfigMap kube-system/node-config overrides maxPods (desired 20, running 33). To change the field, change the ConfigMap, or run kubeletadm dynamic reset w1',
 };
 
 describe('a change of a field that a ConfigMap overrides', () => {
@@ -136,7 +136,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     };
     await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'w1' }, 'merge', { metadata: { annotations } });
     const { problems } = await problemsOf(planJoin('maxPods: 20'));
-    expect(problems[0]?.message).toContain('ConfigMap kube-system/node-config, assigned at 2030-01-01T00:00:00Z: maxPods');
+    expect(problems[0]?.message).toContain('ConfigMap kube-system/node-config (assigned at 2030-01-01T00:00:00Z), which overrides maxPods');
   });
 
   it('is refused without the Node', async () => {
@@ -204,7 +204,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     expect((await planJoin('maxPods: 20')).warnings).toContainEqual({
       code: 'CONFIG_OVERRIDE_UNKNOWN',
       message: expect.stringMatching(
-        /^the fields .* are unknown: the kubelet uses a ConfigMap, but .*manifest\.json, which names .* cannot be read$/,
+        /^it is unknown which fields of config\.yaml a ConfigMap overrides: the kubelet uses a ConfigMap, but .*manifest\.json, which names .* cannot be read$/,
       ),
     });
   });
