@@ -126,7 +126,7 @@ describe('unusable values', () => {
     [
       'a directory without a hostname',
       ['init', '--rootfs', directory, '--dry-run'],
-      `${directory}: the name of the Node is unknown, because no name is configured, and /etc/hostname is missing or empty. Pass --node-name, or set nodeRegistration.name. [CONFIG_INVALID_NAME]`,
+      `${directory}: the name of the Node is unknown: no name is configured, and /etc/hostname is missing or empty. Pass --node-name, or set nodeRegistration.name. [CONFIG_INVALID_NAME]`,
     ],
     [
       'an API server without a port',

@@ -284,7 +284,7 @@ export function applyNodeDefaults(node: NodeRegistration, host: Pick<HostDefault
 function nodeNameOf(node: NodeRegistration, { hostname }: Pick<HostDefaults, 'hostname'>): string {
   const name = (node.name ?? argValue(node.kubeletExtraArgs, 'hostname-override') ?? hostname).trim().toLowerCase();
   if (name !== '') return name;
-  const message = 'the name of the Node is unknown, because no name is configured, and /etc/hostname is missing or empty';
+  const message = 'the name of the Node is unknown: no name is configured, and /etc/hostname is missing or empty';
   throw undecided('CONFIG_INVALID_NAME', message, 'Pass --node-name, or set nodeRegistration.name');
 }
 
@@ -320,10 +320,10 @@ function advertisedAddress(
   const { ipv4, ipv6 } = defaultRoute;
   const found = address && isLoopback(address) ? loopbackAddress : address?.family === 6 ? (ipv6 ?? ipv4) : (ipv4 ?? ipv6);
   if (found !== undefined) return found;
-  const where = address && isLoopback(address) ? 'loopback interface has no global address' : 'host has no default route';
+  const why = address && isLoopback(address) ? 'the loopback interface has no global address' : 'the host has no default route';
   throw undecided(
     'CONFIG_NO_ADDRESS',
-    `the ${where} to advertise`,
+    `no address found for the API server to advertise: ${why}`,
     'Set localAPIEndpoint.advertiseAddress or --apiserver-advertise-address',
   );
 }

@@ -79,5 +79,5 @@ function inModel(
 function grammarOf(kind: ModelKind, version: SchemaVersion): DocumentGrammar {
   const suggest = (parents: readonly string[], name: string) => suggestField({ kind, version, parents, name });
   if (version !== 'v1beta4') return { suggest };
-  return { suggest, argumentHint: (name) => `In v1beta4 this is a list of names and values: - {name: ${name}, value: …}` };
+  return { suggest, argumentHint: (name) => `Write a list of names and values (v1beta4): - {name: ${name}, value: …}` };
 }

@@ -63,7 +63,7 @@ function isRfc3339(written: string): boolean {
 /** A bootstrap token; an empty one is an error, as in kubeadm. */
 export const token: z.ZodType<Secret> = z.string().transform((written, context) => {
   if (isBootstrapToken(written)) return new Secret(written);
-  const hint = 'A token is six characters, a dot and sixteen characters of a-z and 0-9: kubeletadm token generate prints one';
+  const hint = 'Write six characters, a dot and sixteen characters (a-z and 0-9). To generate a token, run kubeletadm token generate';
   const params = { code: 'CONFIG_INVALID_TOKEN', hint } satisfies IssueParams;
   context.issues.push({ code: 'custom', input: '', message: 'the value is not a bootstrap token', params });
   return z.NEVER;
@@ -77,7 +77,7 @@ export const certificateKey = z
   .string()
   .transform((written, context): Secret => {
     if (isCertificateKey(written)) return new Secret(written);
-    const hint = 'A certificate key is an AES key of 32 bytes: 64 hexadecimal digits. kubeletadm certs certificate-key prints one';
+    const hint = 'Write 64 hexadecimal digits (an AES key of 32 bytes). To generate a key, run kubeletadm certs certificate-key';
     const params = { code: 'CONFIG_INVALID_CERTIFICATE_KEY', hint } satisfies IssueParams;
     context.issues.push({ code: 'custom', input: '', message: 'the value is not a certificate key', params });
     return z.NEVER;

@@ -11,9 +11,9 @@ export type SchemaVersion = 'v1beta3' | 'v1beta4';
 const MOVED: ReadonlyMap<string, string> = new Map([
   [
     'ClusterConfiguration.apiServer.timeoutForControlPlane',
-    'v1beta4 has timeouts.controlPlaneComponentHealthCheck in InitConfiguration and JoinConfiguration instead',
+    'Use timeouts.controlPlaneComponentHealthCheck of InitConfiguration and JoinConfiguration (v1beta4) instead',
   ],
-  ['JoinConfiguration.discovery.timeout', 'v1beta4 has timeouts.discovery instead'],
+  ['JoinConfiguration.discovery.timeout', 'Use timeouts.discovery (v1beta4) instead'],
 ]);
 
 export interface UnknownField {
@@ -49,7 +49,7 @@ function question(name: string | null | undefined): string | undefined {
 function otherVersion({ kind, version, parents, name }: UnknownField): string | undefined {
   if (version === 'v1beta4') return MOVED.get([kind, ...parents, name].join('.'));
   return fieldsAt('v1beta4', kind, parents)?.includes(name)
-    ? 'The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or convert the file with kubeletadm config migrate --old-config FILE'
+    ? 'Use apiVersion kubeadm.k8s.io/v1beta4, which has this field. To convert the file, run kubeletadm config migrate --old-config FILE'
     : undefined;
 }
 
@@ -58,12 +58,12 @@ function elsewhere({ kind, version, name }: UnknownField): string | undefined {
   const here = places.filter((place) => place.kind === kind);
   const [nearest] = here.length > 0 ? here : places;
   if (!nearest) return undefined;
-  return nearest.kind === kind ? `Did you mean ${nearest.path}?` : `The field belongs to ${nearest.kind}: ${nearest.path}`;
+  return nearest.kind === kind ? `Did you mean ${nearest.path}?` : `Set the field in ${nearest.kind}: ${nearest.path}`;
 }
 
 function header({ parents, name }: UnknownField): string | undefined {
   return parents.length === 0 && /^(metadata|spec|status)$/.test(name)
-    ? 'Configuration documents have no such field: remove it'
+    ? 'Remove the field: documents of kubeadm have no metadata, spec or status'
     : undefined;
 }
 

@@ -67,7 +67,7 @@ function* featureGateFindings({ featureGates = {} }: ClusterConfiguration): Iter
         path: at,
         problem: deprecatedFeatureGate(
           name,
-          'Remove the gate: the CRI socket is then set in instance-config.yaml instead of a kubelet flag',
+          'Remove the feature gate. The CRI socket is then set in instance-config.yaml instead of a kubelet flag',
         ),
       };
   }

@@ -100,7 +100,7 @@ describe('applyInitDefaults', () => {
 
   it('rejects a host without a name', () => {
     expect(() => applyInitDefaults({}, { ...HOST, hostname: ' \n' }, [FRESH])).toThrow(
-      'the name of the Node is unknown, because no name is configured, and /etc/hostname is missing or empty. Pass --node-name, or set nodeRegistration.name. [CONFIG_INVALID_NAME]',
+      'the name of the Node is unknown: no name is configured, and /etc/hostname is missing or empty. Pass --node-name, or set nodeRegistration.name. [CONFIG_INVALID_NAME]',
     );
   });
 
@@ -135,11 +135,11 @@ describe('applyInitDefaults', () => {
   it.each([
     [
       undefined,
-      'the host has no default route to advertise. Set localAPIEndpoint.advertiseAddress or --apiserver-advertise-address. [CONFIG_NO_ADDRESS]',
+      'no address found for the API server to advertise: the host has no default route. Set localAPIEndpoint.advertiseAddress or --apiserver-advertise-address. [CONFIG_NO_ADDRESS]',
     ],
     [
       '127.0.0.1',
-      'the loopback interface has no global address to advertise. Set localAPIEndpoint.advertiseAddress or --apiserver-advertise-address. [CONFIG_NO_ADDRESS]',
+      'no address found for the API server to advertise: the loopback interface has no global address. Set localAPIEndpoint.advertiseAddress or --apiserver-advertise-address. [CONFIG_NO_ADDRESS]',
     ],
   ])('advertiseAddress cannot be determined: %s', (advertiseAddress, message) => {
     const localAPIEndpoint = advertiseAddress === undefined ? {} : { advertiseAddress };

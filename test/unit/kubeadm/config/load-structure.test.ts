@@ -46,14 +46,14 @@ describe('unknown fields', () => {
       'in another kind',
       'init',
       'podSubnet: 10.0.0.0/16',
-      ['f.yaml:3:1 podSubnet: unknown field. The field belongs to ClusterConfiguration: networking.podSubnet [CONFIG_UNKNOWN_FIELD]'],
+      ['f.yaml:3:1 podSubnet: unknown field. Set the field in ClusterConfiguration: networking.podSubnet [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
       'in another kind, nested',
       'join',
       `${DISCOVERY}nodeRegistration:\n  serviceSubnet: x`,
       [
-        'f.yaml:5:3 nodeRegistration.serviceSubnet: unknown field. The field belongs to ClusterConfiguration: networking.serviceSubnet [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:5:3 nodeRegistration.serviceSubnet: unknown field. Set the field in ClusterConfiguration: networking.serviceSubnet [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
@@ -73,21 +73,21 @@ describe('unknown fields', () => {
       'cluster',
       'apiServer:\n  timeoutForControlPlane: 4m',
       [
-        'f.yaml:4:3 apiServer.timeoutForControlPlane: unknown field. v1beta4 has timeouts.controlPlaneComponentHealthCheck in InitConfiguration and JoinConfiguration instead [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:4:3 apiServer.timeoutForControlPlane: unknown field. Use timeouts.controlPlaneComponentHealthCheck of InitConfiguration and JoinConfiguration (v1beta4) instead [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
       'v1beta3 only in join',
       'join',
       'discovery: {timeout: 5m, bootstrapToken: {}}',
-      ['f.yaml:3:13 discovery.timeout: unknown field. v1beta4 has timeouts.discovery instead [CONFIG_UNKNOWN_FIELD]'],
+      ['f.yaml:3:13 discovery.timeout: unknown field. Use timeouts.discovery (v1beta4) instead [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
       'v1beta4 only',
       'init3',
       'dryRun: true',
       [
-        'f.yaml:3:1 dryRun: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or convert the file with kubeletadm config migrate --old-config FILE [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:3:1 dryRun: unknown field. Use apiVersion kubeadm.k8s.io/v1beta4, which has this field. To convert the file, run kubeletadm config migrate --old-config FILE [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
@@ -95,14 +95,14 @@ describe('unknown fields', () => {
       'join3',
       `${DISCOVERY}nodeRegistration: {imagePullSerial: true}`,
       [
-        'f.yaml:4:20 nodeRegistration.imagePullSerial: unknown field. The field was added in kubeadm.k8s.io/v1beta4: use that apiVersion, or convert the file with kubeletadm config migrate --old-config FILE [CONFIG_UNKNOWN_FIELD]',
+        'f.yaml:4:20 nodeRegistration.imagePullSerial: unknown field. Use apiVersion kubeadm.k8s.io/v1beta4, which has this field. To convert the file, run kubeletadm config migrate --old-config FILE [CONFIG_UNKNOWN_FIELD]',
       ],
     ],
     [
       'metadata',
       'init',
       'metadata: {name: x}',
-      ['f.yaml:3:1 metadata: unknown field. Configuration documents have no such field: remove it [CONFIG_UNKNOWN_FIELD]'],
+      ['f.yaml:3:1 metadata: unknown field. Remove the field: documents of kubeadm have no metadata, spec or status [CONFIG_UNKNOWN_FIELD]'],
     ],
     [
       'property of every JavaScript object',
@@ -271,7 +271,7 @@ describe('types', () => {
       'init',
       'nodeRegistration:\n  kubeletExtraArgs:\n    node-ip: 10.0.0.1',
       [
-        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected a list, found an object. In v1beta4 this is a list of names and values: - {name: node-ip, value: …}. [CONFIG_WRONG_TYPE]',
+        'f.yaml:4:3 nodeRegistration.kubeletExtraArgs: expected a list, found an object. Write a list of names and values (v1beta4): - {name: node-ip, value: …}. [CONFIG_WRONG_TYPE]',
       ],
     ],
     [
@@ -413,7 +413,7 @@ describe('types', () => {
       'init',
       'bootstrapTokens: [{token: abc}]',
       [
-        'f.yaml:3:27 bootstrapTokens[0].token: the value is not a bootstrap token. A token is six characters, a dot and sixteen characters of a-z and 0-9: kubeletadm token generate prints one. [CONFIG_INVALID_TOKEN]',
+        'f.yaml:3:27 bootstrapTokens[0].token: the value is not a bootstrap token. Write six characters, a dot and sixteen characters (a-z and 0-9). To generate a token, run kubeletadm token generate. [CONFIG_INVALID_TOKEN]',
       ],
     ],
     [
@@ -421,7 +421,7 @@ describe('types', () => {
       'init',
       'certificateKey: e6a2',
       [
-        'f.yaml:3:17 certificateKey: the value is not a certificate key. A certificate key is an AES key of 32 bytes: 64 hexadecimal digits. kubeletadm certs certificate-key prints one. [CONFIG_INVALID_CERTIFICATE_KEY]',
+        'f.yaml:3:17 certificateKey: the value is not a certificate key. Write 64 hexadecimal digits (an AES key of 32 bytes). To generate a key, run kubeletadm certs certificate-key. [CONFIG_INVALID_CERTIFICATE_KEY]',
       ],
     ],
   ])('rejects: %s', (...args) => expectLines(args));

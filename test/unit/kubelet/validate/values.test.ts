@@ -739,7 +739,7 @@ describe('messages', () => {
       'cluster',
       'featureGates: {NodeLocalCRISocket: false}',
       [
-        'warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is deprecated. Remove the gate: the CRI socket is then set in instance-config.yaml instead of a kubelet flag. [CONFIG_DEPRECATED_FEATURE_GATE]',
+        'warning: f.yaml:3:36 featureGates.NodeLocalCRISocket: the feature gate NodeLocalCRISocket is deprecated. Remove the feature gate. The CRI socket is then set in instance-config.yaml instead of a kubelet flag. [CONFIG_DEPRECATED_FEATURE_GATE]',
       ],
     ],
     [
