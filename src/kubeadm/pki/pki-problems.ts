@@ -41,7 +41,7 @@ export function pkiNotYetValid(path: string, notBefore: Date, now: Date): Proble
 export function pkiNoControlPlane(crt: string): Problem {
   return {
     code: 'PKI_NO_CONTROL_PLANE',
-    message: `the host is not a control plane (neither ${crt} nor another control plane certificate exists): no certificate to renew`,
+    message: `no certificate to renew: the host is not a control plane, because ${crt} and the other control plane certificates do not exist`,
     hint: 'Name a control plane with --host, or another directory with --cert-dir. To renew a kubelet certificate, use kubeletadm certs renew-kubelet',
   };
 }
@@ -90,7 +90,7 @@ export function pkiExternalIncomplete(path: string, caKey: string): Problem {
   return {
     code: 'PKI_EXTERNAL_INCOMPLETE',
     message: `${path} does not exist and cannot be generated without the CA key ${caKey}`,
-    hint: 'If the CA is external, provide all certificates that the CA signs. Otherwise provide the CA key',
+    hint: 'If the CA is external, copy all certificates that it signs to the host. Otherwise copy the CA key to the host',
   };
 }
 
@@ -141,7 +141,7 @@ export function pkiSharedDiffers(path: string): Problem {
 
 /** Certificates whose CA key is external cannot be uploaded. */
 export function pkiUploadExternal(): Problem {
-  const message = 'cannot upload certificates: the keys of their CAs are external';
+  const message = 'cannot upload the certificates: the keys of their CAs are not on the host (external CAs)';
   return { code: 'PKI_UPLOAD_EXTERNAL', message, hint: 'Omit --upload-certs and copy the certificates to the other control planes' };
 }
 
@@ -162,7 +162,7 @@ export function pkiWrongCertificateKey(entry: string): Problem {
   return {
     code: 'PKI_WRONG_CERTIFICATE_KEY',
     message: `the certificate key does not decrypt ${entry} of the Secret kube-system/kubeadm-certs`,
-    hint: 'Pass the key that the last upload of certificates printed',
+    hint: 'Pass the key that the last upload printed. To upload again, run kubeletadm init phase upload-certs --upload-certs on a control plane',
   };
 }
 

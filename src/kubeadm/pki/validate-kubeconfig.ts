@@ -54,7 +54,7 @@ export function validateKubeconfig(existing: ExistingKubeconfig): Verdict {
   const problem = validateClient(target, existing);
   if (problem !== null) return { problems: [problem], warnings: [] };
   if (target.cluster.server === expected.server) return { problems: [], warnings: [] };
-  const message = `${path} uses the server ${target.cluster.server}, not ${expected.server}; the file is kept`;
+  const message = `${path} is kept, although it uses the server ${target.cluster.server} instead of ${expected.server}. To use ${expected.server}, remove the file and rerun the command`;
   return { problems: [], warnings: [{ code: 'PKI_OTHER_SERVER', message }] };
 }
 

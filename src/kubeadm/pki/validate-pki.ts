@@ -285,7 +285,7 @@ function warnOfShortLivedCa(one: {
   // An expired CA is reported elsewhere.
   if (end === undefined || end < desired.now || end.getTime() >= desired.now.getTime() + termsOf(desired.node.cluster, desired.now).validMs)
     return;
-  const message = `${ca.crt} expires on ${formatRfc3339(end)}, before the certificate ${made} that it signs: neither is valid after that date`;
+  const message = `the CA ${ca.crt} expires on ${formatRfc3339(end)}, before the certificate ${made}: after that date, both are invalid`;
   notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
 }
 

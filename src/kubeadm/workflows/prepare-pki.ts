@@ -76,7 +76,7 @@ function notFiles(facts: ReadonlyMap<string, FileFact | null>): readonly Problem
 function openSecrets(facts: ReadonlyMap<string, FileFact | null>): readonly Warning[] {
   return [...facts].flatMap(([path, file]) => {
     if (file?.type !== 'file' || (file.mode & 0o077) === 0 || !/\.(?:key|conf)$/.test(path)) return [];
-    const message = `${path} contains a private key and is readable by other users (${formatMode(file.mode)}). Hint: chmod 600 ${path}`;
+    const message = `${path} contains a private key and is readable by other users (mode ${formatMode(file.mode)}). Run chmod 600 ${path}`;
     return [{ code: 'PKI_KEY_READABLE', message }];
   });
 }

@@ -80,7 +80,7 @@ async function prepareRenewal(
 /** Why a certificate is not renewed, as a clause; null: it is. @param withinMs null: whenever it expires */
 export function reasonToSkip({ certificate, isExternal, caBase }: FoundRenewable, withinMs: number | null, now: Date): string | null {
   if (certificate === null) return 'the certificate does not exist';
-  if (isExternal) return `external CA: ${caBase}.key, which signs the certificate, does not exist`;
+  if (isExternal) return `its CA is external: the CA key ${caBase}.key does not exist`;
   if (withinMs === null || certificate === 'unreadable' || certificate.notAfter.getTime() - now.getTime() < withinMs) return null;
   return `the certificate is valid until ${formatRfc3339(certificate.notAfter)}`;
 }
@@ -174,7 +174,6 @@ const USERS: readonly (readonly [component: string, certificates: RegExp])[] = [
 function restartWarnings(renewed: readonly string[]): readonly Warning[] {
   const users = USERS.filter(([, pattern]) => renewed.some((name) => pattern.test(name))).map(([component]) => component);
   if (users.length === 0) return [];
-  const its = users.length === 1 ? 'its manifest' : 'the manifest of each';
-  const message = `${users.join(', ')} must be restarted to use the renewed certificates: move ${its} out of /etc/kubernetes/manifests, wait until its Pod is deleted, then move it back`;
+  const message = `restart ${users.join(', ')} to use the renewed certificates. For each: move the manifest out of /etc/kubernetes/manifests, wait until the Pod is deleted, then move the manifest back`;
   return [{ code: 'RESTART_NEEDED', message }];
 }

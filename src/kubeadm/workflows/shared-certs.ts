@@ -94,7 +94,7 @@ export async function downloadCerts(context: PhaseContext, options: DownloadOpti
   const nothing = { files: [], directories: [], mayChown };
   if (certificateKey === null) {
     return {
-      input: { ...nothing, skipped: 'no certificate key was given: the certificates must have been copied to the host' },
+      input: { ...nothing, skipped: 'no --certificate-key was given: the certificates must already be on the host' },
       files: new Map(),
       problems: [],
     };

@@ -301,7 +301,7 @@ describe('invalid existing files are rejected in one line', () => {
       'a CA without its key, with a missing certificate',
       () => ({ [`${PKI}/ca.key`]: null, [`${PKI}/apiserver.crt`]: null, [`${PKI}/apiserver.key`]: null }),
       [
-        `${PKI}/apiserver.crt does not exist and cannot be generated without the CA key ${PKI}/ca.key. If the CA is external, provide all certificates that the CA signs. Otherwise provide the CA key. [PKI_EXTERNAL_INCOMPLETE]`,
+        `${PKI}/apiserver.crt does not exist and cannot be generated without the CA key ${PKI}/ca.key. If the CA is external, copy all certificates that it signs to the host. Otherwise copy the CA key to the host. [PKI_EXTERNAL_INCOMPLETE]`,
       ],
     ],
   ])('%s', async (_, change, lines) => {
@@ -361,7 +361,7 @@ describe('invalid existing files are rejected in one line', () => {
     const open = { ...files, [`${PKI}/ca.key`]: { ...files[`${PKI}/ca.key`], mode: 0o640 } as FileFact };
     const { warnings } = await preparePki(pkiContext(fakeHost({ files: open })), pkiOptions(pkiNode()));
     expect(warnings.map(({ message }) => message)).toEqual([
-      `${PKI}/ca.key contains a private key and is readable by other users (0640). Hint: chmod 600 ${PKI}/ca.key`,
+      `${PKI}/ca.key contains a private key and is readable by other users (mode 0640). Run chmod 600 ${PKI}/ca.key`,
     ]);
   });
 
@@ -410,7 +410,7 @@ describe('an external CA', () => {
     const context = pkiContext(host, fakeClock(new Date('2039-06-01T00:00:00Z')));
     const { warnings } = await preparePki(context, pkiOptions(pkiNode()));
     expect(warnings.map(({ message }) => message)).toContain(
-      `${PKI}/ca.crt expires on 2039-12-30T00:00:00Z, before the certificate apiserver that it signs: neither is valid after that date`,
+      `the CA ${PKI}/ca.crt expires on 2039-12-30T00:00:00Z, before the certificate apiserver: after that date, both are invalid`,
     );
   });
 

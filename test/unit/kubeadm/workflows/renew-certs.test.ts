@@ -60,7 +60,7 @@ describe('certs renew', () => {
     const shape = (text: string | undefined) => text?.replace(/client-(certificate|key)-data: .*/g, '');
     expect(shape(host.text('/etc/kubernetes/admin.conf'))).toBe(shape(made['/etc/kubernetes/admin.conf']));
     expect(warnings.map(({ message }) => message)).toEqual([
-      'etcd, kube-apiserver, kube-controller-manager, kube-scheduler must be restarted to use the renewed certificates: move the manifest of each out of /etc/kubernetes/manifests, wait until its Pod is deleted, then move it back',
+      'restart etcd, kube-apiserver, kube-controller-manager, kube-scheduler to use the renewed certificates. For each: move the manifest out of /etc/kubernetes/manifests, wait until the Pod is deleted, then move the manifest back',
     ]);
     // Valid for init one year later.
     const context = pkiContext(host, fakeClock(new Date(LATER.getTime() + 3_600_000)));
@@ -74,7 +74,7 @@ describe('certs renew', () => {
     const { warnings } = await renew(host, { names: ['scheduler.conf'] });
     expect(host.performed.map((operation) => 'path' in operation && operation.path)).toEqual(['/etc/kubernetes/scheduler.conf']);
     expect(warnings.map(({ message }) => message)).toEqual([
-      'kube-scheduler must be restarted to use the renewed certificates: move its manifest out of /etc/kubernetes/manifests, wait until its Pod is deleted, then move it back',
+      'restart kube-scheduler to use the renewed certificates. For each: move the manifest out of /etc/kubernetes/manifests, wait until the Pod is deleted, then move the manifest back',
     ]);
     expect((await renew(fakeHost({ files: made }), { names: ['admin.conf'] })).warnings).toEqual([]);
   });
@@ -95,7 +95,7 @@ describe('certs renew', () => {
     delete files['/etc/kubernetes/super-admin.conf'];
     const { host } = await renew(fakeHost({ files }), { names: ['apiserver', 'super-admin.conf', 'etcd-peer'] });
     expect(host.phases.map(({ phase, plan }) => `${phase}: ${plan.noop ?? plan.changes.length}`)).toEqual([
-      `apiserver: external CA: ${PKI}/ca.key, which signs the certificate, does not exist`,
+      `apiserver: its CA is external: the CA key ${PKI}/ca.key does not exist`,
       'etcd-peer: 2',
       'super-admin.conf: the certificate does not exist',
     ]);
@@ -132,7 +132,7 @@ describe('certs renew', () => {
   it('rejects a host that is not a control plane', async () => {
     const host = fakeHost({ name: 'node1' });
     const { refusals } = await renew(host, { dryRun: true });
-    const message = `the host is not a control plane (neither ${PKI}/apiserver.crt nor another control plane certificate exists): no certificate to renew`;
+    const message = `no certificate to renew: the host is not a control plane, because ${PKI}/apiserver.crt and the other control plane certificates do not exist`;
     expect(refusals).toMatchObject([{ host: 'node1', code: 'PKI_NO_CONTROL_PLANE', message }]);
     await expect(renew(host)).rejects.toMatchObject({ exitCode: 3 });
     expect((await renew(host, { names: ['apiserver'], dryRun: true })).refusals).toHaveLength(1);

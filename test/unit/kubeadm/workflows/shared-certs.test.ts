@@ -189,7 +189,7 @@ describe('download-certs', () => {
   it('without a key relies on copied files, and reports missing ones', async () => {
     const host = fakeHost();
     const { input } = await download(fakeCluster(), host, null);
-    expect(input.skipped).toBe('no certificate key was given: the certificates must have been copied to the host');
+    expect(input.skipped).toBe('no --certificate-key was given: the certificates must already be on the host');
     const { problems } = await preparePki(pkiContext(host), pkiOptions(node, { joins: true }));
     expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
       `${PKI}/ca.crt, ${PKI}/front-proxy-ca.crt, ${PKI}/etcd/ca.crt, ${PKI}/sa.key, ${PKI}/sa.pub: not found; all control planes must share these files. To download the files, pass --certificate-key with the key that kubeletadm init phase upload-certs --upload-certs prints on a control plane. Or copy the files from a control plane`,
