@@ -26,13 +26,13 @@ export function diffClusterInfo(
   const [existing, ours] = [clusterOf(before), clusterOf(after)];
   const sameAuthority = existing['certificate-authority-data'] === ours['certificate-authority-data'];
   if (sameAuthority && typeof existing.server === 'string' && !declared) {
-    const message = `ConfigMap kube-public/cluster-info names the server ${existing.server}, not ${String(ours.server)}; the ConfigMap is kept. Set controlPlaneEndpoint, or replace the ConfigMap with --force-upload`;
+    const message = `ConfigMap kube-public/cluster-info is kept: it names the server ${existing.server} instead of ${String(ours.server)}. If ${existing.server} is right, set controlPlaneEndpoint to it. Otherwise replace the ConfigMap with --force-upload`;
     return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
   }
   // The signatures belong to the old content: kube-controller-manager signs the new content.
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
   const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(desired) } };
-  const reason = sameAuthority ? 'its server address differs' : 'its CA differs';
+  const reason = sameAuthority ? 'the server address differs' : 'the CA differs';
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: declared ? [] : loopbackWarnings(desired) };
 }
 
@@ -42,7 +42,7 @@ function loopbackWarnings(clusterInfo: KubeObject): readonly Warning[] {
   const host = URL.canParse(server) ? new URL(server).hostname.replace(/^\[|\]$/g, '') : '';
   const address = parseIp(host);
   if (host !== 'localhost' && !(address !== null && isLoopback(address))) return [];
-  const message = `kube-public/cluster-info names the server ${server}, a loopback address that joining nodes cannot reach. Set controlPlaneEndpoint (--control-plane-endpoint)`;
+  const message = `ConfigMap kube-public/cluster-info names the server ${server}, a loopback address that joining nodes cannot reach. Set controlPlaneEndpoint (--control-plane-endpoint) to an address that nodes can reach`;
   return [{ code: 'CLUSTER_INFO_LOOPBACK', message }];
 }
 

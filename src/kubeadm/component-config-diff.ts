@@ -23,7 +23,9 @@ export function diffComponentConfig(
   if (differing.length === 0) return { change: null, warnings: [] };
   if (!isGenerated(found) && !force)
     return { change: null, warnings: [{ code: keptCode, message: keptMessage(found, desired, differing) }] };
-  const reason = isGenerated(found) ? 'generated from different settings' : 'the content differs, and --force-upload was given';
+  const reason = isGenerated(found)
+    ? 'the content differs, and was not edited by hand'
+    : 'the content differs, and --force-upload was given';
   const annotations = { ...unsignedAnnotations(found), ...desired.metadata.annotations };
   const object = { ...found, metadata: { ...found.metadata, annotations }, data: { ...before, ...after } };
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: [] };
@@ -38,5 +40,5 @@ function keptMessage(found: KubeObject, desired: KubeObject, keys: readonly stri
       after: `${label} as it would be uploaded`,
     });
   });
-  return `${describeRef(refOf(found))} was written or edited by hand and is kept. To replace it, use --force-upload. Difference:\n${diffs.join('')}`;
+  return `${describeRef(refOf(found))} was written or edited by hand and is kept. To replace the ConfigMap, use --force-upload. Difference:\n${diffs.join('')}`;
 }

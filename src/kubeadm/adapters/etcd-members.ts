@@ -110,7 +110,7 @@ async function queryAny(options: EtcdMembersOptions, path: string, body: JsonObj
   throw new AppError({
     code: 'ETCD_UNREACHABLE',
     message,
-    hint: 'Check the etcd Pods on the control planes, and that port 2379 is open between them',
+    hint: 'Check that the etcd Pods run (kubectl -n kube-system get pods -l component=etcd), and that port 2379 is open between the control planes',
   });
 }
 

@@ -43,7 +43,7 @@ function diffCorefile(found: KubeObject | null, desired: KubeObject, force: bool
     return { change: diffObject(found, desired), warnings: [] };
   const at = 'kube-system/coredns';
   const diff = unifiedDiff(before, after, { before: `${at} in the cluster`, after: `${at} as it would be written` });
-  const message = `the Corefile of ConfigMap ${at} was edited and is kept. To replace it, use --force-upload. Difference:\n${diff}`;
+  const message = `ConfigMap ${at}: the Corefile was edited and is kept. To replace the Corefile, use --force-upload. Difference:\n${diff}`;
   return { change: null, warnings: [{ code: 'COREFILE_KEPT', message }] };
 }
 
@@ -57,7 +57,7 @@ function withReplicasOf(found: KubeObject | null, desired: KubeObject): KubeObje
 function diffService(found: KubeObject | null, desired: KubeObject): Diff {
   const [existing, ours] = [specOf(found).clusterIP, specOf(desired).clusterIP];
   if (found === null || existing === ours) return { change: diffObject(found, desired), warnings: [] };
-  const message = `Service kube-system/kube-dns has the clusterIP ${String(existing)}, not ${String(ours)}, and is kept because a clusterIP is immutable. Set clusterDNS of the kubelets to this address, or delete the Service and rerun the command`;
+  const message = `Service kube-system/kube-dns is kept: its clusterIP is ${String(existing)} instead of ${String(ours)}, and a clusterIP is immutable. Set clusterDNS of the kubelets to ${String(existing)}, or delete the Service and rerun the command`;
   const kept = { ...desired, spec: { ...specOf(desired), clusterIP: existing } } as KubeObject;
   return { change: diffObject(found, kept), warnings: [{ code: 'DNS_ADDRESS_KEPT', message }] };
 }

@@ -53,7 +53,7 @@ export function adviseKubeProxy(written: JsonObject, input: KubeProxyDefaultsInp
 function adviseMode({ mode }: JsonObject, { warnsOfIpvs = false }: KubeProxyDefaultsInput): readonly Warning[] {
   if (!warnsOfIpvs || mode !== 'ipvs') return [];
   const message =
-    'mode is ipvs, which Kubernetes has deprecated since 1.35 and will remove. Set mode: nftables, or iptables on kernels before 5.13';
+    'KubeProxyConfiguration: mode ipvs is deprecated since Kubernetes 1.35 and will be removed. Set mode: nftables; on kernels before 5.13, set mode: iptables';
   return [{ code: 'KUBE_PROXY_MODE_DEPRECATED', field: 'mode', message }];
 }
 

@@ -16,7 +16,8 @@ export function adviseControlPlane(node: ControlPlaneNode): readonly Warning[] {
 
 function adviseRootless({ cluster }: ControlPlaneNode): readonly Warning[] {
   if (cluster.featureGates?.RootlessControlPlane !== true) return [];
-  const message = 'the feature gate RootlessControlPlane is enabled but not implemented: the components run as root';
+  const message =
+    'the feature gate RootlessControlPlane has no effect: kubeletadm does not implement it, and the control plane components run as root';
   return [{ code: 'ROOTLESS_NOT_DONE', field: 'featureGates.RootlessControlPlane', message }];
 }
 
@@ -32,11 +33,11 @@ function adviseAuthorization({ cluster }: ControlPlaneNode): readonly Warning[] 
   const lacking = ['Node', 'RBAC'].filter((mode) => !modes.includes(mode) && !modes.includes('AlwaysAllow'));
   const warnings: Warning[] = [];
   if (unknown.length > 0) {
-    const message = `unknown authorization mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}: kube-apiserver will fail at startup`;
+    const message = `authorization-mode of kube-apiserver contains the unknown mode ${unknown.map((mode) => JSON.stringify(mode)).join(', ')}: kube-apiserver will fail at startup`;
     warnings.push({ code: 'AUTHORIZATION_MODE_UNKNOWN', field, message });
   }
   if (lacking.length > 0) {
-    const message = `authorization-mode is ${given}, without ${lacking.join(' and ')}: nodes and components need their permissions from another authorizer`;
+    const message = `authorization-mode of kube-apiserver is ${given}, without ${lacking.join(' and ')}. Add ${lacking.join(' and ')}, unless another authorizer grants nodes and components their permissions`;
     warnings.push({ code: 'AUTHORIZATION_MODE_DIFFERS', field, message });
   }
   return warnings;
@@ -46,7 +47,7 @@ function adviseDataDir({ cluster }: ControlPlaneNode): readonly Warning[] {
   const { local } = cluster.etcd;
   const given = argValue(local?.extraArgs, 'data-dir');
   if (local === undefined || given === undefined || given === local.dataDir) return [];
-  const message = `the etcd argument data-dir is ${given}, but the Pod mounts only the host directory ${local.dataDir ?? ''}: the data is lost with the container. Set etcd.local.dataDir`;
+  const message = `etcd would write its data to ${given} (data-dir), which is not a directory of the host: the data is lost when the Pod is replaced. Set etcd.local.dataDir instead of the argument data-dir`;
   return [{ code: 'ETCD_DATA_DIR', field: 'etcd.local.extraArgs.data-dir', message }];
 }
 
@@ -62,7 +63,7 @@ function adviseMounts(node: ControlPlaneNode): readonly Warning[] {
       repeated(volumeMounts.map(({ mountPath = '' }) => mountPath)),
     );
     return twice.map((path): Warning => {
-      const message = `two volumes are mounted at ${path} in ${name}: the kubelet rejects the Pod. Give the extra volume the name of the volume that it replaces`;
+      const message = `${name}: two volumes are mounted at ${path}, so the kubelet will reject the Pod. Give the volume in extraVolumes the name of the volume that it replaces`;
       return { code: 'MOUNTED_TWICE', message };
     });
   });
@@ -83,7 +84,7 @@ function adviseNetworks({ cluster, localAPIEndpoint: { advertiseAddress } }: Con
     const found = address === null ? undefined : subnets.find((subnet) => cidrContains(subnet, address));
     if (found === undefined) return [];
     const clients = name === 'podSubnet' ? 'pods' : 'services';
-    const message = `the node address ${advertiseAddress} is in the subnet of ${clients} (${formatCidr(found)}) and would be unreachable. Choose another subnet`;
+    const message = `the node address ${advertiseAddress} is inside the subnet of ${clients} (${formatCidr(found)}), so the node would be unreachable. Choose another subnet`;
     return [{ code: 'NODE_IN_SUBNET', field: `networking.${name}`, message }];
   });
 }

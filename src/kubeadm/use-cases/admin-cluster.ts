@@ -9,7 +9,7 @@ import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
 import { answers } from './near-api-server.ts';
 import type { NodeClusterPorts } from './node-cluster.ts';
 
-const HINT = 'Run the command for a control plane host, or give the credentials of an administrator with --kubeconfig';
+const HINT = 'Run the command for a control plane host, or pass the kubeconfig of an administrator with --kubeconfig';
 
 /**
  * Connects to the API server with admin.conf of a control plane host. No credential is stored on the local host. If the API

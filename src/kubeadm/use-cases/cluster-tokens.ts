@@ -122,6 +122,6 @@ function idOf({ token }: CompleteToken): string {
 
 function requireAuthority<T>(apiServer: T | null): T {
   if (apiServer !== null) return apiServer;
-  const hint = 'Put certificate-authority-data into the kubeconfig: a node needs the CA to verify the cluster';
+  const hint = 'Add certificate-authority-data to the kubeconfig: a node needs the CA to verify the cluster';
   throw new AppError({ code: 'KUBECONFIG_NO_CA', message: 'no CA certificates found in the kubeconfig', hint }, { exitCode: 2 });
 }

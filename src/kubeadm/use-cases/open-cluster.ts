@@ -94,7 +94,7 @@ export async function openCluster(services: OpenClusterPorts, request: Kubeconfi
     async (error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'CLUSTER_UNREACHABLE') throw error;
       await cluster.close();
-      const message = `${error.problems[0]?.message ?? ''}: the plan assumes an empty cluster`;
+      const message = `${error.problems[0]?.message ?? ''}. The plan assumes an empty cluster`;
       return { cluster: null, apiServer, warnings: [{ code: 'CLUSTER_UNREACHABLE', message }] };
     },
   );

@@ -46,7 +46,9 @@ export function firstBoot({ entries, joinFile, program, proxy }: FirstBootInput)
   const reserved = new Set([`/etc/systemd/system/${unit.name}`, ...own.map(({ path }) => path)]);
   const problems = [
     ...kept.filter(({ path }) => path === KUBELET_CONF).map(hasJoined),
-    ...kept.filter(({ path }) => reserved.has(path)).map(({ path }) => unusable(`${path}: kubeletadm writes this file`, `Remove ${path}`)),
+    ...kept
+      .filter(({ path }) => reserved.has(path))
+      .map(({ path }) => unusable(`${path}: kubeletadm writes this file itself`, `Remove ${path}`)),
     ...[...kept, ...own].flatMap(secretProblems),
   ];
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
@@ -67,13 +69,15 @@ function secretProblems(entry: HostEntry): readonly Problem[] {
   const found = secretIn(entry.content);
   if (found === null) return [];
   const place = found.line === null ? entry.path : `${entry.path}:${found.line}`;
-  const message = `${place}: the file contains ${found.what}, and every process of a host can read its user data`;
-  return [{ code: 'USER_DATA_SECRET', message, hint: 'Remove the file or the value from the directory, and let the host fetch it' }];
+  const message = `${place}: the file contains ${found.what}, and every process on a host can read the user data of the host`;
+  return [
+    { code: 'USER_DATA_SECRET', message, hint: 'Remove the secret from the directory, and let the host fetch the secret when it boots' },
+  ];
 }
 
 function hasJoined({ path }: HostEntry): Problem {
   return unusable(
-    `${path}: the directory is that of a control plane or of a host that has joined`,
+    `${path}: this file exists only on a control plane or on a host that has joined`,
     'Create the directory with kubeletadm join --rootfs',
   );
 }

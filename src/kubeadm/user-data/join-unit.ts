@@ -44,8 +44,8 @@ export function parseJoinFile(text: string, caPem: string | null): JoinFileSourc
     throw new AppError(
       {
         code: 'USER_DATA_SECRET',
-        message: '--join-file: the URL contains credentials, and every process of a host can read its user data',
-        hint: 'Use a URL without credentials, or the path of a file that the host gets by its instance identity',
+        message: '--join-file: the URL contains credentials, and every process on a host can read the user data of the host',
+        hint: 'Use a URL without credentials. Or use the path of a file that the host downloads with its cloud identity (instance role)',
       },
       { exitCode: 2 },
     );

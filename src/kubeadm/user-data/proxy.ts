@@ -64,8 +64,8 @@ function variable(name: string, option: string, text: string | undefined): reado
     throw new AppError(
       {
         code: 'USER_DATA_SECRET',
-        message: `${option}: the URL contains credentials, and every process of a host can read its user data`,
-        hint: 'Use a proxy that identifies hosts by their addresses',
+        message: `${option}: the URL contains credentials, and every process on a host can read the user data of the host`,
+        hint: 'Use a proxy that permits hosts by their addresses, without a password',
       },
       { exitCode: 2 },
     );

@@ -190,8 +190,8 @@ async function clusterToJoin({ cluster, host }: ClusterContext) {
   if (found.model.controlPlaneEndpoint === undefined)
     throw refuse(
       'CONTROL_PLANE_ENDPOINT_MISSING',
-      'the cluster has no controlPlaneEndpoint: its nodes use the address of the first control plane and cannot use other control planes',
-      'Set controlPlaneEndpoint in ConfigMap kube-system/kubeadm-config to an address that reaches all control planes, and add the address to the SANs of the API server certificate',
+      'the cluster has no controlPlaneEndpoint: all nodes use the address of the first control plane, and cannot use other control planes',
+      'Set controlPlaneEndpoint in ConfigMap kube-system/kubeadm-config to an address that reaches all control planes. Then add this address to the SANs of the API server certificate',
     );
   return { cluster: applyClusterDefaults(found.model), found };
 }

@@ -74,7 +74,7 @@ export function apiAccess({ connect, local, kubeconfig }: ApiAccessOptions): Api
 /** Hint for a refused admin kubeconfig of a control plane. */
 export function adminConfHint(path: string): string {
   const name = path.replace(/^.*\/|\.conf$/g, '');
-  return `Fix the file, or delete it and create it again: kubeletadm init phase kubeconfig ${name}`;
+  return `Fix the file. Or delete the file, then run kubeletadm init phase kubeconfig ${name}`;
 }
 
 /**

@@ -14,7 +14,7 @@ export interface MakesApiServer {
 /** The plan of a phase whose API server does not run yet. */
 export const WAITING: ObservedPhase = planOnly({
   changes: [],
-  deferred: 'requires the API server, which starts in wait-control-plane',
+  deferred: 'needs the API server, which starts in phase wait-control-plane',
 });
 
 /**
@@ -42,7 +42,7 @@ export function atApiServer<Whole extends MakesApiServer, Part>(
 
 /** The error for an unreachable API server, or unreachable etcd members that the API server lists. */
 export function notUp(host: string): AppError {
-  const message = 'the API server of this control plane is unreachable, or its admin.conf does not exist';
-  const hint = 'Run the phases before this one first, or give a kubeconfig with --kubeconfig';
+  const message = 'the API server of this control plane is unreachable, or admin.conf does not exist on the host';
+  const hint = 'Run the earlier phases first, or pass a kubeconfig with --kubeconfig';
   return new AppError({ host, code: 'API_SERVER_NOT_UP', message, hint });
 }

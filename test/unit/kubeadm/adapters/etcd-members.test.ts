@@ -202,7 +202,7 @@ describe('etcdMembers', () => {
       const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
       expect(explainEtcdError(Object.assign(new Error('SSL alert number 42'), { code }), credentials, new Date())).toEqual({
         why: `etcd rejects the client certificate ${FILES.certificate}`,
-        hint: 'Make etcd trust the CA that signed the certificate (--trusted-ca-file)',
+        hint: 'Add the CA that signed the client certificate to the file of the etcd flag --trusted-ca-file',
         isTls: true,
       });
     },

@@ -13,15 +13,15 @@ const adviceFor = (cluster: string) =>
 
 describe('advice about a control plane', () => {
   it.each([
-    ['featureGates: {RootlessControlPlane: true}', /^ROOTLESS_NOT_DONE: .*the components run as root$/],
+    ['featureGates: {RootlessControlPlane: true}', /^ROOTLESS_NOT_DONE: .*the control plane components run as root$/],
     ['apiServer: {extraArgs: [{name: authorization-mode, value: "Node,RBAC,Foo"}]}', /^AUTHORIZATION_MODE_UNKNOWN: .*"Foo"/],
-    ['apiServer: {extraArgs: [{name: authorization-mode, value: RBAC}]}', /^AUTHORIZATION_MODE_DIFFERS: .*is RBAC, without Node:/],
-    ['etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /other}]}}', /^ETCD_DATA_DIR: .*is \/other, but .* \/data:/],
+    ['apiServer: {extraArgs: [{name: authorization-mode, value: RBAC}]}', /^AUTHORIZATION_MODE_DIFFERS: .*is RBAC, without Node\. Add Node,/],
+    ['etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /other}]}}', /^ETCD_DATA_DIR: .* to \/other \(data-dir\), which is not a directory of the host:/],
     [
       'scheduler: {extraVolumes: [{name: mine, hostPath: /x, mountPath: /etc/kubernetes/scheduler.conf}]}',
-      /^MOUNTED_TWICE: two volumes are mounted at \/etc\/kubernetes\/scheduler\.conf in kube-scheduler/,
+      /^MOUNTED_TWICE: kube-scheduler: two volumes are mounted at \/etc\/kubernetes\/scheduler\.conf,/,
     ],
-    ['networking: {serviceSubnet: 192.0.2.0/24}', /^NODE_IN_SUBNET: .*192\.0\.2\.1 is in the subnet of services \(192\.0\.2\.0\/24\)/],
+    ['networking: {serviceSubnet: 192.0.2.0/24}', /^NODE_IN_SUBNET: .*192\.0\.2\.1 is inside the subnet of services \(192\.0\.2\.0\/24\)/],
     ['networking: {podSubnet: 192.0.0.0/16}', /^NODE_IN_SUBNET: .* subnet of pods/],
   ])('%s', (cluster, advice) => {
     const found = adviceFor(cluster);

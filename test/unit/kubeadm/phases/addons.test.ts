@@ -138,7 +138,7 @@ describe('addon/coredns', () => {
     await run(addonCoredns, cluster, coredns());
     const moved = await plan(addonCoredns, cluster, coredns('networking: {serviceSubnet: 10.50.0.0/16}\n'));
     expect(moved).toMatchObject({ changes: [], warnings: [{ code: 'DNS_ADDRESS_KEPT' }] });
-    expect(moved.warnings?.[0]?.message).toContain('has the clusterIP 10.96.0.10, not 10.50.0.10');
+    expect(moved.warnings?.[0]?.message).toContain('its clusterIP is 10.96.0.10 instead of 10.50.0.10');
   });
 });
 

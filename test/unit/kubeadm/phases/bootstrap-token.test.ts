@@ -112,14 +112,14 @@ describe('bootstrap-token', () => {
       {
         code: 'CLUSTER_INFO_KEPT',
         message:
-          'ConfigMap kube-public/cluster-info names the server https://10.0.0.10:6443, not https://127.0.0.1:7443; the ConfigMap is kept. Set controlPlaneEndpoint, or replace the ConfigMap with --force-upload',
+          'ConfigMap kube-public/cluster-info is kept: it names the server https://10.0.0.10:6443 instead of https://127.0.0.1:7443. If https://10.0.0.10:6443 is right, set controlPlaneEndpoint to it. Otherwise replace the ConfigMap with --force-upload',
       },
     ]);
   });
 
   it.each([
-    ['a declared address', { apiServer: { ...API, server: 'https://lb:6443' }, replaceAddress: true }, 'its server address differs'],
-    ['another CA', { apiServer: { ...API, caPem: 'another CA\n' } }, 'its CA differs'],
+    ['a declared address', { apiServer: { ...API, server: 'https://lb:6443' }, replaceAddress: true }, 'the server address differs'],
+    ['another CA', { apiServer: { ...API, caPem: 'another CA\n' } }, 'the CA differs'],
   ])('writes %s into cluster-info, removes outdated signatures and keeps other entries', async (_, change, reason) => {
     const cluster = await prepared();
     await cluster.patch(CLUSTER_INFO, 'merge', {

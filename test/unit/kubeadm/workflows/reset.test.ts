@@ -131,14 +131,14 @@ describe('prepareReset', () => {
     const issue = new AppError({
       code: 'ETCD_TLS_FAILED',
       message,
-      hint: 'Renew the certificate on its host: kubeletadm certs renew etcd-server',
+      hint: 'Renew the certificate on the host of this etcd member: kubeletadm certs renew etcd-server',
     });
     const { refusals, warnings, input } = await prepare(manifestWith('--initial-cluster-state=existing'), { issue });
     const why = `cannot remove this host's member from the etcd cluster: ${message}`;
     const hint = 'before the reset, or remove the member on another control plane with etcdctl member remove';
     expect(refusals).toEqual([]);
     expect(warnings).toEqual([
-      { code: 'EtcdMember', message: `${why}. Renew the certificate on its host: kubeletadm certs renew etcd-server ${hint}` },
+      { code: 'EtcdMember', message: `${why}. Renew the certificate on the host of this etcd member: kubeletadm certs renew etcd-server ${hint}` },
     ]);
     const { plan } = await removeEtcdMember.inspect(
       { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() },
