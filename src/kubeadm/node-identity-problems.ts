@@ -24,12 +24,9 @@ export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHin
 }
 
 /** The operator named a Node, but the host has a certificate for another Node. */
-export function nodeNameConflict(
-  host: string,
-  { named, certified, nameHint }: { readonly named: string; readonly certified: string; readonly nameHint: string },
-): Problem {
+export function nodeNameConflict(host: string, { named, certified }: { readonly named: string; readonly certified: string }): Problem {
   const message = `the kubelet has a client certificate for Node ${certified}, but the configured Node name is ${named}`;
-  return { host, code: 'NODE_NAME_CONFLICT', message, hint: `Check the Node name (${nameHint}) and the host` };
+  return { host, code: 'NODE_NAME_CONFLICT', message, hint: 'Check that this is the right host, and correct the Node name' };
 }
 
 /** Without a machine-id, hosts of the same name are indistinguishable. */

@@ -85,7 +85,7 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   if (signature === null && /openssl.{1,255}(?:not installed|not found)/.test((errorOutput ?? '').slice(0, 1000)))
     return unproven(
       'no-openssl',
-      'openssl is not installed on the host, so the host cannot prove possession of the private key of its kubelet client certificate',
+      'openssl is not installed on the host: cannot check that the host has the private key of its kubelet client certificate',
     );
   if (signature !== null && isSignedBy(certificate, rules.challenge, signature)) return { kind: 'proven', nodeName: claimed };
   const reported = signature === null && errorOutput !== null ? ` (${printable(errorOutput)})` : '';
@@ -129,7 +129,7 @@ export interface ClaimInput {
 export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput): NodeClaim | Problem {
   const { machineId } = evidence;
   const certified = proof.kind === 'proven' ? proof.nodeName : proof.claimed;
-  if (named !== null && certified !== null && certified !== named) return nodeNameConflict(host, { named, certified, nameHint });
+  if (named !== null && certified !== null && certified !== named) return nodeNameConflict(host, { named, certified });
   if (proof.kind === 'proven') return { nodeName: proof.nodeName, isProven: true, machineId };
   if (named !== null) return { nodeName: named, isProven: false, machineId };
   return nodeNotProven(host, proof, nameHint);

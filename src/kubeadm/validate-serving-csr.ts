@@ -198,7 +198,7 @@ function refuseSan(san: San, node: ServingNode, facts: ServingFacts): CsrRefusal
   if (owner === null)
     return {
       code: 'CSR_FOREIGN_NAME',
-      message: `${san.shown} is neither the name of Node ${node.name} nor that name followed by a domain`,
+      message: `${san.shown} is not a name of Node ${node.name}: expected ${node.name}, or ${node.name} followed by a domain`,
     };
   if (claimsOf(san, node.name, facts).length > 0) return null;
   return {

@@ -122,7 +122,9 @@ describe('upgrade plan', () => {
   it('reports what upgrade apply would refuse', async () => {
     const { code, stderr } = await world.plan(['v1.37.0']);
     expect(code).toBe(0);
-    expect(stderr).toContain('upgrade apply would refuse this version: cannot go from v1.35.6 to v1.37.0 in one step');
+    expect(stderr).toContain(
+      'upgrade apply would refuse this version: a control plane cannot be upgraded from v1.35.6 to v1.37.0 in one step',
+    );
   });
 
   it('resolves a label, and refuses an invalid version', async () => {

@@ -56,7 +56,7 @@ export function nativeFlags(templates: Templates, texts: UnitTexts, { directory,
   const shadow = lastFlag(found, 'dynamic-config-dir')?.source ?? 'another drop-in';
   return {
     kind: 'impossible',
-    why: `${shadow} overrides these flags`,
+    why: `${shadow} overrides the flags of dynamic configuration`,
     hint: 'Remove this drop-in, or rename the file so that its name sorts before 20-kubeletadm',
   };
 }

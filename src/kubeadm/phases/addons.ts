@@ -25,7 +25,7 @@ export interface AddonKubeProxyInput extends AddonInput<KubeProxyObjects> {
   readonly warnings: readonly Warning[];
 }
 
-const NO_CLUSTER = 'waits for the API server, which is available after wait-control-plane';
+const NO_CLUSTER = 'needs the API server, which starts in phase wait-control-plane';
 
 /** Deploys the cluster DNS. kubeadm 1.36: init phase addon/coredns. */
 export const addonCoredns = definePhase<AddonCorednsInput, FoundCoredns | null>({

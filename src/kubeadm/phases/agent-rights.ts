@@ -55,7 +55,7 @@ export function createNamespace(name: string): ObjectChange {
   return {
     kind: 'create-object',
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-    reason: 'namespace of the node configurations',
+    reason: 'for the node configurations',
   };
 }
 
@@ -66,7 +66,7 @@ export function namespaceRef(name: string): ObjectRef {
 function annotate(node: KubeObject | null, namespace: string): readonly ClusterChange[] {
   if (node === null || node.metadata.annotations?.[NAMESPACE_ANNOTATION] === namespace) return [];
   const patch = { metadata: { annotations: { [NAMESPACE_ANNOTATION]: namespace } } };
-  return [{ kind: 'patch-object', ref: refOf(node), patch, reason: 'the agent reads ConfigMaps of this namespace' }];
+  return [{ kind: 'patch-object', ref: refOf(node), patch, reason: `the agent of this Node reads ConfigMaps of namespace ${namespace}` }];
 }
 
 export interface RightsRemovalInput {

@@ -106,7 +106,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
             kind: 'unmount-below',
             path: KUBELET_DIR,
             flags: umountOptions(input.unmountFlags),
-            reason: 'a directory with mounts cannot be emptied',
+            reason: 'mounts in this directory prevent its removal',
           } as const,
         ]
       : []),
@@ -130,7 +130,7 @@ function removePods({ criSocket, podsMayStay }: CleanupNodeInput): HostChange {
 const PODS_STAY: Warning = {
   code: 'PODS_STAY',
   message:
-    'neither crictl nor ctr can query the container runtime: the Pods of the control plane keep running until the runtime or the host is restarted',
+    'the Pods of the control plane keep running, because neither crictl nor ctr can query the container runtime. To stop the Pods, restart the container runtime or the host',
 };
 
 function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {
@@ -142,7 +142,7 @@ function removeCommit(commit: CommitRecord | null): readonly HostChange[] {
   if (commit?.state === 'armed')
     return [{ kind: 'confirm-commit', id: commit.id, reason: 'otherwise the host would roll back an unconfirmed change' }];
   return commit?.state === 'reverted'
-    ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, reason: 'record of an earlier rolled-back change' }]
+    ? [{ kind: 'empty-directory', path: COMMIT_DIRECTORY, reason: 'contains the record of an earlier change that was rolled back' }]
     : [];
 }
 

@@ -40,7 +40,7 @@ export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
     }
   },
   plan: (found) => {
-    if (found === 'waiting') return { changes: [], deferred: 'waits for the API server, which is available after wait-control-plane' };
+    if (found === 'waiting') return { changes: [], deferred: 'needs the API server, which starts in phase wait-control-plane' };
     const changes = diffRbac(found.binding, BINDING);
     return changes.length > 0 ? { changes } : { changes, noop: 'ClusterRoleBinding kubeadm:cluster-admins exists' };
   },

@@ -40,7 +40,7 @@ function initialCluster(members: readonly EtcdMemberState[], { nodeName, peerURL
   return [...others.flatMap(({ name, peerURLs }) => peerURLs.map((each) => ({ name, peerURL: each }))), { name: nodeName, peerURL }];
 }
 
-const NO_ETCD = 'needs the etcd of the cluster';
+const NO_ETCD = 'needs the etcd cluster';
 
 /**
  * Checks that the etcd cluster is healthy: it has a leader, and no other member is joining. Plans no changes.
@@ -63,7 +63,7 @@ export const checkEtcd = definePhase<EtcdJoinInput, null>({
 });
 
 function unhealthy(host: string, why: string): AppError {
-  const hint = 'Fix or remove the member (etcdctl member list, etcdctl member remove), then rerun the command';
+  const hint = 'Fix the etcd member or remove it (etcdctl member list, etcdctl member remove), then rerun the command';
   return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd cluster ${why}`, hint });
 }
 
@@ -113,7 +113,7 @@ export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
 const TAKE_OVER = {
   kind: 'restart-unit',
   unit: 'kubelet',
-  reason: 'the kubelet would keep the etcd Pod of the previous manifest',
+  reason: 'otherwise the kubelet would keep the etcd Pod of the previous manifest',
 } as const;
 
 /** Promotes a learner to a voting member after it is in sync. kubeadm 1.36 does this in etcd-join. */
@@ -173,7 +173,7 @@ export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly Etcd
     if (members === null) return { changes: [], noop: 'the etcd cluster is unreachable: its members are unchanged' };
     const own = ownMember(members, { peerURL });
     if (own === null) return { changes: [], noop: 'the etcd cluster no longer contains the member' };
-    if (members.length === 1) return { changes: [], noop: 'the member is the last of its etcd cluster and is not removed from it' };
+    if (members.length === 1) return { changes: [], noop: 'the etcd cluster has only this member, which is not removed' };
     const member = own.name === '' ? peerURL : own.name;
     return { changes: [{ kind: 'remove-etcd-member', member, id: own.id, reason: 'the host leaves the cluster' }] };
   },

@@ -72,7 +72,7 @@ async function observeImages({ host, signal }: PhaseContext, input: ImportImages
   const [own, sockets] = await Promise.all([observe(host, machine, signal), observe(host, criSockets(input.criSocket), signal)]);
   if (MACHINES[own] !== bundle.architecture) {
     const message = `${IMPORT_IMAGES}: the host has the architecture ${MACHINES[own] ?? own}, but ${bundle.file} is for ${bundle.architecture}`;
-    const hint = 'Use a bundle for this architecture, and apply it to these hosts only: --limit, --group';
+    const hint = `Use a bundle for ${MACHINES[own] ?? own}. Apply each bundle only to the hosts of its architecture, with --limit or --group`;
     throw new AppError({ host: host.name, code: 'BUNDLE_WRONG_ARCHITECTURE', message, hint }, { exitCode: 3 });
   }
   const criSocket = input.criSocket ?? sockets[0] ?? DEFAULT_CRI_SOCKET;

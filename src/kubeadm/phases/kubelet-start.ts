@@ -250,7 +250,7 @@ function planRemovals({ outdated }: KubeletStartFacts): readonly RemoveFile[] {
   return [...outdated].flatMap(([path, file]): readonly RemoveFile[] => {
     if (file === null || file.type !== 'file') return [];
     const before = { content: file.content ?? '', mode: file.mode, owner: file.owner };
-    return [{ kind: 'remove-file', path, before, reason: 'the layer of this file no longer exists' }];
+    return [{ kind: 'remove-file', path, before, reason: 'no setting of this node uses the file any more' }];
   });
 }
 

@@ -40,7 +40,7 @@ function markControlPlanePhase(name: string): DefinedPhase<MarkControlPlaneInput
       return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? 'absent';
     },
     plan: (found, { nodeName, taints, check }) => {
-      if (found === null) return { changes: [], deferred: 'waits for the API server, which is available after wait-control-plane' };
+      if (found === null) return { changes: [], deferred: 'needs the API server, which starts in phase wait-control-plane' };
       if (found === 'absent') return { changes: [], deferred: `waits until the kubelet has registered Node ${nodeName}` };
       const marks = { labels: LABELS, taints };
       const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, marks);

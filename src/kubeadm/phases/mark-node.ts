@@ -16,7 +16,6 @@ import {
 import { nodeMarksIncomplete } from '../../kube/node-marks-problems.ts';
 import { isRecorded, MARKS_NAMESPACE, type MarksRecord } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 
 export interface MarkNodeInput extends NodeMarks {
@@ -146,7 +145,7 @@ function reasonOf(diff: NodeMarksDiff | null): string {
 }
 
 function notRemoved(nodeName: string, kept: string): Warning {
-  const why = `${NODE_SETTINGS_PATH} on the host lists these labels and taints, but no record in namespace ${MARKS_NAMESPACE} shows that kubeletadm set them`;
+  const why = `kubeletadm keeps them, because no record in namespace ${MARKS_NAMESPACE} shows that kubeletadm set them`;
   const message = `Node ${nodeName} still has labels or taints that are no longer declared: ${kept}. ${why}. Check each label or taint, then remove it with kubectl`;
   return { code: 'NODE_MARKS_NOT_REMOVED', message };
 }

@@ -20,5 +20,5 @@ export function isUnchecked(check: OwnNodeCheck | null): boolean {
 
 /** Why a change is deferred, for the plan. */
 export function waitsForCheck(nodeName: string): string {
-  return `changes Node ${nodeName} after the host has proved to be this Node`;
+  return `changes Node ${nodeName} after checking that the host belongs to this Node`;
 }

@@ -49,7 +49,7 @@ async function observeProxy(context: PhaseContext, { proxy, readCredentials }: P
   const facts = await observe(host, proxyFacts, signal);
   if (facts.init !== 'systemd') {
     const message = 'proxy: the host does not run systemd, so the proxy of the fleet file cannot be configured';
-    const hint = 'Configure the proxy with the service manager of the host, and remove proxy for this host';
+    const hint = 'Remove the field proxy of this host from the fleet file, and configure the proxy with the service manager of the host';
     throw new AppError({ host: host.name, code: 'SYSTEMD_MISSING', message, hint }, { exitCode: 3 });
   }
   const credentials = proxy === 'none' || proxy.credentials === null ? null : await readCredentials(proxy.credentials);

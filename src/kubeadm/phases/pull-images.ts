@@ -30,7 +30,7 @@ export const pullImages = definePhase<PullImagesInput, Found>({
   needsNoAddress: true,
   observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
   plan: (found, { images, criSocket, policy, ignored, isRequired }) => {
-    if (ignored === true) return { changes: [], noop: 'ImagePull is ignored' };
+    if (ignored === true) return { changes: [], noop: 'skipped: the preflight check ImagePull is ignored' };
     if (policy === 'Never') return { changes: [], noop: 'imagePullPolicy is Never' };
     if (found === null && isRequired !== true)
       return {

@@ -78,7 +78,7 @@ function designDropIn(
     const message = `${path} differs from the kubeadm drop-in but starts the kubelet in the same way; the file is kept`;
     return { files: [], warnings: [...warnings, { code: 'DROPIN_DIFFERS', message }], refusal: null };
   }
-  const message = `${path} does not start the kubelet as kubeadm does (it lacks ${missing.join(', ')}): ${etc} ${path === etc ? 'is rewritten' : 'is written and overrides it'}`;
+  const message = `${path} lacks parts of the kubeadm drop-in (${missing.join(', ')}): ${path === etc ? 'the file is rewritten' : `${etc} is written and overrides the file`}`;
   return { files: [rootFile(etc, ours)], warnings: [...warnings, { code: 'DROPIN_REPLACED', message }], refusal: null };
 }
 

@@ -60,7 +60,7 @@ function migrateCluster({ cluster, target }: ClusterMigrationInput): Pick<Migrat
     { path: 'etcd.local.imageTag', tag: cluster.etcd?.local?.imageTag, own: releaseFacts(target).etcd },
     { path: 'dns.imageTag', tag: cluster.dns?.imageTag, own: releaseFacts(target).coredns },
   ].flatMap(({ path, tag, own }) =>
-    tag === undefined || tag === own ? [] : [note(path, `${path} pins ${tag}: the image of ${target} is ${own}`)],
+    tag === undefined || tag === own ? [] : [note(path, `${path} keeps the image tag ${tag}, although the default of ${target} is ${own}`)],
   );
   const featureGates = kept.length === 0 ? {} : { featureGates: Object.fromEntries(kept) };
   return { cluster: { ...others, ...featureGates, kubernetesVersion: target }, notes: [...notes, ...pinned] };

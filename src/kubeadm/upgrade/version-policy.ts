@@ -104,8 +104,8 @@ function tooFar(text: string, target: SemanticVersion, cluster: SemanticVersion)
   if (target.major === cluster.major && Math.abs(by) <= MAX_MINORS) return [];
   const from = `v${cluster.major}.${cluster.minor}.${cluster.patch}`;
   const [verb, next] = by > 0 ? ['upgraded', cluster.minor + MAX_MINORS] : ['downgraded', cluster.minor - MAX_MINORS];
-  const message = `cannot go from ${from} to ${text} in one step: a control plane is ${verb} by at most ${MAX_MINORS} minor version`;
-  return [{ code: 'UPGRADE_SKIPS_MINOR', message, hint: `First go to the latest v${cluster.major}.${next}` }];
+  const message = `a control plane cannot be ${verb} from ${from} to ${text} in one step: each step changes at most ${MAX_MINORS} minor version`;
+  return [{ code: 'UPGRADE_SKIPS_MINOR', message, hint: `First change to the latest release of v${cluster.major}.${next}` }];
 }
 
 function tooNew(text: string, target: SemanticVersion, releases: readonly ReleaseFacts[]): readonly Problem[] {
@@ -155,7 +155,7 @@ function kubelets({ kubeletVersions }: UpgradeVersions, target: SemanticVersion)
 function newerKubelets({ kubeletVersions }: UpgradeVersions, target: SemanticVersion): readonly Warning[] {
   const newer = parseKubelets(kubeletVersions ?? new Map()).filter(({ version }) => version !== null && version.minor > target.minor);
   if (newer.length === 0) return [];
-  const message = `kubelets are newer than 1.${target.minor}, which Kubernetes does not support: ${namesOf(newer)}`;
+  const message = `kubelets are newer than the new control plane (1.${target.minor}): ${namesOf(newer)}. Kubernetes does not support this. Downgrade these kubelets first`;
   return [{ code: 'UPGRADE_KUBELETS_NEWER', message }];
 }
 
@@ -177,6 +177,6 @@ function namesOf(kubelets: readonly ReadKubelet[]): string {
 function assumed(text: string, target: SemanticVersion, releases: readonly ReleaseFacts[]): readonly Warning[] {
   const facts = releases.find(({ minor }) => minor === target.minor)?.assumed ?? [];
   if (facts.length === 0) return [];
-  const message = `${text} is newer than the newest release that this kubeletadm was tested with: ${facts.join(' and ')} are assumed to be those of 1.${target.minor - 1}`;
+  const message = `${text} is newer than all releases that this kubeletadm was tested with: the ${facts.join(' and ')} of 1.${target.minor - 1} are used`;
   return [{ code: 'UPGRADE_FACTS_ASSUMED', message }];
 }

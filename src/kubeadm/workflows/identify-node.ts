@@ -117,7 +117,7 @@ export async function identifyBy(
   const claim = claimNode({ host: host.name, proof, named: name, evidence, nameHint: trust.nameHint });
   if ('code' in claim) return { proof, claim: null, node: null, refusals: [claim] };
   if (expected !== undefined && claim.nodeName !== expected) {
-    const conflict = nodeNameConflict(host.name, { named: expected, certified: claim.nodeName, nameHint: trust.nameHint });
+    const conflict = nodeNameConflict(host.name, { named: expected, certified: claim.nodeName });
     return { proof, claim, node: null, refusals: [conflict] };
   }
   const node = (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: claim.nodeName })) ?? null;

@@ -46,7 +46,7 @@ export async function readReservedNames(cluster: Cluster, serverNames: readonly 
 }
 
 const PERMISSIONS =
-  'Checking serving certificates requires get on ConfigMaps kube-system/kubeadm-config and kube-public/cluster-info, get on Service and Endpoints default/kubernetes, and list on nodes, services, endpointslices.discovery.k8s.io and servicecidrs.networking.k8s.io';
+  'Use credentials with these permissions: get ConfigMaps kube-system/kubeadm-config and kube-public/cluster-info; get Service and Endpoints default/kubernetes; list nodes, services, endpointslices.discovery.k8s.io and servicecidrs.networking.k8s.io';
 
 async function read(cluster: Cluster, serverNames: readonly string[]): Promise<ReservedNames> {
   const [kubeadmConfig, clusterInfo, service, endpoints, slices, serviceCidrs] = await Promise.all([

@@ -159,7 +159,7 @@ function readNodeSettings(found: FoundFiles, forget: boolean): { readonly memory
   const text = found(NODE_SETTINGS_PATH);
   if (forget) return { memory: NO_SETTINGS, warnings: [] };
   if (text !== null) return { memory: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
-  const message = `${NODE_SETTINGS_PATH} does not exist, so the overlays, patches and settings of earlier runs are unknown. Pass those of this node with --overlay, --patches and --set`;
+  const message = `${NODE_SETTINGS_PATH} does not exist, so the overlays, patches and settings of earlier runs are unknown. Pass all settings of this node with --overlay, --patches and --set`;
   return { memory: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
 }
 

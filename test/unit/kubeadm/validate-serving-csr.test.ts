@@ -206,7 +206,7 @@ describe('validateServingCsr', () => {
     [
       'a DNS name without the name of the Node as a prefix',
       forNode('w2', { dnsNames: ['registry.example.org'] }),
-      'DNS:registry.example.org is neither the name of Node w2 nor that name followed by a domain [CSR_FOREIGN_NAME]',
+      'DNS:registry.example.org is not a name of Node w2: expected w2, or w2 followed by a domain [CSR_FOREIGN_NAME]',
     ],
     [
       'a DNS name with the name of the Node as a prefix but without a dot',

@@ -44,7 +44,7 @@ export const postUpgrade = definePhase<PostUpgradeInput, null>({
     const other = [...input.images].filter(([name, image]) => images.get(name) !== image);
     const reasons = [
       ...other.map(([name, image]) => `${name} runs ${printable(images.get(name) ?? 'no Ready Pod', 200)}, not ${image}`),
-      ...(input.checksVersion && 'failed' in version ? [`the version of the API server is not known: ${version.failed}`] : []),
+      ...(input.checksVersion && 'failed' in version ? [`the version of the API server is unknown: ${version.failed}`] : []),
       ...(input.checksVersion && 'found' in version && versionTag(version.found) !== versionTag(input.version)
         ? [`the API server reports ${version.found}, not ${input.version}`]
         : []),
@@ -54,11 +54,14 @@ export const postUpgrade = definePhase<PostUpgradeInput, null>({
       throw new AppError({ host: host.name, code: 'UPGRADE_NOT_VERIFIED', message: `${NAME}: ${reasons.join('; ')}`, hint });
     }
     const shown = [...images].map(([name, image]) => `${name} ${imageTag(image)}`).join(', ');
-    const server = 'found' in version ? `reports ${version.found}` : `was not asked for its version: ${Object.values(version).join()}`;
-    const message = `running on ${input.nodeName}: ${shown}; the API server ${server}; the kubelet reports ${kubelet ?? 'no version'}`;
+    const server =
+      'found' in version
+        ? `the API server reports ${version.found}`
+        : `the version of the API server is unknown (${Object.values(version).join()})`;
+    const message = `running on ${input.nodeName}: ${shown}; ${server}; the kubelet reports ${kubelet ?? 'no version'}`;
     reporter.report({ level: 'info', code: 'UPGRADE_VERIFIED', host: host.name, phase: NAME, message });
     if (kubelet !== null && versionTag(kubelet) !== versionTag(input.version)) {
-      const next = `the kubelet of ${input.nodeName} is ${kubelet}: drain the Node, install kubelet ${input.version} on it, and restart the kubelet`;
+      const next = `the kubelet of ${input.nodeName} is ${kubelet}: drain the Node, install kubelet ${input.version} on the host, and restart the kubelet`;
       reporter.report({ level: 'info', code: 'KUBELET_UPGRADE_NEXT', host: host.name, phase: NAME, message: next });
     }
   },

@@ -163,7 +163,7 @@ function previousManifest(
   { content, hash, data }: { readonly content: string | undefined; readonly hash: string | null; readonly data: string | null },
 ): PreviousManifest | null {
   if (content === undefined || content === revealText(desired)) return null;
-  const reason = 'rolling back to the manifest of before the upgrade';
+  const reason = 'rolling back to the previous manifest';
   const file = { mode: current?.mode ?? mode, owner: current?.owner ?? owner };
   const change = { kind: 'write-file', path, content, ...file, action: 'update', before: null, reason } as const;
   return { path, content, hash, change, data };

@@ -75,14 +75,15 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     const { host, reporter } = context;
     const record = await observeUpgrade(context);
     const copy = record === null || record.etcd === null ? null : etcdBackupPath(record.backup);
-    const byHand = 'Restore the member by hand: https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/';
+    const byHand = 'Restore the etcd member by hand (https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/)';
     const refuse = (why: string, fix: string = byHand): AppError => {
-      const hint = `${fix}. ${copy === null ? 'No backup of its data exists' : `The backup of its data is in ${copy} on the host`}`;
+      const hint = `${fix}. ${copy === null ? 'No backup of the etcd data exists' : `The backup of the etcd data is in ${copy} on the host`}`;
       const problem = { host: host.name, code: 'ETCD_DATA_NOT_RESTORED', message: `${phase}: ${why}`, hint };
       return new AppError([...cause.problems, problem], { cause });
     };
     const url = readManifest(content, 'etcd').healthUrl;
-    if (url === null) throw refuse('the etcd data was kept: its manifest has no health endpoint that shows whether etcd runs');
+    if (url === null)
+      throw refuse('the etcd data was kept, because the manifest of etcd has no health endpoint that shows whether etcd runs');
     const lastCheckMs = Math.max(LAST_CHECK_MS, healthMs - waitedMs);
     if (
       hasAnswered ||
@@ -91,25 +92,25 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     ) {
       await recordAnswered(context);
       throw refuse(
-        'the etcd data was kept, because etcd has answered on its health endpoint with its previous manifest',
+        'the etcd data was kept, because etcd can read it: etcd has answered on its health endpoint with the previous manifest',
         'Find out why etcd or the API server does not run, then rerun the command',
       );
     }
     if (record === null || record.etcd === null || copy === null)
-      throw refuse('the etcd data was not restored, because it was not copied before the upgrade');
+      throw refuse('the etcd data was not restored, because no backup was made before the upgrade');
     const { members } = record.etcd;
-    if (members === 0) throw refuse('the etcd data was not restored, because the number of members of its cluster is not known');
+    if (members === 0) throw refuse('the etcd data was not restored, because the number of etcd members is unknown');
     if (members !== 1)
-      throw refuse('the etcd data was not restored: a member of a cluster with several members must not return to older data');
+      throw refuse('the etcd data was not restored: in an etcd cluster with several members, no member may return to older data');
     const dataDir = etcdDataDirOf(content);
     if (dataDir !== null && dataDir !== record.etcd.dataDir)
-      throw refuse(`the etcd data in ${dataDir} was not restored: the backup is that of ${record.etcd.dataDir}`);
+      throw refuse(`the etcd data in ${dataDir} was not restored: the backup contains the data of ${record.etcd.dataDir}`);
     const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, timestamp);
-    if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is not complete');
+    if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is incomplete');
 
     const since = timeOf(copy);
     const report = (code: string, message: string): void => reporter.report({ level: 'warning', code, host: host.name, phase, message });
-    report('ETCD_DATA_RESTORING', `etcd does not start with its previous manifest: restoring its data from ${copy}`);
+    report('ETCD_DATA_RESTORING', `etcd does not start with the previous manifest: restoring the etcd data from ${copy}`);
     const performWith = (operations: readonly Operation[]): Promise<void> =>
       host.perform(operations, { timeoutMs: timeoutMsOf(operations) + COPY_MS });
     /** @returns a clause for the message if the copy that is not used any more could not be removed; otherwise empty */
@@ -135,7 +136,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       } catch (error) {
         if (!isAppError(error)) throw error;
         const message = error.problems[0]?.message ?? 'an operation failed';
-        if (isConnectionLost(error)) throw refuse(`it is not known whether ${unknown}: ${message}`);
+        if (isConnectionLost(error)) throw refuse(`the connection was lost (${message}), so it is unknown whether ${unknown}`);
         throw refuse(`${failed}: ${message}${leavesCopy ? await removeCopy() : ''}`);
       }
     };
@@ -143,19 +144,19 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     const unchanged = `the etcd data in ${member} is unchanged`;
     await step(() => performWith([{ kind: 'copy-directory', path: `${copy}/member`, to: fresh }]), {
       failed: 'the etcd data was not restored, because its backup could not be copied',
-      unknown: `the backup was copied to ${fresh}; ${unchanged}`,
+      unknown: `the backup was copied to ${fresh}. In any case, ${unchanged}`,
     });
     await step(() => writeUpgradeRecord(context, { ...record, restoring: timestamp }), {
       failed: `the etcd data was not restored, because ${UPGRADE_RECORD_PATH} could not be written`,
-      unknown: `${UPGRADE_RECORD_PATH} was written; ${unchanged}, and ${fresh} is a copy of the backup`,
+      unknown: `${UPGRADE_RECORD_PATH} was written. In any case, ${unchanged}, and ${fresh} is a copy of the backup`,
       leavesCopy: true,
     });
     await step(() => performWith([{ kind: 'remove-file', path: etcdManifest }]), {
       failed: 'the etcd data was not restored, because etcd could not be stopped',
-      unknown: `${etcdManifest} was removed, which stops etcd; ${unchanged}`,
+      unknown: `${etcdManifest} was removed, which stops etcd. In any case, ${unchanged}`,
       leavesCopy: true,
     });
-    const removed = `${etcdManifest} was removed, and ${unchanged}; rerun the command`;
+    const removed = `${etcdManifest} was removed, and ${unchanged}. Rerun the command`;
     const isStopped = await step(() => stops(context, { phase, criSocket: record.criSocket, pod: `etcd-${record.nodeName}` }), {
       failed: `the etcd data was not restored, because the container runtime could not be queried. ${removed}`,
       unknown: `etcd has stopped. ${removed}`,
@@ -163,17 +164,17 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     if (!isStopped) {
       await step(() => performWith([manifest]), {
         failed: 'the etcd data was not restored, and the manifest of etcd could not be written back',
-        unknown: `the manifest of etcd was written back to ${etcdManifest}; ${unchanged}`,
+        unknown: `the manifest of etcd was written back to ${etcdManifest}. In any case, ${unchanged}`,
       });
       const left = await removeCopy();
       await step(() => writeUpgradeRecord(context, { ...record, restoring: null }), {
         failed: `the etcd data was not restored, the manifest of etcd was written back, and ${UPGRADE_RECORD_PATH} could not be written`,
-        unknown: `${UPGRADE_RECORD_PATH} was written; the manifest of etcd was written back, and ${unchanged}`,
+        unknown: `${UPGRADE_RECORD_PATH} was written. In any case, the manifest of etcd was written back, and ${unchanged}`,
       });
-      throw refuse(`the etcd data was not restored: the container runtime did not show that etcd had stopped${left}`);
+      throw refuse(`the etcd data was not restored, because the container runtime did not show in time that etcd had stopped${left}`);
     }
     const places = `${member}, ${kept} or ${fresh}`;
-    const left = `etcd is stopped; its data is ${places}`;
+    const left = `etcd is stopped; look for its data in ${places}`;
     const swap = { kind: 'run', argv: swapDirectory({ path: member, by: fresh, kept }), what: 'replacing the etcd data' } as const;
     const isSwapped = await step(
       async () => {
@@ -182,13 +183,13 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       },
       {
         failed: `the etcd data was not restored, because it could not be renamed. ${left}`,
-        unknown: `the etcd data was replaced. etcd is stopped; look for its data in ${places}`,
+        unknown: `the etcd data was replaced. ${left}`,
       },
     );
     if (!isSwapped) throw refuse(`the etcd data was not restored. ${left}`);
     await step(() => performWith([manifest]), {
       failed: 'the etcd data was restored, but the manifest of etcd could not be written',
-      unknown: `the manifest of etcd was written to ${etcdManifest}; the etcd data in ${member} was restored, and the replaced data is in ${kept}`,
+      unknown: `the manifest of etcd was written to ${etcdManifest}. The etcd data in ${member} was restored; the replaced data is in ${kept}`,
     });
     const { nodeName, criSocket } = record;
     const answers = watchAnswers(context.clock, { isRestarting: false });
@@ -202,9 +203,9 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       if (answers.hasAnswered()) await recordAnswered(context);
       if (isConnectionLost(error))
         throw refuse(
-          `it is not known whether etcd runs with the data of the backup of ${since} (UTC); the replaced data is in ${kept}: ${why}`,
+          `it is unknown whether etcd runs with the restored data (backup of ${since} UTC): ${why}. The replaced data is in ${kept}`,
         );
-      throw refuse(`etcd does not run with the data of the backup of ${since} (UTC) either; the replaced data is in ${kept}: ${why}`);
+      throw refuse(`etcd does not run with the restored data either (backup of ${since} UTC): ${why}. The replaced data is in ${kept}`);
     }
     const result = rolledBackTo(since, kept);
     report('ETCD_DATA_RESTORED', result);
@@ -218,7 +219,7 @@ function timeOf(copy: string): string {
 }
 
 function rolledBackTo(since: string, kept: string): string {
-  return `The etcd data was rolled back to the backup of ${since} (UTC): later changes of the cluster are lost; the replaced data is in ${kept}`;
+  return `The etcd data was restored from the backup of ${since} (UTC). Later changes of the cluster are lost. The replaced data is in ${kept}`;
 }
 
 /**

@@ -234,7 +234,7 @@ export async function prepareControlPlaneUpgrade(
 /** An etcd with another data directory starts as a new, empty cluster, unless the administrator has moved the data. */
 function dataDirWarnings(used: string | null, planned: string | null): readonly Warning[] {
   if (used === null || planned === null || used === planned) return [];
-  const message = `the existing etcd has its data in ${used}, the upgraded one would use ${planned}: set etcd.local.dataDir in ConfigMap kubeadm-config to ${used}, or move the data`;
+  const message = `etcd has its data in ${used}, but the upgraded etcd would use ${planned} and start without data. Set etcd.local.dataDir in ConfigMap kube-system/kubeadm-config to ${used}, or move the data`;
   return [{ code: 'ETCD_DATA_DIR_DIFFERS', message }];
 }
 
@@ -282,7 +282,7 @@ async function writtenKubeProxy(cluster: Cluster): Promise<ControlPlaneNode['kub
 }
 
 function kubeletServerInput(plane: ControlPlaneNode, { fileAt }: ControlPlaneHostFacts): KubeletServerInput {
-  const noop = 'the kubelet uses the API server of its own host, or a server of its own';
+  const noop = 'kubelet.conf names the API server of this host, or a server that was set by hand';
   const found = fileAt(KUBELET_CONF);
   const servers = { endpoint: controlPlaneServer(plane), local: localServer(plane.localAPIEndpoint) };
   const content = found?.content === undefined ? null : withLocalServer(found.content, servers);

@@ -40,7 +40,7 @@ export function etcdHealthCheck(options: {
     const unhealthy = states.flatMap(({ problem }) => problem ?? []);
     if (unhealthy.length === 0) return recordEtcdMembers(context, members.length);
     if (keepsQuorum(states, options)) {
-      const message = `control-plane/etcd: the etcd cluster keeps its quorum, but not all members are healthy: ${unhealthy.join('; ')}`;
+      const message = `control-plane/etcd: some etcd members are not healthy, but the cluster keeps its quorum: ${unhealthy.join('; ')}`;
       context.reporter.report({ level: 'warning', code: 'ETCD_MEMBER_UNHEALTHY', host: host.name, message });
       return recordEtcdMembers(context, members.length);
     }
@@ -66,7 +66,7 @@ function keepsQuorum(
 }
 
 function credentialsMissing(host: string, paths: readonly string[]): AppError {
-  const message = `control-plane/etcd: the health of the etcd cluster is not known, because the host has no ${paths.join(', ')}`;
+  const message = `control-plane/etcd: cannot check the health of the etcd cluster: these files do not exist on the host: ${paths.join(', ')}`;
   const hint = 'Restore these files (kubeletadm init phase certs etcd-healthcheck-client), or keep etcd with --etcd-upgrade=false';
   return new AppError({ host, code: 'ETCD_CREDENTIALS_MISSING', message, hint });
 }

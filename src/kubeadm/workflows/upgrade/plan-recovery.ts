@@ -30,10 +30,10 @@ export async function planRecovery(
   }
   const state = `the upgrade to ${record.version} was interrupted, and ${components.join(', ')} ${components.length === 1 ? 'does' : 'do'} not run`;
   if (run.onlyPhase !== undefined) {
-    const hint = 'Rerun the command without phase: it restores the static Pods of before the upgrade';
+    const hint = 'Rerun the command without phase, which restores the previous static Pods';
     throw new AppError({ host: host.name, code: 'UPGRADE_INTERRUPTED', message: state, hint }, { exitCode: 3 });
   }
-  const message = `${state}: restoring the static Pods of before the upgrade`;
+  const message = `${state}: restoring the previous static Pods`;
   reporter.report({ level: 'warning', code: 'UPGRADE_RECOVERY', host: host.name, message });
   const others: string[] = replaced === null ? [] : [replaced];
   const options: RecoverUpgradeOptions = { record, components, hasEtcdAnswered, api, timeoutMs, onRestored: (text) => others.push(text) };
@@ -43,9 +43,9 @@ export async function planRecovery(
     apply: async (applied) => {
       const { phases } = await planned.apply(applied);
       const files = phases.some(({ plan }) => plan.changes.length > 0)
-        ? 'were restored and run'
-        : 'had been restored by the interrupted run, and run';
-      const back = `the static Pods of before the interrupted upgrade to ${record.version} (${components.join(', ')}) ${files}${others.map((text) => `. ${text}`).join('')}`;
+        ? 'were restored, and run again'
+        : 'were restored by the interrupted run, and run again';
+      const back = `the upgrade to ${record.version} was interrupted; the previous static Pods (${components.join(', ')}) ${files}${others.map((text) => `. ${text}`).join('')}`;
       const hint = 'Find out why the new static Pods did not start, then rerun the command';
       throw new AppError({ host: host.name, code: 'ROLLED_BACK', message: back, hint }, { exitCode: 5 });
     },

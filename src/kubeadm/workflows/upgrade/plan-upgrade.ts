@@ -135,7 +135,7 @@ function labelResolver({ target, releaseOf }: PlanUpgradeOptions): {
         : [
             {
               code: 'KUBERNETES_VERSION_FALLBACK',
-              message: `cannot read https://dl.k8s.io/release/${silent}.txt within 10s: ${NEWEST_RELEASE} is assumed to be the newest release. Give a version to ask no server`,
+              message: `cannot read https://dl.k8s.io/release/${silent}.txt within 10s: ${NEWEST_RELEASE} is assumed to be the newest release. To avoid this request, pass a version to the command`,
             },
           ],
   };

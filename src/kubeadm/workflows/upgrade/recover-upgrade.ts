@@ -65,7 +65,7 @@ export const recoverUpgradeWorkflow: Workflow<RecoverUpgradeOptions, RecoverUpgr
       observe: observeRecovery,
       plan: ({ restored }) => {
         const changes = [...restored.values()].flatMap(({ change }) => (change === null ? [] : [change]));
-        return changes.length === 0 ? { changes, noop: 'the manifests are those of before the upgrade' } : { changes };
+        return changes.length === 0 ? { changes, noop: 'the previous manifests are in place' } : { changes };
       },
       verify: verifyRecovery,
     }),
@@ -92,7 +92,7 @@ async function observeRecovery(context: PhaseContext, { record, components }: Re
       throw notRecovered(
         host.name,
         record,
-        `${manifestBackupPath(record.backup, name)}, the copy of its manifest, is missing or was changed`,
+        `the backup of its manifest (${manifestBackupPath(record.backup, name)}) is missing or was changed`,
         name,
       );
     const state = recordedManifest(record, name, current?.content ?? null);
@@ -111,14 +111,14 @@ async function observeRecovery(context: PhaseContext, { record, components }: Re
 async function requireEtcdData(context: PhaseContext, record: UpgradeRecord, manifest: string | undefined): Promise<void> {
   if (manifest === undefined) return;
   const dataDir = etcdDataDirOf(manifest) ?? record.etcd?.dataDir;
-  if (dataDir === undefined) throw notRecovered(context.host.name, record, 'its data directory is not known', 'etcd');
+  if (dataDir === undefined) throw notRecovered(context.host.name, record, 'its data directory is unknown', 'etcd');
   const { member, fresh, kept } = etcdDataPaths(dataDir, record.restoring ?? 'TIME');
   if (await isDirectory(context, member)) return;
-  const where = record.restoring === null ? '' : `; the interrupted run may have left it in ${kept} (newest) or ${fresh} (backup)`;
+  const where = record.restoring === null ? '' : `. The interrupted run may have left the data in ${kept} (newest) or ${fresh} (backup)`;
   throw notRecovered(
     context.host.name,
     record,
-    `${member}, its data, does not exist, and it would start as a new, empty cluster${where}`,
+    `its data directory ${member} does not exist, so etcd would start as a new, empty cluster${where}`,
     'etcd',
   );
 }

@@ -84,7 +84,7 @@ describe.each([
   });
 
   it('waits for an API server, or assumes an empty cluster when configured', async () => {
-    expect((await plan(any, null, inputOf())).deferred).toBe('waits for the API server, which is available after wait-control-plane');
+    expect((await plan(any, null, inputOf())).deferred).toBe('needs the API server, which starts in phase wait-control-plane');
     expect((await plan(any, null, { ...inputOf(), assumeEmptyCluster: true })).changes).toHaveLength(kinds.length);
   });
 

@@ -64,7 +64,7 @@ describe('mark-control-plane', () => {
   it('is deferred without an API server; plans all marks for an empty cluster', async () => {
     const { context, plan } = world();
     const without = { ...context, cluster: null };
-    expect((await plan({}, without))?.deferred).toBe('waits for the API server, which is available after wait-control-plane');
+    expect((await plan({}, without))?.deferred).toBe('needs the API server, which starts in phase wait-control-plane');
     expect((await plan({ assumeEmptyCluster: true }, without))?.changes).toEqual([
       {
         kind: 'mark-node',

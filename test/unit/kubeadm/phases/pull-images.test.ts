@@ -28,7 +28,7 @@ describe('preflight/pull-images', () => {
     expect(changes.map((change) => change.kind === 'pull-image' && change.image)).toEqual(expected);
   });
 
-  it('pulls nothing when the check ImagePull is ignored', async () => {
+  it('pulls nothing when the check skipped: the preflight check ImagePull is ignored', async () => {
     const context = {
       host: fakeHost({ commands: { sh: { exitCode: 0, stdout: LISTED } } }),
       cluster: null,
@@ -36,7 +36,10 @@ describe('preflight/pull-images', () => {
       reporter: recordingReporter(),
     };
     const input = { images: IMAGES, criSocket: 'unix:///run/x.sock', policy: 'Always', ignored: true } as const;
-    expect((await pullImages.inspect(context, input)).plan).toEqual({ changes: [], noop: 'ImagePull is ignored' });
+    expect((await pullImages.inspect(context, input)).plan).toEqual({
+      changes: [],
+      noop: 'skipped: the preflight check ImagePull is ignored',
+    });
   });
 
   it('leaves pulling to the kubelet when the runtime cannot be queried', async () => {

@@ -37,7 +37,10 @@ describe('migrateClusterDocuments: ClusterConfiguration', () => {
   it('reports pinned images', () => {
     const cluster: ClusterConfiguration = { dns: { imageTag: 'v1.13.1' }, etcd: { local: { imageTag: '3.6.8-0' } } };
     expect(migrate({ cluster }).notes.map(({ field, message }) => [field, message])).toEqual([
-      ['dns.imageTag', 'ConfigMap kube-system/kubeadm-config: dns.imageTag pins v1.13.1: the image of v1.36.2 is v1.14.2'],
+      [
+        'dns.imageTag',
+        'ConfigMap kube-system/kubeadm-config: dns.imageTag keeps the image tag v1.13.1, although the default of v1.36.2 is v1.14.2',
+      ],
     ]);
   });
 });

@@ -96,7 +96,7 @@ describe('checkUpgradeVersions', () => {
 
   it('names the assumed facts', () => {
     expect(check({ clusterVersion: 'v1.36.2', target: 'v1.37.0' }).warnings[0]?.message).toMatch(
-      /: pause image and manifests are assumed to be those of 1\.36$/,
+      /: the pause image and manifests of 1\.36 are used$/,
     );
   });
 
@@ -105,8 +105,8 @@ describe('checkUpgradeVersions', () => {
     expect(check({ target: 'v1.36.0-alpha.1' }).skippable[0]?.hint).toBe('Allow pre-releases with --allow-experimental-upgrades');
     const old = check({ kubeletVersions: new Map([['v1.32.9', ['worker1', 'worker2']]]) });
     expect(old.skippable[0]?.message).toContain('v1.32.9 on worker1, worker2');
-    expect(check({ clusterVersion: 'v1.34.3' }).mandatory[0]?.hint).toBe('First go to the latest v1.35');
-    expect(check({ clusterVersion: 'v1.37.0', target: 'v1.35.0' }).mandatory[0]?.hint).toBe('First go to the latest v1.36');
+    expect(check({ clusterVersion: 'v1.34.3' }).mandatory[0]?.hint).toBe('First change to the latest release of v1.35');
+    expect(check({ clusterVersion: 'v1.37.0', target: 'v1.35.0' }).mandatory[0]?.hint).toBe('First change to the latest release of v1.36');
   });
 });
 

@@ -260,7 +260,9 @@ describe('layers as fragments of --config-dir', () => {
     });
     await expect(planJoin(ALL)).rejects.toMatchObject({
       exitCode: 3,
-      problems: [{ host: 'old', code: 'CONFIG_DIR_UNSUPPORTED', message: expect.stringContaining('kubelet 1.29 reads no fragments') }],
+      problems: [
+        { host: 'old', code: 'CONFIG_DIR_UNSUPPORTED', message: expect.stringContaining('kubelet 1.29 reads no configuration fragments') },
+      ],
     });
   });
 
@@ -292,7 +294,7 @@ describe('layers as fragments of --config-dir', () => {
     [
       'more layers than numbers',
       { overlays: Array.from({ length: 31 }, (_, i) => overlay(`maxPods: ${100 + i}`, `host`)) },
-      { code: 'CONFIG_DIR_DIFFERS', message: expect.stringContaining('too many layers') },
+      { code: 'CONFIG_DIR_DIFFERS', message: expect.stringContaining('too many parts') },
     ],
   ])('refuse %s', async (_, more, problem) => {
     await expect(planJoin(ALL, more)).rejects.toMatchObject({ exitCode: 2, problems: [problem] });

@@ -121,7 +121,7 @@ describe('a phase that changes a Node after its kubelet has joined', () => {
     const w = world();
     const input = { ...marks, admin: w.cluster, check: check() };
     const [planned] = await planPhases([markNode], w.context, input);
-    expect(planned?.plan).toEqual({ changes: [], deferred: 'changes Node w1 after the host has proved to be this Node' });
+    expect(planned?.plan).toEqual({ changes: [], deferred: 'changes Node w1 after checking that the host belongs to this Node' });
     expect(w.challenges).toEqual([]);
     await applyPhases([markNode], w.context, input, []);
     expect([await labels(w), w.challenges.length]).toEqual([{ pool: 'edge' }, 1]);

@@ -136,7 +136,7 @@ describe('readReservedNames', () => {
       cluster.failNext(call, clusterRefused(call, { httpStatus: 403, message: 'forbidden' }));
       await expect(readReservedNames(cluster)).rejects.toMatchObject({
         code: 'CLUSTER_FORBIDDEN',
-        message: expect.stringContaining('Checking serving certificates requires get on ConfigMaps'),
+        message: expect.stringContaining('Use credentials with these permissions: get ConfigMaps'),
       });
     }
     const cluster = fakeCluster();

@@ -54,7 +54,7 @@ describe('post-upgrade', () => {
 
   it.each([401, 403])('reports a version that was not verified, because it needs credentials (%i)', async (status) => {
     expect(await verify([{ status, body: '' }])).toContain(
-      'the API server was not asked for its version: https://10.0.0.1:6443/version requires credentials',
+      'the version of the API server is unknown (https://10.0.0.1:6443/version requires credentials)',
     );
   });
 

@@ -58,7 +58,7 @@ describe('the rollback of etcd', () => {
       exitCode: 1,
       problems: [
         { code: 'STATIC_POD_NOT_RUNNING' },
-        { code: 'ROLLBACK_FAILED', message: expect.stringContaining('must not return to older data') },
+        { code: 'ROLLBACK_FAILED', message: expect.stringContaining('no member may return to older data') },
       ],
     });
     expect([...world.host.files.keys()].filter((path) => path.includes('.replaced-'))).toEqual([]);
@@ -144,7 +144,7 @@ describe('the rollback of etcd', () => {
     await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
       problems: [
         { code: 'STATIC_POD_NOT_RUNNING' },
-        { code: 'ROLLBACK_FAILED', message: expect.stringContaining('did not show that etcd had stopped') },
+        { code: 'ROLLBACK_FAILED', message: expect.stringContaining('did not show in time that etcd had stopped') },
       ],
     });
     expect(kept(world)).toEqual([]);
@@ -180,9 +180,9 @@ describe('the rollback of etcd', () => {
       );
     const stopped = at('remove-file');
     const steps = [
-      [stopped, `it is not known whether ${manifestOf('etcd')} was removed`, false],
-      [at('run', stopped), 'it is not known whether the etcd data was replaced. etcd is stopped; look for its data in', true],
-      [at('write-file', stopped), `it is not known whether the manifest of etcd was written to ${manifestOf('etcd')}`, true],
+      [stopped, `it is unknown whether ${manifestOf('etcd')} was removed`, false],
+      [at('run', stopped), 'it is unknown whether the etcd data was replaced. etcd is stopped; look for its data in', true],
+      [at('write-file', stopped), `it is unknown whether the manifest of etcd was written to ${manifestOf('etcd')}`, true],
     ] as const;
     for (const [operation, message, isReplaced] of steps) {
       const world = await upgradeWorld();
@@ -193,7 +193,7 @@ describe('the rollback of etcd', () => {
       if (!isReplaced) continue;
       const planned = await world.recover();
       expect(codes(world), message).toContain('ETCD_DATA_RESTORED');
-      const back = { message: expect.stringContaining('The etcd data was rolled back to the backup of 2030-01-01-00-00-00 (UTC)') };
+      const back = { message: expect.stringContaining('The etcd data was restored from the backup of 2030-01-01-00-00-00 (UTC)') };
       if (planned !== null) await expect(planned.apply(world.context)).rejects.toMatchObject(back);
     }
   });
@@ -229,7 +229,7 @@ describe('the rollback of etcd', () => {
     };
     await expect(world.apply(NEW_PROBE)).rejects.toMatchObject({
       message: expect.stringMatching(
-        /whether etcd has stopped. \/etc\/kubernetes\/manifests\/etcd.yaml was removed, and the etcd data in \/var\/lib\/etcd\/member is unchanged; rerun the command.*kubeadm-backup-etcd/s,
+        /whether etcd has stopped. \/etc\/kubernetes\/manifests\/etcd.yaml was removed, and the etcd data in \/var\/lib\/etcd\/member is unchanged. Rerun the command.*kubeadm-backup-etcd/s,
       ),
     });
     expect(world.host.files.has(manifestOf('etcd'))).toBe(false);
@@ -345,7 +345,7 @@ describe('the rollback of etcd', () => {
         { code: 'STATIC_POD_NOT_RUNNING' },
         {
           code: 'ROLLED_BACK',
-          message: expect.stringContaining('The etcd data was rolled back to the backup of 2030-01-01-00-00-00 (UTC)'),
+          message: expect.stringContaining('The etcd data was restored from the backup of 2030-01-01-00-00-00 (UTC)'),
         },
       ],
     });

@@ -53,7 +53,7 @@ describe('planRecovery', () => {
     expect(planned !== null && isRecovery(planned.host)).toBe(true);
     await expect(planned?.apply(world.context)).rejects.toMatchObject({
       exitCode: 5,
-      problems: [{ code: 'ROLLED_BACK', message: expect.stringContaining('(kube-scheduler) were restored and run') }],
+      problems: [{ code: 'ROLLED_BACK', message: expect.stringContaining('(kube-scheduler) were restored, and run again') }],
     });
     expect(world.host.text(manifestOf('kube-scheduler'))).toContain(':v1.35.6');
     expect(world.host.text(manifestOf('kube-controller-manager'))).toBe(controllerManager);
@@ -142,7 +142,7 @@ describe('planRecovery: etcd', () => {
     world.host.files.set(ETCD_DB, { type: 'file', mode: 0o600, owner: 'root:root', content: 'damaged' });
     await expect(recover(world)).rejects.toMatchObject({
       exitCode: 5,
-      message: expect.stringContaining('The etcd data was rolled back to the backup of 2030-01-01'),
+      message: expect.stringContaining('The etcd data was restored from the backup of 2030-01-01'),
     });
     expect(world.host.text(ETCD_DB)).toBe('data');
     expect([...world.host.files].filter(([path]) => /\.replaced-[0-9-]+\/db$/.test(path)).map(([, { content }]) => content)).toEqual([
@@ -178,7 +178,10 @@ describe('planRecovery: etcd', () => {
     const record = world.host.text(UPGRADE_RECORD_PATH).replace('"members": 1', '"members": 0');
     await world.host.perform([{ kind: 'write-file', path: UPGRADE_RECORD_PATH, content: record, mode: 0o600, owner: 'root:root' }]);
     await expect(recover(world)).rejects.toMatchObject({
-      problems: [{ code: 'STATIC_POD_NOT_RUNNING' }, { code: 'ETCD_DATA_NOT_RESTORED', message: expect.stringContaining('is not known') }],
+      problems: [
+        { code: 'STATIC_POD_NOT_RUNNING' },
+        { code: 'ETCD_DATA_NOT_RESTORED', message: expect.stringContaining('the number of etcd members is unknown') },
+      ],
     });
     expect(replaced(world)).toBe(false);
   });
