@@ -108,8 +108,8 @@ export function clusterRefused(what: string, refusal: Refusal, options?: AppErro
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  CLUSTER_UNAUTHORIZED: 'The API server does not accept the credentials: check the token or client certificate in the kubeconfig',
-  CLUSTER_CONFLICT: 'Another client changed the object at the same time: rerun the command',
+  CLUSTER_UNAUTHORIZED: 'Check the token or the client certificate in the kubeconfig: the API server rejects these credentials',
+  CLUSTER_CONFLICT: 'Rerun the command: another client changed the object at the same time',
 };
 
 function refusalCode({ httpStatus, reason }: Refusal): string {

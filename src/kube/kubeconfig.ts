@@ -200,7 +200,8 @@ function userProblem(user: KubeconfigUser): Problem | null {
   const subject = `user ${JSON.stringify(user.name)}`;
   const hasCert = user.certData !== undefined || user.certFile !== undefined;
   const hasKey = user.keyData !== undefined || user.keyFile !== undefined;
-  if (user.withoutAs !== undefined) return at(`${subject} has ${user.withoutAs.join(', ')} without as, the user to impersonate`);
+  if (user.withoutAs !== undefined)
+    return at(`${subject} has ${user.withoutAs.join(', ')}, but the field as (the user to impersonate) is missing`);
   if (user.impersonate !== undefined && impersonationTexts(user.impersonate).some((text) => CONTROL.test(text)))
     return at(`${subject}: the impersonation fields contain control characters`);
   if (hasCert && !hasKey) return at(`${subject} has a client certificate but no client-key or client-key-data`);

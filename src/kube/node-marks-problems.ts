@@ -20,7 +20,7 @@ export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLe
   const done =
     left === null
       ? `Node ${nodeName} has the declared labels and taints, but their record in namespace ${MARKS_NAMESPACE} is not up to date`
-      : `Node ${nodeName} is not labelled and tainted as declared (remaining: ${left})`;
+      : `Node ${nodeName} does not have the declared labels and taints yet (remaining: ${left})`;
   const problems = error.problems.map((problem) => {
     const hint = problem.code === 'CLUSTER_FORBIDDEN' ? RIGHTS : (problem.hint ?? `Fix the cause, then ${RERUN}`);
     return { ...problem, message: `${done}: ${problem.message}. The changes of earlier phases are kept`, hint };
@@ -33,4 +33,4 @@ export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLe
 }
 
 const RERUN = 'rerun the same command: it applies only the remaining changes';
-const RIGHTS = `Use credentials that can get and patch Nodes, get, create and update ConfigMaps in namespace ${MARKS_NAMESPACE}, and get and create that Namespace; then ${RERUN}`;
+const RIGHTS = `Use credentials with these permissions: get and patch Nodes; get, create and update ConfigMaps in namespace ${MARKS_NAMESPACE}; get and create this Namespace. Then ${RERUN}`;

@@ -19,6 +19,6 @@ export function parseNodeName(argument: string): string {
   if (isNodeReference(argument) && name !== '' && !name.includes('/')) return name;
   const why = isNodeReference(argument)
     ? 'the name of the Node is missing or contains a slash'
-    : `${JSON.stringify(type)} is not a type of Nodes`;
+    : `the type is ${JSON.stringify(type)}, not node`;
   throw usageError(`${argument}: ${why}`, 'Write NAME or node/NAME');
 }

@@ -102,7 +102,7 @@ describe('failing API server', () => {
     await new Promise((resolve) => gone.close(resolve));
     const cluster = admin({ server: `https://127.0.0.1:${port}` });
     expect(await failure(cluster.get(ref('x')))).toBe(
-      `cannot reach the API server https://127.0.0.1:${port}: connection refused. Check that the API server is running, and the address and port in the kubeconfig. [CLUSTER_UNREACHABLE]`,
+      `cannot reach the API server https://127.0.0.1:${port}: connection refused. Check that the API server runs, and that its address and port are right in the kubeconfig. [CLUSTER_UNREACHABLE]`,
     );
   });
 
@@ -243,7 +243,7 @@ describe('TLS', () => {
     const notAfter = new Date(Date.now() - 24 * 3600 * 1000);
     const expired = keep(await startApiServer({ serving: (ca) => ca.issueServer(['127.0.0.1'], { notAfter }) }));
     expect(await failure(clusterOf(expired.adminKubeconfig()).version())).toContain(
-      'the server certificate has expired. Renew the certificate of the API server, or check the clocks of both hosts. [CLUSTER_UNREACHABLE]',
+      'the server certificate has expired. Check the clocks of both hosts, or renew the certificate of the API server (kubeletadm certs renew apiserver). [CLUSTER_UNREACHABLE]',
     );
   });
 
@@ -281,13 +281,13 @@ describe('credentials', () => {
     const secret = 'a-secret-token';
     const message = await failure(clusterOf(kubeconfig({}, { token: secret })).get(ref('x')));
     expect(message).toBe(
-      'cannot get ConfigMap default/x: Unauthorized. The API server does not accept the credentials: check the token or client certificate in the kubeconfig. [CLUSTER_UNAUTHORIZED]',
+      'cannot get ConfigMap default/x: Unauthorized. Check the token or the client certificate in the kubeconfig: the API server rejects these credentials. [CLUSTER_UNAUTHORIZED]',
     );
   });
 
   it('report an expired bootstrap token', async () => {
     expect(await failure(clusterOf(kubeconfig({}, { token: 'abcdef.0123456789abcdef' })).get(ref('x')))).toBe(
-      'cannot get ConfigMap default/x: Unauthorized. The bootstrap token abcdef has expired or was deleted: create another with kubeletadm token create. [CLUSTER_UNAUTHORIZED]',
+      'cannot get ConfigMap default/x: Unauthorized. Create a new token with kubeletadm token create: the bootstrap token abcdef has expired or was deleted. [CLUSTER_UNAUTHORIZED]',
     );
   });
 
@@ -295,7 +295,7 @@ describe('credentials', () => {
     const notAfter = new Date(Date.now() - 48 * 3600 * 1000);
     const text = await server.kubeconfigFor('late', ['system:masters'], { notAfter });
     expect(await failure(clusterOf(text).get(ref('x')))).toBe(
-      `cannot get ConfigMap default/x: Unauthorized. The client certificate in test.conf expired on ${notAfter.toISOString().slice(0, 10)}: renew it, or use a new kubeconfig. [CLUSTER_UNAUTHORIZED]`,
+      `cannot get ConfigMap default/x: Unauthorized. Renew the client certificate in test.conf, which expired on ${notAfter.toISOString().slice(0, 10)}, or use another kubeconfig. [CLUSTER_UNAUTHORIZED]`,
     );
   });
 

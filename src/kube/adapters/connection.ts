@@ -99,10 +99,10 @@ export function createConnection(options: ConnectionOptions): Connection {
     },
     credentialFailure: () => {
       const token = target.user?.token && partsOfToken(target.user.token);
-      if (token) return `The bootstrap token ${token.id} has expired or was deleted: create another with kubeletadm token create`;
+      if (token) return `Create a new token with kubeletadm token create: the bootstrap token ${token.id} has expired or was deleted`;
       const expires = current?.certificate ? new Date(current.certificate.validTo) : null;
       if (expires === null || expires > clock.now()) return undefined;
-      return `The client certificate in ${file} expired on ${expires.toISOString().slice(0, 10)}: renew it, or use a new kubeconfig`;
+      return `Renew the client certificate in ${file}, which expired on ${expires.toISOString().slice(0, 10)}, or use another kubeconfig`;
     },
     close: () => current?.agent.destroy(),
   };

@@ -8,10 +8,11 @@ export interface NetworkFailure {
   readonly neverSent: boolean;
 }
 
-const CHECK_SERVER = 'Check that the API server is running, and the address and port in the kubeconfig';
+const CHECK_SERVER = 'Check that the API server runs, and that its address and port are right in the kubeconfig';
 const CHECK_NETWORK = 'Check the address, the network and firewalls';
-const CHECK_CA = "The kubeconfig needs the cluster's own CA in certificate-authority-data (on a control plane: /etc/kubernetes/pki/ca.crt)";
-const CHECK_CERTIFICATE = 'Renew the certificate of the API server, or check the clocks of both hosts';
+const CHECK_CA =
+  'Set certificate-authority-data in the kubeconfig to the CA of the cluster (on a control plane: /etc/kubernetes/pki/ca.crt)';
+const CHECK_CERTIFICATE = 'Check the clocks of both hosts, or renew the certificate of the API server (kubeletadm certs renew apiserver)';
 
 const BY_CODE: Readonly<Record<string, readonly [why: string, hint: string]>> = {
   ECONNREFUSED: ['connection refused', CHECK_SERVER],

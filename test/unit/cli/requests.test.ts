@@ -104,7 +104,7 @@ describe('the request of a command line', () => {
     ['apply --serial 0', '--serial must be at least 1, not 0'],
     ['dynamic assign n1 --configmap a/b --wait none --canary 2', '--canary cannot be combined with --wait none'],
     ['dynamic inspect n1 --dry-run', '--dry-run requires --repair'],
-    ['dynamic status pod/n1', 'pod/n1: "pod" is not a type of Nodes. Write NAME or node/NAME'],
+    ['dynamic status pod/n1', 'pod/n1: the type is "pod", not node. Write NAME or node/NAME'],
     ['dynamic reset node/', 'node/: the name of the Node is missing or contains a slash'],
     [`dynamic assign n1 --configmap a/b --reason ${'x'.repeat(501)}`, 'the text has 501 characters, the maximum is 500'],
     ['dynamic assign n1 --configmap a/b --reason a\u001bb', 'the text has line breaks or control characters'],
