@@ -71,7 +71,10 @@ export function unknownVersion(apiVersion: string, position: Position, readable:
 /** A kind that does not exist in the given version. */
 export function kindNotInVersion(apiVersion: string, kind: string, position: Position): Problem {
   const hint = 'Use apiVersion: kubeadm.k8s.io/v1beta4';
-  return { ...error('CONFIG_UNKNOWN_KIND', `kind ${kind} does not exist in ${apiVersion}, only from v1beta4 on`, hint), position };
+  return {
+    ...error('CONFIG_UNKNOWN_KIND', `kind ${kind} does not exist in ${apiVersion}; v1beta4 is the first version with this kind`, hint),
+    position,
+  };
 }
 
 /** A version that is no longer supported. `kubeadm` is the last release that can convert it. */
@@ -170,7 +173,7 @@ export function invalidArgument(name: string): Problem {
   return error(
     'CONFIG_INVALID_ARGUMENT',
     message,
-    dashes ? 'Remove the leading dashes' : 'Set name to the name of the flag only, and value to its value',
+    dashes ? 'Remove the leading dashes' : 'Write only the name of the flag in name, and its value in value',
   );
 }
 
@@ -358,7 +361,7 @@ export function invalidTokenGroup(text: string): Problem {
 export function signingAlone(): Problem {
   return error(
     'CONFIG_CONFLICT',
-    'a token with groups needs the usage authentication, and kubeadm gives every token a default group',
+    'usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage',
     'Add authentication to usages',
   );
 }
@@ -372,14 +375,14 @@ export function invalidPin(text: string): Problem {
 /** A JoinConfiguration without discovery. */
 export function discoveryMissing(): Problem {
   const hint =
-    'Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (kubeletadm token create --print-join-command on a control plane prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
+    'On a control plane, run kubeletadm token create --print-join-command, which prints the complete join command. Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file';
   return error('CONFIG_MISSING_VALUE', 'no discovery method configured', hint);
 }
 
 /** Token discovery without a CA pin. */
 export function pinMissing(): Problem {
   const hint =
-    'Pass --discovery-token-ca-cert-hash (printed by kubeletadm token create --print-join-command on a control plane), or the CA certificate with --ca-cert. To accept any CA, pass --discovery-token-unsafe-skip-ca-verification';
+    'On a control plane, run kubeletadm token create --print-join-command, and pass the printed --discovery-token-ca-cert-hash. Or pass the CA certificate with --ca-cert. To accept any CA (insecure), pass --discovery-token-unsafe-skip-ca-verification';
   return error('CONFIG_MISSING_VALUE', 'token discovery requires caCertHashes to verify the cluster CA', hint);
 }
 

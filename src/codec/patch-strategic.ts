@@ -296,9 +296,12 @@ function ranksOf(items: readonly Mutable[], identify: (item: Mutable) => Mutable
 /** The common type of all items. */
 function typeOfItems(items: readonly Mutable[], path: string): 'object' | 'scalar' {
   const types = new Set(items.map(itemType));
-  if (types.has('list')) throw patchNotApplicable('lists of lists cannot be patched strategically', path);
+  if (types.has('list')) throw patchNotApplicable('a strategic merge patch cannot change a list of lists; use a JSON patch', path);
   if (types.size !== 1 || types.has('null'))
-    throw patchNotApplicable(items.length === 0 ? 'both lists are empty' : 'the items have different types', path);
+    throw patchNotApplicable(
+      items.length === 0 ? 'the patch cannot be merged, because both lists are empty' : 'the items of the two lists have different types',
+      path,
+    );
   return types.has('object') ? 'object' : 'scalar';
 }
 

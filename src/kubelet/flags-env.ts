@@ -107,7 +107,7 @@ export function flagProblem(flag: Arg): Problem | null {
     hint:
       label === undefined
         ? 'Inside the value, put double quotes around the part with the space, and write each backslash twice'
-        : 'Write labels like pool=edge,zone=a',
+        : 'Write the labels as comma-separated pairs without spaces, for example pool=edge,zone=a',
   };
 }
 

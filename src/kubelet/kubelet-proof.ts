@@ -130,7 +130,7 @@ function everyMs(clock: Clock, intervalMs: number, action: () => Promise<void>):
 }
 
 function whyUnchecked(nodeName: string, cluster: Cluster | null, node: KubeObject | null): string {
-  if (cluster === null) return 'the run has no connection to an API server';
+  if (cluster === null) return 'this command has no connection to an API server';
   return node === null ? `Node ${nodeName} cannot be read` : `Node ${nodeName} was not Ready before the change`;
 }
 
@@ -185,7 +185,7 @@ async function whyNotProven({ cluster, proof, change, before, fields }: Expected
   const missing = shown === null ? [] : fieldsNotInForce(shown, change.after, fields, proof);
   if (override !== null && (shown === null || missing.length > 0))
     return { why: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
-  return { why: missing.length === 0 ? null : `the kubelet does not run with the new ${missing.join(', ')}` };
+  return { why: missing.length === 0 ? null : `the kubelet does not use ${newValues(missing)}` };
 }
 
 /**
@@ -203,9 +203,13 @@ function overridden(
 ): string {
   const what =
     shown === null
-      ? `configz cannot be read, so it is unknown whether the kubelet runs with the new ${fields.join(', ')}`
-      : `the kubelet does not run with the new ${missing.join(', ')}`;
-  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}; change the ConfigMap, or run kubeletadm dynamic reset ${nodeName}`;
+      ? `configz cannot be read, so it is unknown whether the kubelet uses ${newValues(fields)}`
+      : `the kubelet does not use ${newValues(missing)}`;
+  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}. Change the ConfigMap, or run kubeletadm dynamic reset ${nodeName}`;
+}
+
+function newValues(fields: readonly string[]): string {
+  return `the new ${fields.length === 1 ? 'value' : 'values'} of ${fields.join(', ')}`;
 }
 
 /** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */
@@ -224,6 +228,6 @@ function notProven(host: string, phase: string, why: string, waitedMs: number): 
     host,
     code: 'COMMIT_NOT_PROVEN',
     message,
-    hint: 'See journalctl -u kubelet on the host. The next error reports whether the host was rolled back',
+    hint: 'See journalctl -u kubelet on the host. The next message shows whether the host was rolled back',
   });
 }

@@ -41,7 +41,10 @@ function resolvePath(text: string, root: ObjectNode, source: string): { path: re
       return { path, type: type.values };
     }
     if (type.kind !== 'object')
-      throw usageError(`${source}: ${path.join('.')} has no members`, type.kind === 'list' ? 'Set the whole list' : 'Set the field itself');
+      throw usageError(
+        `${source}: the field ${path.join('.')} has no subfields`,
+        type.kind === 'list' ? 'Set the whole list' : 'Set the field itself',
+      );
     const name = /^[^.[]*/.exec(rest)?.[0] ?? '';
     const field: TypeNode | undefined = type.fields.get(name)?.type;
     // An unknown field is passed to the decoder, which suggests the intended one.

@@ -159,7 +159,7 @@ export function tokenContract(name: string, start: () => Promise<TokenWorld>): v
       ],
       [
         ['--usages', 'signing'],
-        '--usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
+        '--usages: usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
       [['--certificate-key', 'a'.repeat(64)], '--certificate-key requires --print-join-command [USAGE]'],
       [

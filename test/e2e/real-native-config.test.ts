@@ -169,7 +169,7 @@ describe.skipIf(requirement('dynamic configuration of kubelets 1.11 to 1.23', mi
     [
       'turns the feature off',
       TURNING_OFF,
-      'feature gate DynamicKubeletConfig is off, and the kubelet is started with --dynamic-config-dir',
+      'the kubelet is started with --dynamic-config-dir, but the feature gate DynamicKubeletConfig of this flag is off',
     ],
     ['crashes it early', DYING_EARLY, 'the kubelet cannot read a quantity of its configuration'],
   ] as const)

@@ -369,7 +369,7 @@ describe('a version whose rules are only partly known', () => {
   it('is named once, in one warning for all files of a run', async () => {
     const { code, stderr, stdout } = await runCommand(['config', 'validate', config, other, '--kubernetes-version', '1.17']);
     expect(stderr).toBe(
-      `warning: ${config}:1:1: Kubernetes 1.17: fields, flags, gates and validation follow the rules of 1.17, and startup checks follow the rules of 1.20 [KUBELET_RULES_OF_OTHER_MINOR]\n`,
+      `warning: ${config}:1:1: Kubernetes 1.17 is older than the oldest supported version: fields, flags and gates are validated by its own rules, but startup checks by the rules of 1.20 [KUBELET_RULES_OF_OTHER_MINOR]\n`,
     );
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${config}: ok\n${other}: ok\n` });
     expect(await runCommand(['config', 'validate', config, '--kubernetes-version', '1.20'])).toMatchObject({
@@ -379,12 +379,18 @@ describe('a version whose rules are only partly known', () => {
   });
 
   it.each([
-    ['v1.38.0', 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.37, the newest known version'],
+    [
+      'v1.38.0',
+      'kubeletadm does not know Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.37, the newest known version',
+    ],
     [
       'v1.17.9',
-      'Kubernetes 1.17: fields, flags, gates and validation follow the rules of 1.17, and startup checks follow the rules of 1.20',
+      'Kubernetes 1.17 is older than the oldest supported version: fields, flags and gates are validated by its own rules, but startup checks by the rules of 1.20',
     ],
-    ['v1.9.0', 'Kubernetes 1.9: fields, flags, gates and values are checked by the rules of 1.11, the oldest known version'],
+    [
+      'v1.9.0',
+      'kubeletadm does not know Kubernetes 1.9: fields, flags, gates and values are checked by the rules of 1.11, the oldest known version',
+    ],
   ])('from a ClusterConfiguration is honoured: %s', async (version, message) => {
     const documents = file('documents.yaml', `${KUBEADM}kubernetesVersion: ${version}\n---\n${HEADER}maxPods: 5\n`);
     const { stderr } = await runCommand(['config', 'validate', documents]);

@@ -199,7 +199,7 @@ describe('output formats of tables', () => {
 
   it.each([
     ['jsonpath', '-o jsonpath: the template is missing. For example:'],
-    ['jsonpath={.items[x]}', '-o jsonpath: not an index, a slice or a quoted key (character 9, at "x]}"). For example:'],
+    ['jsonpath={.items[x]}', '-o jsonpath: expected an index, a slice or a quoted key (character 9, at "x]}"). For example:'],
     [
       'go-template={{.}}',
       'option -o, --output <format>: invalid value "go-template={{.}}": templates of Go and template files are not supported',

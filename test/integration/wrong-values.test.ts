@@ -25,7 +25,7 @@ describe('unusable values', () => {
     [
       'join without a cluster',
       ['join', '--rootfs', directory, '--node-name', 'n1'],
-      'discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (kubeletadm token create --print-join-command on a control plane prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+      'discovery: no discovery method configured. On a control plane, run kubeletadm token create --print-join-command, which prints the complete join command. Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
     ],
     [
       'a retry without a previous run',
@@ -141,7 +141,7 @@ describe('unusable values', () => {
     [
       'node labels with a space',
       ['init', '--rootfs', directory, '--node-name', 'n1', '--node-labels', 'a b'],
-      `${directory}: kubeletExtraArgs node-labels: "a b" is not key=value. Write labels like pool=edge,zone=a. [FLAG_NOT_ENCODABLE]`,
+      `${directory}: kubeletExtraArgs node-labels: "a b" is not key=value. Write the labels as comma-separated pairs without spaces, for example pool=edge,zone=a. [FLAG_NOT_ENCODABLE]`,
     ],
   ])('%s', async (_, argv, line) => {
     const { code, stderr } = await run(...argv);

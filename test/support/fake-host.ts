@@ -214,7 +214,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
         const { path, mode, owner, content } = operation;
         const bytes = gunzipSync(Buffer.concat([...content.pieces()].map((piece) => Buffer.from(piece, 'base64'))));
         if (createHash('sha256').update(bytes).digest('hex') !== content.sha256)
-          throw operationFailed(name, `cannot write ${path}: it arrived damaged`);
+          throw operationFailed(name, `cannot write ${path}: the file was damaged during the transfer`);
         put(files, path, { type: 'file', mode, owner, content: bytes.toString('utf8'), modifiedAt: ++state.seconds });
         return;
       }

@@ -99,13 +99,13 @@ q_http() {
     o=$(printf 'GET %s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n' "$q" "$n" | timeout "$2" openssl s_client -quiet -connect "$a" 2>/dev/null); r=$?
     case $o in
       HTTP/*) c=\${o#* }; printf 'status %.3s\\n' "$c"; printf '%s' "$o" | sed '1,/^.\\{0,1\\}$/d';;
-      *) if [ $r = 124 ] || [ $r = 143 ]; then o="timed out after $2 s"; else o="no answer from $a"; fi; printf 'error %s\\n' "$o";;
+      *) if [ $r = 124 ] || [ $r = 143 ]; then o="timed out after $2 s"; else o="no response from $a"; fi; printf 'error %s\\n' "$o";;
     esac
   elif command -v wget >/dev/null; then
     if o=$(http_proxy= https_proxy= timeout "$2" wget \${k:+--no-check-certificate} -q -O - "$u" 2>&1); then printf 'status 200\\n%s' "$o"
     else case $o in
       *'HTTP/1.'[01]' '[1-5][0-9][0-9]*) c=\${o#*HTTP/1.[01] }; printf 'status %.3s\\n' "$c";;
-      *) printf 'error %s\\n' "\${o:-wget got no answer, or one that is an error}";;
+      *) printf 'error %s\\n' "\${o:-wget received no response, or an error}";;
     esac; fi
   elif command -v python3 >/dev/null; then
     python3 -c 'import sys,ssl,http.client as c
@@ -277,13 +277,13 @@ u_begin() {
 }
 u_piece() {
   u_part "$1" && u_size
-  if [ $n != "$2" ]; then cat >/dev/null; echo "the upload has $n bytes in place of $2: another run continues it" >&2; return 1; fi
+  if [ $n != "$2" ]; then cat >/dev/null; echo "the upload has $n bytes instead of $2, because another run continued the upload" >&2; return 1; fi
   base64 -d >>"$t"
 }
 u_end() {
   u_part "$2" || return 1
   s=$(sha256sum <"$t") || return 1
-  if [ "\${s%% *}" != "$2" ]; then rm -f -- "$t"; echo "$1: it arrived damaged" >&2; return 1; fi
+  if [ "\${s%% *}" != "$2" ]; then rm -f -- "$t"; echo "$1: the file was damaged during the transfer" >&2; return 1; fi
   at "$1" || return 1
   d=\${p%/*}; x=$t
   if [ "$d" != "$u" ]; then
@@ -314,7 +314,7 @@ w_piece() {
 }
 w_put() {
   w_large "$1" || return 1
-  if (umask 177; fresh "$t.x") && gzip -dc <"$t" >>"$t.x" && s=$(sha256sum <"$t.x") && { [ "\${s%% *}" = "$4" ] || { echo "$1: it arrived damaged" >&2; false; }; } &&
+  if (umask 177; fresh "$t.x") && gzip -dc <"$t" >>"$t.x" && s=$(sha256sum <"$t.x") && { [ "\${s%% *}" = "$4" ] || { echo "$1: the file was damaged during the transfer" >&2; false; }; } &&
     chmod -- "$2" "$t.x" && own "$3" "$t.x" && flush "$t.x" && mv -f -- "$t.x" "$p"; then
     if [ -z "$R" ] && command -v restorecon >/dev/null; then restorecon -- "$p" 2>/dev/null; fi
     rm -f -- "$t"; flush "$d"

@@ -108,7 +108,7 @@ class Parser {
     }
     const unclosed = open.at(-1);
     if (unclosed !== undefined) throw new JsonPathError('{range} without {end}', unclosed.offset);
-    if (!this.#text.includes('{')) throw new JsonPathError('no action in braces', 0);
+    if (!this.#text.includes('{')) throw new JsonPathError('the template has no expression in braces, such as {.items}', 0);
     return parts;
   }
 
@@ -144,7 +144,7 @@ class Parser {
       const next = this.#text[offset];
       if (next === undefined) throw new JsonPathError(`this ${this.#text[opening] ?? '{'} is not closed`, opening);
       if (until.includes(next)) return steps;
-      if (steps.length > 0 && /[-+0-9"'A-Za-z]/.test(next)) throw new JsonPathError('a value or word after a path', offset);
+      if (steps.length > 0 && /[-+0-9"'A-Za-z]/.test(next)) throw new JsonPathError('unexpected value or word after a path', offset);
       if (next === '@' || next === '$') this.#at += 1;
       else if (next === '"' || next === "'") steps.push({ kind: 'literal', value: this.#quoted() });
       else if (next === '[') steps.push(...this.#bracket());
@@ -192,7 +192,7 @@ class Parser {
 
   #number(): number {
     const match = /^[-+]?[0-9]+(?:\.[0-9]+)?/.exec(this.#text.slice(this.#at, this.#at + 40));
-    if (match === null) throw new JsonPathError('not a number', this.#at);
+    if (match === null) throw new JsonPathError('expected a number', this.#at);
     this.#at += match[0].length;
     return Number(match[0]);
   }
@@ -252,7 +252,7 @@ class Parser {
     const text = /^[-:0-9]*/.exec(this.#text.slice(offset, offset + 60))?.[0] ?? '';
     const numbers = text.split(':');
     if (text === '' || numbers.length > 3 || numbers.some((part) => !/^(?:-?[0-9]+)?$/.test(part)))
-      throw new JsonPathError('not an index, a slice or a quoted key', offset);
+      throw new JsonPathError('expected an index, a slice or a quoted key', offset);
     this.#at += text.length;
     const [start = null, end = null, step = null] = numbers.map((part) => (part === '' ? null : Number(part)));
     if (step !== null && step <= 0) throw new JsonPathError('the step of a slice must be at least 1', offset);

@@ -7,7 +7,7 @@ import type { ConfigDiff, ConfigSide, FieldDifference, SideValue } from './diff-
 /** Renders a comparison as a table with the highest impact below. */
 export function renderDiff({ differences, worst }: ConfigDiff, a: ConfigSide, b: ConfigSide): string {
   const sides = `${a.name} (kubelet ${formatMinor(a.minor)}) and ${b.name} (kubelet ${formatMinor(b.minor)})`;
-  if (worst === null) return `${sides}: no difference in force\n`;
+  if (worst === null) return `${sides}: no effective difference\n`;
   const rows = differences.map((one) => [one.path, sideText(one.before), sideText(one.after), classText(one)]);
   const count = differences.length === 1 ? '1 field differs' : `${differences.length} fields differ`;
   return joinLines([

@@ -17,7 +17,7 @@ export function readConfigz(
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
 ): JsonObject {
   const config = answer.kubeletconfig;
-  if (!isJsonObject(config)) throw invalid(node, 'the member kubeletconfig is missing');
+  if (!isJsonObject(config)) throw invalid(node, 'the response has no field kubeletconfig');
   const text = JSON.stringify({ ...config, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND });
   const { documents, problems } = parseSource(text, 'configz');
   const document = documents[0];

@@ -158,7 +158,7 @@ export function compareWithInstanceConfig(file: HostText, { history }: LayeredCo
   return [...leavesOf(isJsonObject(reported) ? reported : {})].flatMap(([path, value]): Disagreement[] => {
     const written = history.get(path)?.findLast(({ origin }) => origin.layer === 'config file');
     if (jsonEqual(written?.value, value)) return [];
-    const message = `${path}: ${file.path} sets ${inlineValue(value)}, but the configuration file ${inlineValue(written?.value)}: kubeadm's next upgrade writes ${inlineValue(value)}`;
+    const message = `${path}: ${file.path} sets ${inlineValue(value)}, but the configuration file has ${inlineValue(written?.value)}. The next upgrade with kubeadm would write ${inlineValue(value)}`;
     return [{ code: 'INSTANCE_CONFIG_DIFFERS', field: path, message }];
   });
 }

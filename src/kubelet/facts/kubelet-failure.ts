@@ -31,7 +31,7 @@ const PATTERNS: readonly Pattern[] = [
     pattern: /^(\S+) is expired: (\S+)/,
     needs: /unable to load bootstrap kubeconfig/,
     cause: (match) => `the kubelet's client certificate in ${match[1]} expired on ${match[2]}`,
-    hint: 'Join the host again with a new token',
+    hint: 'Renew the certificate with kubeletadm certs renew-kubelet, or join the host again with a new token',
     fatal: true,
   },
   {
@@ -105,7 +105,7 @@ const PATTERNS: readonly Pattern[] = [
   },
   {
     pattern: /the (\w{1,100}) feature gate must be enabled in order to use the (--\S{1,100}) flag/,
-    cause: (match) => `feature gate ${match[1]} is off, and the kubelet is started with ${match[2]}`,
+    cause: (match) => `the kubelet is started with ${match[2]}, but the feature gate ${match[1]} of this flag is off`,
     hint: 'Enable the gate with the flag --feature-gates and remove the gate from configuration files. Or remove the flag that needs the gate',
     fatal: true,
   },

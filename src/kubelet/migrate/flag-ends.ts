@@ -24,7 +24,7 @@ const KLOG: FlagEnd = { message: 'the kubelet logs only to standard error since 
 const CADVISOR: FlagEnd = { message: 'had no effect', harmless: always };
 /** The default of such a flag had no effect of its own. */
 const cadvisorOption = (byDefault: string): FlagEnd => ({
-  message: 'an option of cAdvisor that kubelets from 1.37 on do not have, and do not start with',
+  message: 'an option of cAdvisor; kubelets from 1.37 on do not start with this flag',
   harmless: is(byDefault),
 });
 
@@ -40,7 +40,10 @@ export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>(
     { message: 'dynamic configuration was removed in 1.24: use the content of the ConfigMap as configuration file', harmless: is('') },
   ],
   ['experimental-bootstrap-kubeconfig', { message: 'renamed', harmless: always, renamed: 'bootstrap-kubeconfig' }],
-  ['cloud-config', { message: 'in-tree cloud providers were removed: the file is for a cloud controller manager', harmless: is('') }],
+  [
+    'cloud-config',
+    { message: 'in-tree cloud providers were removed; pass the file to the cloud controller manager instead', harmless: is('') },
+  ],
   [
     'azure-container-registry-config',
     { message: 'replaced by a credential provider: --image-credential-provider-config', harmless: is('') },

@@ -68,14 +68,14 @@ function checkValue(
     const converted = convert(value, field);
     if (converted !== null) {
       edits.push({ path, value: converted });
-      const message = `${inlineValue(value)} is written ${inlineValue(converted)} for a ${formatMinor(to)} kubelet`;
+      const message = `${inlineValue(value)} was converted to ${inlineValue(converted)} for a ${formatMinor(to)} kubelet`;
       steps.push({ did: 'rewritten', what, message, lossy: false });
     }
   }
   const changed = CHANGED_MEANINGS.find((each) => each.path === pattern && each.value === value);
   if (changed !== undefined && from < changed.since !== to < changed.since) {
     const [then, now] = from < to ? [changed.before, changed.after] : [changed.after, changed.before];
-    const message = `${inlineValue(value)} means ${now} for a ${formatMinor(to)} kubelet, and ${then} for a ${formatMinor(from)} kubelet`;
+    const message = `${inlineValue(value)} means ${now} for a ${formatMinor(to)} kubelet, but ${then} for a ${formatMinor(from)} kubelet`;
     steps.push({ did: 'changes', what, message, lossy: false });
   }
   const words = field.values;

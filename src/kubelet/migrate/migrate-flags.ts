@@ -70,7 +70,7 @@ function notOfOld(name: string, { from, catalogue }: FlagMigrationOptions): Migr
   return {
     did: 'removed',
     what: `--${name}`,
-    message: `a ${formatMinor(from)} kubelet has no such flag and did not start with it`,
+    message: `a ${formatMinor(from)} kubelet has no such flag and does not start with it`,
     lossy: true,
   };
 }
@@ -107,7 +107,7 @@ function moveIntoField(
 function relativePath(edit: FieldEdit | null, { to }: FlagMigrationOptions): readonly MigrationStep[] {
   const what = edit?.path.join('.') ?? '';
   if (edit?.value === undefined || !isRelativePath(what, edit.value, to)) return [];
-  const message = `${inlineValue(edit.value)} is a relative path: relative to the kubelet's working directory as a flag, but to the directory of the file as a field`;
+  const message = `${inlineValue(edit.value)} is a relative path. In the flag, the path was relative to the working directory of the kubelet; in the field, it is relative to the directory of the configuration file`;
   return [{ did: 'changes', what, message, lossy: false }];
 }
 
@@ -147,7 +147,7 @@ const DOCKERSHIM_GONE: Minor = 24;
 
 function dockerByDefault(values: ReadonlyMap<string, string>, { from, to }: FlagMigrationOptions): readonly MigrationStep[] {
   if (values.size === 0 || values.has('container-runtime') || from >= DOCKERSHIM_GONE || to < DOCKERSHIM_GONE) return [];
-  const message = `without it a ${formatMinor(from)} kubelet runs containers with Docker: a ${formatMinor(to)} kubelet needs a CRI runtime`;
+  const message = `without this flag, a ${formatMinor(from)} kubelet runs containers with Docker; a ${formatMinor(to)} kubelet needs a CRI runtime`;
   return [{ did: 'changes', what: '--container-runtime', message, lossy: false }];
 }
 
@@ -158,7 +158,12 @@ function strangeFlags(flags: readonly Arg[], { to, catalogue }: FlagMigrationOpt
     if (refused.some(({ what }) => what === `--${name}`)) return [];
     if (catalogue.flag(name, to)?.deprecation == null || fieldOfFlag(name, { minor: to, catalogue }) !== null) return [];
     return [
-      { did: 'kept', what: `--${name}`, message: 'deprecated, and no field replaces it: a later kubelet removes the flag', lossy: false },
+      {
+        did: 'kept',
+        what: `--${name}`,
+        message: 'the flag is deprecated, no field replaces the flag, and a later kubelet will not accept it',
+        lossy: false,
+      },
     ];
   });
   return [...refused, ...deprecated];

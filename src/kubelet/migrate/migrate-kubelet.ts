@@ -83,7 +83,14 @@ function findDocument(text: string, file: string): SourceDocument {
   });
   if (found[0] !== undefined && found.length === 1) return found[0];
   const message = `${file} has ${found.length === 0 ? 'no' : 'more than one'} document of kind ${KUBELET_KIND}`;
-  throw new AppError({ code: 'CONFIG_WRONG_KIND', message, hint: 'Convert kubeadm documents with --old-config' }, { exitCode: 2 });
+  throw new AppError(
+    {
+      code: 'CONFIG_WRONG_KIND',
+      message,
+      hint: 'Pass a file with one KubeletConfiguration. To convert kubeadm documents, use --old-config',
+    },
+    { exitCode: 2 },
+  );
 }
 
 interface Strange {
@@ -109,8 +116,8 @@ function readWritten(
   const passedOver = old.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD');
   const strange = passedOver.map(({ path = '', message }): MigrationStep => {
     if (!unknownTo.has(path))
-      return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet honours it`, lossy: false };
-    return { did: 'removed', what: path, message: `${message}; neither kubelet reads it`, lossy: true };
+      return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet uses the field`, lossy: false };
+    return { did: 'removed', what: path, message: `${message}; neither of the two kubelet versions reads the field`, lossy: true };
   });
   // A null has no effect, but the new kubelet warns about unknown fields even so.
   const passed = new Set(passedOver.map(({ path }) => path));
@@ -205,7 +212,7 @@ function printResult(
   const edited = editYaml(parts[document.index] ?? '', edits);
   if (edited !== null && jsonEqual(readBack(edited, to, catalogue), result)) return { text: put(edited), steps: [] };
   const header = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: KUBELET_KIND };
-  const message = 'cannot be changed in place: rendered again, without comments';
+  const message = 'the file cannot be edited in place, so it was written again without comments';
   return {
     text: put(encodeYaml({ ...header, ...result } as YamlValue)),
     steps: [{ did: 'rewritten', what: 'the file', message, lossy: false }],

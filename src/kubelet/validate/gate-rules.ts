@@ -122,7 +122,13 @@ const GATED: readonly GatedField[] = [
       isUsed: ({ config }: RuleFacts) => !['', '0'].includes(textAt(config, `logging.options.${format}.infoBufferSize`)),
     },
   ]),
-  { path: 'tracing', gate: 'KubeletTracing', until: 33, what: 'a block', isUsed: ({ config }) => valueAt(config, 'tracing') !== undefined },
+  {
+    path: 'tracing',
+    gate: 'KubeletTracing',
+    until: 33,
+    what: 'the field',
+    isUsed: ({ config }) => valueAt(config, 'tracing') !== undefined,
+  },
   {
     path: 'memoryReservationPolicy',
     gate: 'MemoryQoS',

@@ -15,13 +15,13 @@ export interface OtherMinorWarning {
  */
 export function otherMinorWarning(minor: Minor): OtherMinorWarning | null {
   if (minor >= OLDEST_MINOR && minor <= NEWEST_MINOR) return null;
-  return { code: OTHER_MINOR_CODE, message: `Kubernetes ${formatMinor(minor)}: ${usedRules(minor)}` };
+  return { code: OTHER_MINOR_CODE, message: usedRules(minor) };
 }
 
 function usedRules(minor: Minor): string {
   const used = nearestKnownMinor(minor);
   if (used === minor)
-    return `fields, flags, gates and validation follow the rules of ${formatMinor(minor)}, and startup checks follow the rules of ${formatMinor(OLDEST_MINOR)}`;
+    return `Kubernetes ${formatMinor(minor)} is older than the oldest supported version: fields, flags and gates are validated by its own rules, but startup checks by the rules of ${formatMinor(OLDEST_MINOR)}`;
   const which = used < minor ? 'newest' : 'oldest';
-  return `fields, flags, gates and values are checked by the rules of ${formatMinor(used)}, the ${which} known version`;
+  return `kubeletadm does not know Kubernetes ${formatMinor(minor)}: fields, flags, gates and values are checked by the rules of ${formatMinor(used)}, the ${which} known version`;
 }

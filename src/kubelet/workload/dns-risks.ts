@@ -22,12 +22,12 @@ export function dnsRisks({ before, after, dnsServices }: RiskInput): readonly Po
   if (wrong.length > 0) return [...loss(`clusterDNS ${wrong.join(', ')} is not an IP address, so the kubelet ignores it`), ...domain];
   if (now.length === 0)
     return then !== null && then.length > 0
-      ? [...loss(`clusterDNS becomes empty: new pods would resolve no names of the cluster (now ${then.join(', ')})`), ...domain]
+      ? [...loss(`clusterDNS becomes empty: new pods would resolve no names of the cluster (currently ${then.join(', ')})`), ...domain]
       : domain;
   if (dnsServices === null || then === null) return domain;
   const answers = (address: string): boolean => dnsServices.some((service) => sameIp(service, address)) || isLinkLocal(address);
   if (!then.some((address) => answers(address)) || now.some((address) => answers(address))) return domain;
-  const why = `clusterDNS ${now.join(', ')} is neither a link-local address nor a Service of kube-system with port 53 (now ${then.join(', ')})`;
+  const why = `clusterDNS ${now.join(', ')} is neither a link-local address nor a Service of kube-system with port 53 (currently ${then.join(', ')})`;
   return [...loss(`${why}: new pods would resolve no names of the cluster`), ...domain];
 }
 

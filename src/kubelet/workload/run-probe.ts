@@ -182,7 +182,7 @@ async function deleteProbe({ host, reporter }: PhaseContext, cluster: Cluster, p
   } catch (error) {
     if (!isAppError(error)) throw error;
     const command = `kubectl delete pod -n ${pod.namespace} ${pod.name}`;
-    const message = `probe pod ${pod.namespace}/${pod.name} was not deleted: ${firstMessage(error)}; delete it with: ${command}`;
+    const message = `probe pod ${pod.namespace}/${pod.name} was not deleted: ${firstMessage(error)}. Delete the pod: ${command}`;
     reporter.report({ level: 'warning', code: 'PROBE_POD_LEFT', host: host.name, phase, message });
   }
 }

@@ -123,7 +123,7 @@ export async function probeNewNode(
   if (outcome.state !== 'started') unused(outcome.why);
 }
 
-const NO_IMAGE = 'no pause image is known';
+const NO_IMAGE = 'no pause image was found';
 const NO_ROOM = 'the node has no room for another pod';
 
 function reportUnused(
@@ -135,7 +135,7 @@ function reportUnused(
     why,
   }: { readonly phase: string; readonly nodeName: string; readonly level: 'info' | 'warning'; readonly why: string },
 ): void {
-  const message = `no probe pod shows whether Node ${nodeName} can start new pods: ${why}`;
+  const message = `kubeletadm cannot test with a probe pod whether Node ${nodeName} can start new pods: ${why}`;
   const verbosity = level === 'info' ? 1 : 0;
   reporter.report({ level, code: 'PROBE_POD_UNUSED', host: host.name, phase, message, verbosity });
 }

@@ -53,9 +53,9 @@ describe('the verdict for kubelets of several minors', () => {
   it('uses the rules of each minor version, and names versions without complete rules', async () => {
     const found = await validatePayload(text, 'kubelet.yaml', { minors: [17, 21, 38], catalogue, native: false });
     expect(found.map(({ code, message }) => `${code} ${message}`)).toEqual([
-      expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR Kubernetes 1\.17: .* of 1\.17, and startup checks follow the rules of 1\.20$/),
+      expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR Kubernetes 1\.17 is older .* startup checks by the rules of 1\.20$/),
       expect.stringMatching(/^KUBELET_NEEDS_GATE .*\(for kubelet 1\.21\)$/),
-      expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR Kubernetes 1\.38: .* rules of 1\.37, the newest known version$/),
+      expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR kubeletadm does not know Kubernetes 1\.38: .* rules of 1\.37, the newest known version$/),
     ]);
   });
 

@@ -317,13 +317,13 @@ describe('verification of a change by the API server', () => {
   });
 
   it.each<[string, () => Promise<never>, string]>([
-    ['shows other values', async () => ({ kubeletconfig: { maxPods: 77 } }) as never, 'the kubelet does not run with the new maxPods'],
+    ['shows other values', async () => ({ kubeletconfig: { maxPods: 77 } }) as never, 'the kubelet does not use the new value of maxPods'],
     [
       'cannot be read',
       async () => {
         throw new AppError({ code: 'CLUSTER_FORBIDDEN', message: 'forbidden' });
       },
-      'configz cannot be read, so it is unknown whether the kubelet runs with the new maxPods',
+      'configz cannot be read, so it is unknown whether the kubelet uses the new value of maxPods',
     ],
   ])('does not confirm values that a ConfigMap overrides, when configz %s', async (_, getRaw, reported) => {
     const identity = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
@@ -353,7 +353,7 @@ describe('verification of a change by the API server', () => {
     const getRaw = async (): Promise<never> => ({ kubeletconfig: { maxPods: 110 } }) as never;
     await expect(apply(it, it.context({ cluster: { ...cluster, getRaw } }))).rejects.toMatchObject({
       code: 'COMMIT_NOT_PROVEN',
-      message: expect.stringContaining('the kubelet does not run with the new maxPods'),
+      message: expect.stringContaining('the kubelet does not use the new value of maxPods'),
     });
     const good = world();
     good.clock.at(100, () => void setReady(cluster, true, '2030-01-01T00:01:00Z'));

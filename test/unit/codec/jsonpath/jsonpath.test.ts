@@ -110,14 +110,14 @@ describe('a template', () => {
   });
 
   it.each([
-    ['.items[*].name', 'no action in braces', 0],
+    ['.items[*].name', 'the template has no expression in braces, such as {.items}', 0],
     ['{.items[*].name', 'this { is not closed', 0],
     ['x{.a}{.b', 'this { is not closed', 5],
     ['{.items[0}', 'unexpected "}" in brackets', 9],
-    ['{.items[x]}', 'not an index, a slice or a quoted key', 8],
-    ['{.items[]}', 'not an index, a slice or a quoted key', 8],
+    ['{.items[x]}', 'expected an index, a slice or a quoted key', 8],
+    ['{.items[]}', 'expected an index, a slice or a quoted key', 8],
     ['{.items[::0]}', 'the step of a slice must be at least 1', 8],
-    ['{.items[?(@.a~"x")]}', 'a value or word after a path', 14],
+    ['{.items[?(@.a~"x")]}', 'unexpected value or word after a path', 14],
     ['{.items[?(@.a=="x"]}', 'unexpected character "]"', 18],
     ['{.items[?(@.a=~"x")]}', 'unknown operator; use ==, !=, <, <=, > or >=', 13],
     ['{.items[?(@.a=="x)]}', 'this quote is not closed', 15],
@@ -126,7 +126,7 @@ describe('a template', () => {
     ['{range .items[*]}{.a}', '{range} without {end}', 0],
     ['{.a}{end}', '{end} without {range}', 4],
     ['{end .a}', '{end} without {range}', 0],
-    ['{..}{.[}', 'not an index, a slice or a quoted key', 7],
+    ['{..}{.[}', 'expected an index, a slice or a quoted key', 7],
     ['{%}', 'unexpected character "%"', 1],
   ])('is refused: %s', (template, message, offset) => {
     expect(() => parseJsonPath(template)).toThrow(expect.objectContaining({ message: expect.stringContaining(message), offset }));

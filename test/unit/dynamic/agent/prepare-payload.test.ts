@@ -241,7 +241,7 @@ describe('a payload for a kubelet whose rules are not all known', () => {
       warning: { code: 'KUBELET_RULES_OF_OTHER_MINOR', message: expect.stringContaining('Kubernetes 1.38') },
     });
     const refused = prepare({ kubelet: `${HEADER}port: -1\n` }, { minor: 17 });
-    expect(refused.refusal?.cause).toMatch(/ \(Kubernetes 1\.17: .*startup checks follow the rules of 1\.20\)$/);
+    expect(refused.refusal?.cause).toMatch(/ \(Kubernetes 1\.17 is older .*startup checks by the rules of 1\.20\)$/);
     expect(prepare({ kubelet: `${HEADER}cpuCFSQuotaPeriod: 5ms\n` }, { minor: 17 }).refusal).toBeNull();
     expect(prepare({ kubelet: `${HEADER}maxPods: 5\n` }).warning).toBeNull();
   });

@@ -119,7 +119,7 @@ describe('the documents of a file', () => {
       'a kind that does not exist in v1beta3',
       'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ResetConfiguration\n',
       [
-        'f.yaml:1:13: kind ResetConfiguration does not exist in kubeadm.k8s.io/v1beta3, only from v1beta4 on. Use apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
+        'f.yaml:1:13: kind ResetConfiguration does not exist in kubeadm.k8s.io/v1beta3; v1beta4 is the first version with this kind. Use apiVersion: kubeadm.k8s.io/v1beta4. [CONFIG_UNKNOWN_KIND]',
       ],
     ],
     [

@@ -179,7 +179,7 @@ describe('explainHostKubelet', () => {
     };
     expect(await found('unix:///a.sock')).toEqual([]);
     expect(await found('unix:///b.sock')).toEqual([
-      "containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml sets unix:///b.sock, but the configuration file unix:///a.sock: kubeadm's next upgrade writes unix:///b.sock",
+      'containerRuntimeEndpoint: /var/lib/kubelet/instance-config.yaml sets unix:///b.sock, but the configuration file has unix:///a.sock. The next upgrade with kubeadm would write unix:///b.sock',
     ]);
   });
 

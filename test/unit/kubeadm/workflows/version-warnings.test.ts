@@ -8,7 +8,8 @@ describe('the versions of a node', () => {
     expect(versionWarnings(38, 36)).toEqual([
       {
         code: 'KUBELET_RULES_OF_OTHER_MINOR',
-        message: 'Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.37, the newest known version',
+        message:
+          'kubeletadm does not know Kubernetes 1.38: fields, flags, gates and values are checked by the rules of 1.37, the newest known version',
       },
     ]);
     expect(codes(36, 36)).toEqual([]);

@@ -93,7 +93,7 @@ describe('a comparison', () => {
 
   it('reports that no field differs', () => {
     expect(renderDiff(diffConfigs(before, before, catalogue), before, before)).toBe(
-      'old.yaml (kubelet 1.36) and old.yaml (kubelet 1.36): no difference in force\n',
+      'old.yaml (kubelet 1.36) and old.yaml (kubelet 1.36): no effective difference\n',
     );
   });
 });

@@ -75,7 +75,7 @@ describe('readConfigz', () => {
   });
 
   it.each([
-    ['no member', {}, 'node/n: cannot read the configz of the kubelet: the member kubeletconfig is missing [CONFIGZ_INVALID]'],
+    ['no member', {}, 'node/n: cannot read the configz of the kubelet: the response has no field kubeletconfig [CONFIGZ_INVALID]'],
     [
       'a wrong type',
       { kubeletconfig: { maxPods: 'x' } },

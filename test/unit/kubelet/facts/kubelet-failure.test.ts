@@ -63,7 +63,10 @@ const CAUSES: Readonly<Record<string, readonly [cause: string, fatal: boolean]>>
   'kubelet-1.21/docker-down': ['Cannot connect to the Docker daemon', false],
   'kubelet-1.21/eviction': ['cannot read a quantity of its configuration: quantities must match', true],
   'kubelet-1.21/feature-gate-fatal': ['does not know the feature gate NoSuchGate', true],
-  'kubelet-1.21/gate-off': ['feature gate DynamicKubeletConfig is off, and the kubelet is started with --dynamic-config-dir', true],
+  'kubelet-1.21/gate-off': [
+    'the kubelet is started with --dynamic-config-dir, but the feature gate DynamicKubeletConfig of this flag is off',
+    true,
+  ],
   'kubelet-1.21/invalid-configuration-fatal': [
     'MaxPods (--max-pods) -5 must not be a negative number; QOSReserved policies ["x"] bad',
     true,

@@ -114,14 +114,14 @@ describe('migrateKubelet', () => {
       'logging:\n  flushFrequency: 10s # slow disk\n',
       [28, 27],
       'logging:\n  flushFrequency: 10000000000 # slow disk\n',
-      ['rewritten: logging.flushFrequency: 10s is written 10000000000 for a 1.27 kubelet'],
+      ['rewritten: logging.flushFrequency: 10s was converted to 10000000000 for a 1.27 kubelet'],
     ],
     [
       'a changed type',
       'logging:\n  flushFrequency: 10000000000\n',
       [27, 28],
       'logging:\n  flushFrequency: 10s\n',
-      ['rewritten: logging.flushFrequency: 10000000000 is written 10s for a 1.28 kubelet'],
+      ['rewritten: logging.flushFrequency: 10000000000 was converted to 10s for a 1.28 kubelet'],
     ],
     [
       'a removed value',
@@ -135,14 +135,14 @@ describe('migrateKubelet', () => {
       'seccompDefault: true\n',
       [21, 30],
       'seccompDefault: true\n',
-      ['kept: seccompDefault: unknown to a 1.21 kubelet: the field was added in 1.22; a 1.30 kubelet honours it'],
+      ['kept: seccompDefault: unknown to a 1.21 kubelet: the field was added in 1.22; a 1.30 kubelet uses the field'],
     ],
     [
       'an unknown field',
       'maxPodz: 5\nmaxPods: 5\n',
       [21, 30],
       'maxPods: 5\n',
-      ['LOSSY removed: maxPodz: unknown field; neither kubelet reads it'],
+      ['LOSSY removed: maxPodz: unknown field; neither of the two kubelet versions reads the field'],
     ],
     [
       'anchors',
@@ -272,14 +272,14 @@ describe('migrateKubelet', () => {
     expect(reported.map(stepText)).toEqual([
       'moved: --node-status-update-frequency: to nodeStatusUpdateFrequency: 20s',
       'moved: --tls-cert-file: to tlsCertFile: node.crt',
-      "changes: tlsCertFile: node.crt is a relative path: relative to the kubelet's working directory as a flag, but to the directory of the file as a field",
+      'changes: tlsCertFile: node.crt is a relative path. In the flag, the path was relative to the working directory of the kubelet; in the field, it is relative to the directory of the configuration file',
       'changes: nodeStatusReportFrequency: the effective value is 5m0s in 1.36, 20s in 1.36 (live change: safe)',
     ]);
   });
 
   it('refuses a flag with which the old kubelet did not start', () => {
     expect(steps(migrate(HEADER, [25, 36], ['--network-plugin=cni']))).toEqual([
-      'LOSSY removed: --network-plugin: a 1.25 kubelet has no such flag and did not start with it',
+      'LOSSY removed: --network-plugin: a 1.25 kubelet has no such flag and does not start with it',
     ]);
   });
 
@@ -304,8 +304,8 @@ describe('migrateKubelet', () => {
       migrate(`${HEADER}eventRecordQPS: ${value}\n`, minors)
         .steps.filter(({ what }) => what === 'eventRecordQPS')
         .map(({ message }) => message);
-    expect(stepsOf(0, [36, 37])).toEqual(['0 means unlimited events for a 1.37 kubelet, and 5 events per second for a 1.36 kubelet']);
-    expect(stepsOf(0, [37, 36])).toEqual(['0 means 5 events per second for a 1.36 kubelet, and unlimited events for a 1.37 kubelet']);
+    expect(stepsOf(0, [36, 37])).toEqual(['0 means unlimited events for a 1.37 kubelet, but 5 events per second for a 1.36 kubelet']);
+    expect(stepsOf(0, [37, 36])).toEqual(['0 means 5 events per second for a 1.36 kubelet, but unlimited events for a 1.37 kubelet']);
     expect(stepsOf(0, [35, 36])).toEqual([]);
     expect(stepsOf(5, [36, 37])).toEqual([]);
   });

@@ -470,7 +470,7 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {kubeletExtraArgs: [{name: v=4}]}',
       [
-        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "v=4" is not a valid flag name. Set name to the name of the flag only, and value to its value. [CONFIG_INVALID_ARGUMENT]',
+        'f.yaml:3:46 nodeRegistration.kubeletExtraArgs[0].name: "v=4" is not a valid flag name. Write only the name of the flag in name, and its value in value. [CONFIG_INVALID_ARGUMENT]',
       ],
     ],
     [
@@ -544,9 +544,9 @@ describe('messages', () => {
       'init',
       'bootstrapTokens: [{usages: [signing]}, {usages: [signing], groups: []}, {usages: [signing], groups: ["system:bootstrappers:a"]}, {usages: []}]',
       [
-        'f.yaml:3:20 bootstrapTokens[0].usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:41 bootstrapTokens[1].usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
-        'f.yaml:3:74 bootstrapTokens[2].usages: a token with groups needs the usage authentication, and kubeadm gives every token a default group. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:20 bootstrapTokens[0].usages: usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:41 bootstrapTokens[1].usages: usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage. Add authentication to usages. [CONFIG_CONFLICT]',
+        'f.yaml:3:74 bootstrapTokens[2].usages: usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage. Add authentication to usages. [CONFIG_CONFLICT]',
       ],
     ],
     [
@@ -802,7 +802,7 @@ describe('messages', () => {
       'join',
       '',
       [
-        'f.yaml:1:1 discovery: no discovery method configured. Pass ADDRESS:PORT of the API server with --token and --discovery-token-ca-cert-hash (kubeletadm token create --print-join-command on a control plane prints the complete command). Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
+        'f.yaml:1:1 discovery: no discovery method configured. On a control plane, run kubeletadm token create --print-join-command, which prints the complete join command. Or pass --discovery-file, or --config with discovery.bootstrapToken or discovery.file. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [
@@ -820,7 +820,7 @@ describe('messages', () => {
       [
         'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the endpoint ADDRESS:PORT of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.token: a token is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. Pass --discovery-token-ca-cert-hash (printed by kubeletadm token create --print-join-command on a control plane), or the CA certificate with --ca-cert. To accept any CA, pass --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. On a control plane, run kubeletadm token create --print-join-command, and pass the printed --discovery-token-ca-cert-hash. Or pass the CA certificate with --ca-cert. To accept any CA (insecure), pass --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],
     [

@@ -333,7 +333,7 @@ describe('the probe pod of a change', () => {
     ['it does not start before', { probes: () => waitingPod('ContainerCreating') }, 'its container has not started (Pending)', 15_000],
     ['it fails before', { probes: () => waitingPod('RunContainerError', 'no') }, 'before the change, RunContainerError: no', 5_000],
     ['its image is not available', { probes: () => waitingPod('ErrImagePull', 'gone') }, 'ErrImagePull: gone', 5_000],
-    ['no image is known', { proof: { probeImage: undefined as never } }, 'no pause image is known', 0],
+    ['no image is known', { proof: { probeImage: undefined as never } }, 'no pause image was found', 0],
     ['the node is full', { node: { allocatable: { pods: '1' } } }, 'the node has no room for another pod', 0],
   ])('is not required when %s', async (_, options, why, tookMs) => {
     const it = await world(options);
@@ -419,7 +419,7 @@ describe('the probe pod of a change', () => {
     await it.change();
     expect(it.reporter.messages('PROBE_POD_LEFT')).toEqual([
       expect.stringMatching(
-        /^probe pod kube-system\/(\S+) was not deleted: connection refused; delete it with: kubectl delete pod -n kube-system \1$/,
+        /^probe pod kube-system\/(\S+) was not deleted: connection refused\. Delete the pod: kubectl delete pod -n kube-system \1$/,
       ),
     ]);
   });
@@ -489,7 +489,7 @@ describe('pods that cannot be checked', () => {
     await it.admin.patch(NODE, 'merge', { status: { conditions: [{ type: 'Ready', status: 'False' }] } }, { subresource: 'status' });
     await it.prepare();
     expect(it.reporter.messages('PODS_NOT_CHECKED')).toEqual([
-      'the pods of the node are not checked: the run has no connection to an API server',
+      'the pods of the node are not checked: this command has no connection to an API server',
       'the pods of the node are not checked: Node w1 was not Ready before the change',
     ]);
     expect(it.created).toEqual([]);
