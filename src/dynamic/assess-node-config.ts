@@ -71,7 +71,11 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
   });
   const { status, source } = config;
   if (source.issue !== null)
-    return verdict('not-synced', `invalid assignment: ${source.issue}`, 'Assign another ConfigMap, or reset the node');
+    return verdict(
+      'not-synced',
+      `invalid assignment: ${source.issue}`,
+      `Assign another ConfigMap, or remove the assignment: kubeletadm dynamic reset ${config.name}`,
+    );
   if (status === null) return source.source === null ? verdict('off') : verdict('off', ...whyOff(config));
   if (event !== null && isStatusOlder(config, event)) {
     if (now.getTime() - event.at.getTime() >= LOOP_MS) return verdict('looping', whyLooping(config, event), LOOPING_HINT);
@@ -127,10 +131,10 @@ function isRejected({ word }: NodeConfig, code: ConfigErrorCode | undefined): bo
 /** An agent reads an assignment within a second and reports it even if the assignment is unusable. */
 function whyNotReported({ backend, report }: NodeConfig, notReady: string | null): readonly [string | null, string | null] {
   if (backend === 'native') return [notReady, null];
-  const last = `the agent has not reported this assignment; no report since ${report?.at ?? 'the assignment'}`;
+  const last = `the agent has not reported this assignment yet${report?.at === undefined ? '' : `; its last report is from ${report.at}`}`;
   return [
     notReady === null ? last : `${notReady}; ${last}`,
-    'If the agent still does not report, find the cause with kubeletadm dynamic inspect HOST',
+    'If the agent does not report within a minute, find the cause: kubeletadm dynamic inspect HOST',
   ];
 }
 
@@ -162,7 +166,7 @@ function isStatusOlder({ backend, status, heartbeat }: NodeConfig, event: Config
 
 function whyNoReport({ issues }: NodeConfig, { identity, at }: ConfigEvent): string {
   const seen = issues.length === 0 ? '' : ` (${issues.join('; ')})`;
-  return `no report from the kubelet since it restarted at ${timeText(at)} to use ${configText(identity)}${seen}`;
+  return `the kubelet restarted at ${timeText(at)} to use ${configText(identity)} and has not reported since${seen}`;
 }
 
 function configText(identity: ConfigEvent['identity']): string {
@@ -176,19 +180,21 @@ function timeText(at: Date): string {
 function whyLooping({ issues, source }: NodeConfig, { identity, at }: ConfigEvent): string {
   const unread =
     identity !== null && !sameSource(identity, source.source)
-      ? '; later assignments are not read, because the kubelet reads them only 10 s after a start'
+      ? '. The kubelet reads a later assignment only 10 s after its start, so a crashing kubelet never reads it'
       : '';
   const seen = issues.length === 0 ? '' : ` (${issues.join('; ')})`;
-  return `the kubelet started with ${configText(identity)} at ${timeText(at)} and has not reported since${seen}${unread}; kubelets up to 1.23 do not roll back from a crash loop, and after ten minutes this configuration becomes the last known good`;
+  return `the kubelet started with ${configText(identity)} at ${timeText(at)} and has not reported since${seen}${unread}. Kubelets up to 1.23 do not roll back from a crash loop. After ten minutes, this configuration becomes the last known good one`;
 }
 
-const LOOPING_HINT = 'Assign a valid configuration or reset the node, then repair the kubelet: kubeletadm dynamic inspect --repair HOST';
+const LOOPING_HINT =
+  'Assign a valid configuration, or remove the assignment (kubeletadm dynamic reset NODE). Then repair the kubelet: kubeletadm dynamic inspect --repair HOST';
 
 function whyOff({ backend, kubeletVersion, source }: NodeConfig): readonly [string, string] {
   const assigned = source.source === null ? '' : describeSource(source.source);
-  if (backend === 'agent') return [`no agent has reported: ${assigned} is not read`, 'Install the agent: kubeletadm dynamic enable HOST'];
+  if (backend === 'agent')
+    return [`${assigned} is not applied: no agent has reported for this node`, 'Install the agent: kubeletadm dynamic enable HOST'];
   return [
-    `kubelet ${kubeletVersion} has never reported a configuration: ${assigned} is not read`,
-    'Run kubeletadm dynamic enable HOST, which sets the flags and checks the API server',
+    `${assigned} is not applied: kubelet ${kubeletVersion} has never reported a configuration`,
+    'Enable dynamic configuration on the kubelet: kubeletadm dynamic enable HOST',
   ];
 }

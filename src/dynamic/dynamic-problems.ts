@@ -9,8 +9,8 @@ export function sourceDropped(node: string, server: string, version: string): Pr
   return {
     host: node,
     code: 'DYNAMIC_SOURCE_DROPPED',
-    message: `the API server ${server} (${version}) accepted the patch but dropped spec.configSource: API servers from 1.22 need the feature gate DynamicKubeletConfig, and those from 1.26 no longer have the field`,
-    hint: 'Start kube-apiserver with --feature-gates=DynamicKubeletConfig=true (1.22 to 1.25), or use --backend agent',
+    message: `the API server ${server} (${version}) accepted the assignment, but dropped the field spec.configSource of the Node. API servers 1.22 to 1.25 keep the field only with the feature gate DynamicKubeletConfig; later versions do not have the field`,
+    hint: 'Use --backend agent, or (1.22 to 1.25) start kube-apiserver with --feature-gates=DynamicKubeletConfig=true',
   };
 }
 
@@ -19,10 +19,10 @@ export function notEnabled(node: string, backend: Backend, kubeletVersion: strin
   const kubelet = kubeletVersion === '' ? 'the kubelet' : `kubelet ${kubeletVersion}`;
   const [message, hint] =
     backend === 'agent'
-      ? [`no agent has reported for this node`, 'Install the agent: kubeletadm dynamic enable HOST']
+      ? ['no agent has reported for this node', 'Install the agent: kubeletadm dynamic enable HOST']
       : [
           `${kubelet} has never reported a configuration: the kubelet runs without --dynamic-config-dir, or the API server drops spec.configSource`,
-          'Run kubeletadm dynamic enable HOST, which sets --dynamic-config-dir and, from 1.22, the feature gate. To assign without this check, add --force',
+          'Enable dynamic configuration on the kubelet: kubeletadm dynamic enable HOST. To assign without this check, add --force',
         ];
   return { host: node, code: 'DYNAMIC_NOT_ENABLED', message, hint };
 }
@@ -32,27 +32,32 @@ export function otherNamespace(node: string, source: ConfigSource, namespace: st
   return {
     host: node,
     code: 'AGENT_NAMESPACE_OTHER',
-    message: `the agent is allowed to read only ConfigMaps of namespace ${namespace}, not ${describeSource(source)}`,
+    message: `ConfigMap ${describeSource(source)} cannot be assigned: the agent of the node may read only ConfigMaps of namespace ${namespace}`,
     hint: `Push the configuration to that namespace: kubeletadm dynamic push FILE --namespace ${namespace}`,
   };
 }
 
 export function noSuchNode(node: string, server: string): Problem {
-  return { host: node, code: 'NODE_NOT_FOUND', message: `${server} has no such Node`, hint: 'List the nodes: kubectl get nodes' };
+  return {
+    host: node,
+    code: 'NODE_NOT_FOUND',
+    message: `the API server ${server} has no Node of this name`,
+    hint: 'List the nodes: kubectl get nodes',
+  };
 }
 
 /** The ConfigMap or its key does not exist; the kubelet would report a download error or roll back. */
 export function noSuchPayload(source: ConfigSource, keys: readonly string[] | null): AppError {
   const message =
     keys === null
-      ? `ConfigMap ${source.namespace}/${source.name} does not exist`
-      : `ConfigMap ${source.namespace}/${source.name} has no key ${source.kubeletConfigKey} (its keys: ${keys.join(', ') || 'none'})`;
+      ? 'the ConfigMap does not exist'
+      : `the ConfigMap has no key ${source.kubeletConfigKey}; its keys are ${keys.join(', ') || '(none)'}`;
   const hint =
     keys === null
       ? 'Create the ConfigMap from a file: kubeletadm dynamic push FILE'
       : `Pass an existing key: --configmap ${source.namespace}/${source.name}/KEY`;
   return new AppError(
-    { code: 'DYNAMIC_NO_PAYLOAD', message: `${message}: ${describeSource(source)} cannot be assigned`, hint },
+    { code: 'DYNAMIC_NO_PAYLOAD', message: `ConfigMap ${describeSource(source)} cannot be assigned: ${message}`, hint },
     { exitCode: 2 },
   );
 }
@@ -61,12 +66,12 @@ export function noSuchPayload(source: ConfigSource, keys: readonly string[] | nu
 export function payloadDiffers(where: string, users: readonly string[], immutable: boolean): AppError {
   const used =
     users.length === 0
-      ? 'no node uses the ConfigMap'
-      : `the ${users.length === 1 ? 'kubelet' : 'kubelets'} of ${users.join(', ')} would restart within seconds`;
-  const message = `ConfigMap ${where} exists with other content: ${immutable ? 'the ConfigMap is immutable' : used}`;
+      ? ''
+      : `. Replacing the content would restart the ${users.length === 1 ? 'kubelet' : 'kubelets'} of ${users.join(', ')} within seconds`;
+  const message = `ConfigMap ${where} already exists with other content${immutable ? ' and is immutable' : used}`;
   const hint = immutable
     ? 'Push the file with another --name'
-    : 'Push the file with --append-hash, which generates a new name for new content, or change the ConfigMap with --in-place';
+    : 'Push the file under a new name with --append-hash, or replace the content with --in-place';
   return new AppError({ code: 'DYNAMIC_PAYLOAD_DIFFERS', message, hint }, { exitCode: 2 });
 }
 
@@ -79,8 +84,8 @@ export function assignmentReplaced({ name, source, assigner }: NodeConfig, desir
   return {
     host: name,
     code: 'ASSIGNMENT_REPLACED',
-    message: `${now} was assigned ${by}${at} instead of ${expected}; the assignment is kept`,
-    hint: 'Agree with the other operator on one ConfigMap. To assign yours, rerun the command',
+    message: `${now} was assigned ${by}${at}, but this command expected ${expected}. The assignment was not changed`,
+    hint: 'Agree with the other operator on one ConfigMap. To assign your ConfigMap, rerun the command',
   };
 }
 
@@ -88,8 +93,8 @@ export function assignmentReplaced({ name, source, assigner }: NodeConfig, desir
 export function rolloutNotRecorded(why: string): Problem {
   return {
     code: 'ROLLOUT_NOT_RECORDED',
-    message: `the previous assignments cannot be recorded in the cluster: ${why}`,
-    hint: 'Allow writing ConfigMaps in kubeletadm-system. Without the record, a later run with --on-failure revert cannot restore the nodes that this run changed',
+    message: `cannot record the previous assignments of the nodes in the cluster: ${why}`,
+    hint: 'Allow the user of the kubeconfig to write ConfigMaps in namespace kubeletadm-system. Without this record, a later run with --on-failure revert cannot restore the nodes of this run',
   };
 }
 
@@ -106,8 +111,8 @@ export function rolloutStopped(left: number, failed: readonly string[]): Problem
 export function rolloutBlocked(left: number, down: readonly string[]): Problem {
   return {
     code: 'ROLLOUT_BLOCKED',
-    message: `rollout stopped: ${firstNames(down)} ${down.length === 1 ? 'is' : 'are'} down; ${notChanged(left)}, because --max-unavailable allows no more unavailable nodes`,
-    hint: 'Repair the nodes that are down. If the new configuration repairs them, assign it to these nodes first. Or raise --max-unavailable',
+    message: `rollout stopped: ${firstNames(down)} ${down.length === 1 ? 'is' : 'are'} down, and --max-unavailable allows no more unavailable nodes; ${notChanged(left)}`,
+    hint: 'Repair the nodes that are down, or raise --max-unavailable. If the new configuration repairs these nodes, assign it to them first',
   };
 }
 

@@ -47,7 +47,7 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
   INTERNAL_FAILURE: {
     code: 'INTERNAL_FAILURE',
     text: `internal failure${SEE_LOG}`,
-    cause: 'the flags of the kubelet could not be merged over the configuration',
+    cause: 'the kubelet could not combine its flags with the configuration',
     hint: 'Check the flags of the kubelet: kubeletadm node explain HOST',
     rolledBack: true,
   },
@@ -55,7 +55,7 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
     code: 'DOWNLOAD_FAILED',
     text: `${SYNC}failed to download config${SEE_LOG}`,
     cause: 'the ConfigMap does not exist, the node is not allowed to read it, or the API server did not respond',
-    hint: 'Create the ConfigMap or assign another one: the kubelet retries every 10 s and keeps its current configuration until then',
+    hint: 'Create the ConfigMap, or assign another one. Until then, the kubelet keeps its current configuration and tries again every 10 s',
     rolledBack: false,
   },
   SYNC_INTERNAL_FAILURE: {
@@ -63,14 +63,14 @@ export const CONFIG_ERRORS: Readonly<Record<ConfigErrorCode, ConfigErrorText>> =
     text: `${SYNC}internal failure${SEE_LOG}`,
     cause:
       'the configuration could not be written to the node: the disk is full or read-only, or a key of the ConfigMap is not a valid file name',
-    hint: 'Check the disk of the node; the kubelet retries every 10 s',
+    hint: 'Check the disk of the node. The kubelet tries again every 10 s',
     rolledBack: false,
   },
   UNKNOWN_SOURCE: {
     code: 'UNKNOWN_SOURCE',
     text: `${SYNC}invalid NodeConfigSource, exactly one subfield must be non-nil, but all were nil`,
     cause: 'spec.configSource does not name a ConfigMap',
-    hint: 'Assign a ConfigMap, or reset the node',
+    hint: 'Assign a ConfigMap, or remove the assignment: kubeletadm dynamic reset NODE',
     rolledBack: false,
   },
 };

@@ -106,7 +106,11 @@ export function planStoreRepair(reading: StoreReading, report: StoreReport): rea
     { kind: 'stop-unit', unit: 'kubelet', reason: 'the kubelet writes to the same directory' },
     ...writes,
     ...tornDirectories(reading, report).map(
-      (path): HostChange => ({ kind: 'remove-directory', path, reason: 'differs from its ConfigMap: the kubelet downloads it again' }),
+      (path): HostChange => ({
+        kind: 'remove-directory',
+        path,
+        reason: 'differs from its ConfigMap, which the kubelet then downloads again',
+      }),
     ),
     { kind: 'restart-unit', unit: 'kubelet', reason },
   ];
@@ -205,7 +209,7 @@ function failuresOf({ unit, recentFailures }: Pick<StoreReading, 'unit' | 'recen
   return unit === null ? recentFailures : Math.min(recentFailures, unit.restarts + 1);
 }
 
-const VALID = 'Assign a ConfigMap with a valid configuration: kubeletadm dynamic assign NODE --file FILE';
+const ASSIGN = 'kubeletadm dynamic assign NODE --file FILE';
 
 type Validated = Omit<StoreReport, 'findings'>;
 
@@ -217,23 +221,22 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
       return [
         {
           code: 'DYNAMIC_META_CORRUPT',
-          message: `the kubelet exits with code 1 at every start and ignores the other files, because ${paths[name]} is unusable: ${meta.why}`,
+          message: `the kubelet exits with code 1 at every start, because it cannot use ${paths[name]}: ${meta.why}`,
           hint: REPAIR,
         },
       ];
     if (meta.kind === 'local') return [];
     const payload = reading.payloads[name];
     const named = `the ${name === 'assigned' ? 'assigned' : 'last known good'} configuration, ${describeIdentity(meta.identity)}`;
-    const what = `${named},`;
     if (payload === null)
       return [
         {
           code: 'DYNAMIC_CHECKPOINT_MISSING',
-          message: `the kubelet has no checkpoint of ${named}`,
+          message: `the checkpoint (local copy) of ${named}, does not exist`,
           hint:
             name === 'assigned'
-              ? 'Run kubeletadm dynamic inspect --repair HOST: the kubelet restarts without this configuration, downloads the ConfigMap again, and then restarts to use the ConfigMap'
-              : 'Run kubeletadm dynamic inspect --repair HOST, which removes the reference to this configuration and restarts the kubelet',
+              ? 'Run kubeletadm dynamic inspect --repair HOST. The kubelet then downloads the ConfigMap again and restarts with it'
+              : 'Run kubeletadm dynamic inspect --repair HOST. The kubelet then restarts without this last known good configuration',
         },
       ];
     const compared = reading.comparisons[name];
@@ -242,7 +245,7 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
         {
           code: 'DYNAMIC_CHECKPOINT_TORN',
           message: `${compared.path} ${compared.why}. The kubelet never downloads an existing checkpoint again`,
-          hint: 'Run kubeletadm dynamic inspect --repair HOST --kubeconfig FILE, which removes the checkpoint; the kubelet then downloads the ConfigMap again',
+          hint: 'Run kubeletadm dynamic inspect --repair HOST --kubeconfig FILE. The command removes the checkpoint, so that the kubelet downloads the ConfigMap again',
         },
       ];
     const [first, ...more] = payload;
@@ -251,13 +254,15 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
     return [
       {
         code: 'DYNAMIC_PAYLOAD_REFUSED',
-        message: `${what} is refused: ${first.path ?? ''} ${first.message}${others}; ${
-          compared.kind === 'equal' ? 'the checkpoint is equal to the ConfigMap' : `not compared with the ConfigMap: ${compared.why}`
+        message: `the kubelet refuses ${named}: ${first.path === undefined ? '' : `${first.path} `}${first.message}${others}. ${
+          compared.kind === 'equal'
+            ? 'The checkpoint is equal to its ConfigMap'
+            : `The checkpoint was not compared with its ConfigMap: ${compared.why}`
         }`,
         hint:
           compared.kind === 'equal'
-            ? VALID
-            : `Compare the checkpoint with its ConfigMap: kubeletadm dynamic inspect HOST --kubeconfig FILE. If both are equal: ${VALID}. If the checkpoint differs, add --repair: the kubelet then downloads the ConfigMap again`,
+            ? `Assign a valid configuration: ${ASSIGN}`
+            : `Compare the checkpoint with its ConfigMap: kubeletadm dynamic inspect HOST --kubeconfig FILE. If the checkpoint differs, add --repair to download the ConfigMap again. If both are equal, assign a valid configuration: ${ASSIGN}`,
       },
     ];
   });
@@ -273,7 +278,7 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_NOTHING_LEFT',
       message:
-        'neither the assigned nor the last known good configuration can be used: the kubelet exits with code 1 and never uses its local configuration',
+        'the kubelet can use neither the assigned nor the last known good configuration. The kubelet exits with code 1 and never uses its local configuration',
       hint: REPAIR,
     });
   if (looping) {
@@ -291,7 +296,7 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_LOOP_PROMOTED',
       message:
-        'the configuration that crashes the kubelet is already the last known good one: a kubelet up to 1.23 promotes a configuration after ten minutes, even if the kubelet crashes',
+        'the configuration that crashes the kubelet is already the last known good one. A kubelet up to 1.23 marks a configuration as good after ten minutes, even if the kubelet crashes',
       hint: REPAIR,
     });
   else if (looping && assignedAgeSeconds !== null && starts === 'assigned') {
@@ -308,10 +313,11 @@ function runFindings(
     findings.push({
       code: 'DYNAMIC_UNIT_STAYS_DOWN',
       severity: 'warning',
-      message: `the unit has Restart=${unit.restartPolicy || 'no'}: a kubelet that changes its configuration exits with code 0 and is not restarted`,
-      hint: 'Set Restart=always in the unit',
+      message: `kubelet.service has Restart=${unit.restartPolicy || 'no'}. To change its configuration, the kubelet exits with code 0, and systemd would not start the kubelet again`,
+      hint: 'Set Restart=always in kubelet.service',
     });
   return findings;
 }
 
-const REPAIR = 'Assign a valid configuration or reset the node, then run kubeletadm dynamic inspect --repair HOST';
+const REPAIR =
+  'Assign a valid configuration, or remove the assignment (kubeletadm dynamic reset NODE). Then run kubeletadm dynamic inspect --repair HOST';

@@ -78,7 +78,7 @@ function validateOverlay(document: SourceDocument, options: ValidationOptions): 
   return problems.map((problem) =>
     unread.has(problem) || problem.code === OTHER_MINOR_CODE
       ? problem
-      : { ...problem, severity: 'warning', message: `${problem.message} (unless the node has another value)` },
+      : { ...problem, severity: 'warning', message: `${problem.message} (unless the other fields of the node satisfy this rule)` },
   );
 }
 
@@ -103,15 +103,16 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
       code: 'DYNAMIC_TURNS_ITSELF_OFF',
       path: 'featureGates[DynamicKubeletConfig]',
       ...(position === undefined ? {} : { position }),
-      message: 'the kubelet would accept this configuration and then reject its flag --dynamic-config-dir at each start (crash loop)',
-      hint: 'Remove the gate from featureGates',
+      message:
+        'false disables dynamic configuration, so the kubelet would refuse its own flag --dynamic-config-dir and crash at each start',
+      hint: 'Remove DynamicKubeletConfig from featureGates',
     },
   ];
 }
 
 function withoutRollback(problem: Problem): Problem {
   if (!isStartupRule(problem.code)) return problem;
-  return { ...problem, message: `${problem.message}; a kubelet up to 1.23 does not roll back from this error but stays in a crash loop` };
+  return { ...problem, message: `${problem.message}. A kubelet up to 1.23 does not roll back from this error, but stays in a crash loop` };
 }
 
 function notForNative(file: string): Problem {
@@ -119,7 +120,7 @@ function notForNative(file: string): Problem {
   return {
     code: 'CONFIG_WRONG_KIND',
     message,
-    hint: 'Push a KubeletConfiguration, or install the agent on the node: kubeletadm dynamic enable HOST',
+    hint: 'Push a KubeletConfiguration, or install the agent, which accepts overlays: kubeletadm dynamic enable HOST --backend agent',
   };
 }
 

@@ -388,7 +388,7 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
         expect(inspected.stdout).toContain('certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE');
         const { stdout } = await dynamic('status');
         expect(stdout).toMatch(/^node1 +agent +waiting /m);
-        expect(stdout).toMatch(/no report since 20.*dynamic inspect/);
+        expect(stdout).toMatch(/its last report is from 20.*dynamic inspect/);
         expect(starts() - had).toBe(0);
         const on = ['--host', 'node1', '--node-name', 'node1', '--kubeconfig', conf, ...onHost()];
         const kept = await runCommand(['certs', 'renew-kubelet', ...on]);

@@ -188,7 +188,7 @@ describe('dynamic push', () => {
     await world.assign('shared');
     const refused = await dynamic('push', file(payload('maxPods: 78')), '--no-append-hash', '--name', 'shared', '-n', 'kube-system');
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('the kubelet of n1 would restart within seconds');
+    expect(refused.stderr).toContain('Replacing the content would restart the kubelet of n1 within seconds');
     const done = await dynamic(
       'push',
       file(payload('maxPods: 78')),
@@ -217,7 +217,7 @@ describe('dynamic assign', () => {
       .map((line) => JSON.parse(line));
     expect(events.map(({ code: what, host: node, message }) => [what, node ?? '', message])).toEqual([
       ['CLUSTER', '', expect.stringMatching(/^cluster: context "c", https:\/\/cluster\.test:6443 /)],
-      ['DYNAMIC_IMPACT', '', 'impact unknown, because the running configuration cannot be read: n1'],
+      ['DYNAMIC_IMPACT', '', 'impact unknown for n1, because the running configuration cannot be read'],
       ['DYNAMIC_ASSIGNED', 'n1', `assigned ${source}`],
       ['DYNAMIC_STATE', 'n1', 'waiting'],
       ['DYNAMIC_STATE', 'n1', 'trial'],
@@ -258,7 +258,7 @@ describe('dynamic assign', () => {
     const b = await world.put('b', { kubelet: INVALID });
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/b', '--skip-validation');
     expect(code).toBe(5);
-    expect(stderr).toContain('any write, even of a label, restarts the kubelets of all nodes that use it');
+    expect(stderr).toContain('Any write to it, even of a label, restarts the kubelets of all nodes with this ConfigMap');
     expect(stderr).toContain('n1: rejected: the kubelet refuses the configuration');
     expect(stderr).toMatch(/^n1 rejected: the kubelet refuses the configuration/m);
     expect(stderr).toContain('[DYNAMIC_FELL_BACK]');
@@ -270,11 +270,14 @@ describe('dynamic assign', () => {
     await world.put('b', { kubelet: BAD });
     expect((await dynamic('assign', 'n1', '--configmap', 'kube-system/b')).code).toBe(2);
     const noKey = await dynamic('assign', 'n1', '--configmap', 'kube-system/b/other');
-    expect([noKey.code, noKey.stderr]).toEqual([2, expect.stringContaining('has no key other (its keys: kubelet)')]);
+    expect([noKey.code, noKey.stderr]).toEqual([2, expect.stringContaining('the ConfigMap has no key other; its keys are kubelet')]);
     const nothing = await dynamic('assign', 'n1', '--configmap', 'kube-system/c');
-    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining('ConfigMap kube-system/c does not exist')]);
+    expect([nothing.code, nothing.stderr]).toEqual([
+      2,
+      expect.stringContaining('ConfigMap kube-system/c/kubelet cannot be assigned: the ConfigMap does not exist'),
+    ]);
     expect((await dynamic('assign', 'n1', 'n7', '--configmap', 'kube-system/b')).stderr).toContain(
-      'n7: https://cluster.test:6443 has no such Node',
+      'n7: the API server https://cluster.test:6443 has no Node of this name',
     );
     expect(await world.spec()).not.toHaveProperty('configSource');
   });
@@ -295,7 +298,7 @@ describe('dynamic assign', () => {
     expect(stderr).toMatch(/n1: looping: the kubelet started with kube-system\/c\/kubelet@\d+ at \S+ and has not reported since/);
     expect(stderr).toContain('dynamic inspect --repair HOST');
     const reset = await dynamic('reset', 'n1');
-    expect([reset.code, reset.stderr]).toEqual([1, expect.stringContaining('later assignments are not read')]);
+    expect([reset.code, reset.stderr]).toEqual([1, expect.stringContaining('a crashing kubelet never reads it')]);
     expect((await dynamic('status', 'n1')).stdout).toMatch(/n1 +native +looping/);
   });
 
@@ -307,7 +310,7 @@ describe('dynamic assign', () => {
     expect(await world.status()).toMatchObject({ active: { configMap: { name: 'a' } } });
     const shown = await dynamic('status', 'n1');
     expect(shown.stdout).toMatch(/^n1 +native +waiting /m);
-    expect(shown.stdout).toMatch(/n1: no report from the kubelet since it restarted at \S+ to use kube-system\/b\/kubelet@\d+/);
+    expect(shown.stdout).toMatch(/n1: the kubelet restarted at \S+ to use kube-system\/b\/kubelet@\d+ and has not reported since/);
     const { code, stdout, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/a');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).not.toContain('n1 trial');
@@ -334,7 +337,7 @@ describe('dynamic assign', () => {
     };
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', 'kube-system/a');
     expect([code, stderr]).toEqual([1, expect.stringContaining('n1: looping')]);
-    expect(stderr).toContain('n1 waiting: the reported status is older than this assignment');
+    expect(stderr).toContain('n1 waiting: the kubelet has not reported since this assignment');
     expect(stderr).not.toContain('n1 trial');
   });
 
@@ -358,7 +361,10 @@ describe('dynamic assign', () => {
     const { code, stderr } = await dynamic('assign', 'n1', '--file', file(GOOD));
     expect([code, stderr]).toEqual([3, expect.stringContaining('has never reported a configuration')]);
     const forced = await dynamic('assign', 'n1', '--file', file(GOOD), '--force');
-    expect([forced.code, forced.stderr]).toEqual([1, expect.stringContaining('accepted the patch but dropped spec.configSource')]);
+    expect([forced.code, forced.stderr]).toEqual([
+      1,
+      expect.stringContaining('accepted the assignment, but dropped the field spec.configSource of the Node'),
+    ]);
   });
 
   it('leaves newer kubelets to the agent', async () => {
@@ -520,7 +526,7 @@ describe('dynamic inspect', () => {
     expect(await world.status()).toMatchObject({ error: expect.stringContaining('failed to load config') });
     const admin = join(directory, 'admin.conf');
     const alone = await dynamic('inspect', 'n1');
-    expect([alone.code, alone.stdout]).toEqual([1, expect.stringContaining('not compared with the ConfigMap: no kubeconfig was given')]);
+    expect([alone.code, alone.stdout]).toEqual([1, expect.stringContaining('not compared with its ConfigMap: no kubeconfig was given')]);
     const { code, stdout } = await dynamic('inspect', 'n1', '--kubeconfig', admin);
     expect(code).toBe(1);
     expect(stdout).toContain(`${STORE}/${checkpoint}/kubelet has 20 bytes, but key kubelet of ConfigMap kube-system/a has ${GOOD.length}`);

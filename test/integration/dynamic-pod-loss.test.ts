@@ -178,7 +178,7 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     expect([code, stderr]).toEqual([
       0,
       expect.stringMatching(
-        /^eventRecordQPS: 50 -> 7 \(safe\) on 2 nodes\nmaxPods: values differ by node \(new-pods-only\) on 2 nodes\nhighest impact: new-pods-only\nimpact unknown, because the running configuration cannot be read: n3\n[\s\S]*n1 assigned /m,
+        /^eventRecordQPS: 50 -> 7 \(safe\) on 2 nodes\nmaxPods: values differ by node \(new-pods-only\) on 2 nodes\nhighest impact: new-pods-only\nimpact unknown for n3, because the running configuration cannot be read\n[\s\S]*n1 assigned /m,
       ),
     ]);
     const again = await assign(`${OVERLAY}maxPods: 101\n`, '--wait', 'none', '-o', 'json');

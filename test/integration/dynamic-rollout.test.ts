@@ -164,7 +164,12 @@ describe('dynamic assign of many nodes', () => {
       'n2: batch 4, down now',
     ]);
     const blocked = await dynamic('assign', ...NODES, '--configmap', source, '--dry-run');
-    expect([blocked.code, blocked.stderr]).toEqual([3, expect.stringContaining('rollout stopped: n2 is down; 6 nodes were not changed')]);
+    expect([blocked.code, blocked.stderr]).toEqual([
+      3,
+      expect.stringContaining(
+        'rollout stopped: n2 is down, and --max-unavailable allows no more unavailable nodes; 6 nodes were not changed',
+      ),
+    ]);
     expect(new Set(Object.values(fleet.runs()))).toEqual(new Set(['local']));
   });
 
@@ -230,7 +235,7 @@ describe('dynamic assign of many nodes', () => {
     fleet.plan.set(fleet.elapsedSeconds + 50, () => abort.abort(interrupted('SIGINT')));
     const first = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
     expect([first.code, first.stderr]).toEqual([130, expect.stringContaining('Rerun the same command to resume')]);
-    expect(first.stderr).toContain('n2 is in progress and will finish without this command');
+    expect(first.stderr).toContain('n2 is being changed and will finish without this command');
     expect(fleet.runs()).toMatchObject({ n1: nameOf(source), n2: nameOf(source), n3: 'local' });
     abort = new AbortController();
     const second = await dynamic('assign', ...NODES, '--configmap', source, '--on-failure', 'revert');
@@ -288,7 +293,7 @@ describe('dynamic assign of many nodes', () => {
     for (const node of ['n1', 'n2'])
       expect(stderr).toMatch(
         new RegExp(
-          `${node}: ${other} was assigned by bob@ws2 at 2030-\\S+Z instead of ${mine}; the assignment is kept.*\\[ASSIGNMENT_REPLACED\\]`,
+          `${node}: ${other} was assigned by bob@ws2 at 2030-\\S+Z, but this command expected ${mine}\\. The assignment was not changed.*\\[ASSIGNMENT_REPLACED\\]`,
         ),
       );
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: nameOf(other), n3: 'local', n4: 'local' });
@@ -314,7 +319,7 @@ describe('dynamic assign of many nodes', () => {
     const { code, stdout, stderr } = await dynamic('assign', 'n1', 'n2', '--configmap', mine, '--on-failure', 'revert');
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: 'local' });
-    expect(stderr).toContain(`n1: ${other} was assigned by an unknown client instead of ${mine}`);
+    expect(stderr).toContain(`n1: ${other} was assigned by an unknown client, but this command expected ${mine}`);
     expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 assigned by another operator.\n']);
   });
 
@@ -364,7 +369,7 @@ describe('dynamic assign of many nodes', () => {
     expect([code, stderr]).toEqual([
       3,
       expect.stringContaining(
-        'rollout stopped: n2 is down; 6 nodes were not changed, because --max-unavailable allows no more unavailable nodes',
+        'rollout stopped: n2 is down, and --max-unavailable allows no more unavailable nodes; 6 nodes were not changed',
       ),
     ]);
     // A rollout of this node alone may assign the configuration that repairs it.
@@ -414,7 +419,7 @@ describe('dynamic assign of many nodes', () => {
       throw clusterUnreachable('https://cluster.test:6443', 'refused', 'Wait');
     };
     const { code, stderr } = await dynamic('assign', 'n1', '--configmap', source, '-v', '1');
-    expect([code, stderr]).toEqual([0, expect.stringContaining('no Event was created for Node n1')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('cannot create an Event for Node n1')]);
   });
 
   it('resets batch by batch', async () => {
@@ -437,7 +442,9 @@ describe('dynamic assign of many nodes', () => {
     await fleet.cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'n2' }, 'merge', { metadata: { annotations } });
     const refused = await dynamic('assign', 'n1', 'n2', '--configmap', source);
     expect(refused.code).toBe(3);
-    expect(refused.stderr).toContain(`n2: the agent is allowed to read only ConfigMaps of namespace edge, not ${source}`);
+    expect(refused.stderr).toContain(
+      `n2: ConfigMap ${source} cannot be assigned: the agent of the node may read only ConfigMaps of namespace edge`,
+    );
     expect(refused.stderr).toContain('dynamic push FILE --namespace edge');
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: 'local', n2: 'local' });

@@ -50,7 +50,7 @@ export function agentMachine({ store, loaded, clock, timing, report, execute, on
     } catch (error) {
       // The decision is executed anyway. The file on disk is older but intact, and is written again with the
       // next event.
-      if (!isStale) report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error));
+      if (!isStale) report('warning', 'AGENT_STATE_NOT_WRITTEN', `the agent cannot write its state: ${messageOf(error)}`);
       isStale = true;
     }
   };

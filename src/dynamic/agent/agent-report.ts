@@ -58,40 +58,40 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
   if (pointer !== null && !wholes.has(pointer))
     find(
       'CHECKPOINT_DAMAGED',
-      `checkpoint ${short(pointer)}, which the next kubelet start would use, is missing, truncated or modified`,
+      `checkpoint ${short(pointer)} is missing, truncated or modified, and the kubelet needs this local copy of a ConfigMap at its next start`,
       REPAIR,
     );
   if (reading.hasPointerFile && pointer === null)
     find(
       'AGENT_POINTER_DAMAGED',
-      `${pointerFile(directory)} does not name a checkpoint: the next kubelet start would use the local configuration`,
+      `${pointerFile(directory)} does not name a checkpoint, so the kubelet would start with its local configuration`,
       REPAIR,
       'warning',
     );
   if (!reading.hasDropIn)
     find(
       'AGENT_DROP_IN_MISSING',
-      `${POINTER_DROP_IN} does not exist: the kubelet does not use the configuration of the agent`,
-      'Create the drop-in: kubeletadm dynamic enable HOST',
+      `${POINTER_DROP_IN} does not exist, so the kubelet ignores the configuration that is assigned to its Node`,
+      'Create this systemd drop-in again: kubeletadm dynamic enable HOST',
     );
   if (agent?.activeState !== 'active')
     find(
       'AGENT_DOWN',
-      `the agent is not running (${agent?.activeState ?? 'no such unit'}): assignments are not read`,
+      `the agent is not running (${agent?.activeState ?? 'no such unit'}), so assigned configurations are not applied`,
       'Start the agent with kubeletadm dynamic inspect --repair HOST, or install the agent with kubeletadm dynamic enable HOST',
     );
   if (state === null && damaged.length > 0)
     find(
       'AGENT_STATE_DAMAGED',
-      `${damaged.join(' and ')} cannot be read: the last known good configuration and the rejections are lost`,
-      'No action needed: the agent starts with an empty state',
+      `${damaged.join(' and ')} cannot be read. The agent has lost its records of the last known good configuration and of rejected configurations`,
+      'No action is needed: the agent starts with empty records',
       'warning',
     );
   else if (damaged.length > 0)
     find(
       'AGENT_STATE_DAMAGED',
       `${damaged.join(' and ')} cannot be read; the other copy is used`,
-      'No action needed: the agent writes the file again',
+      'No action is needed: the agent writes the file again',
       'warning',
     );
   const needed = state === null ? [] : neededHashes(state);
@@ -100,21 +100,21 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
       find(
         'CHECKPOINT_DAMAGED',
         `the checkpoint ${short(hash)} (${roleOf(state, hash)}) is missing, truncated or modified`,
-        'No action needed: the agent continues without this checkpoint',
+        'No action is needed: the agent continues without this checkpoint',
         'warning',
       );
   if (reading.runs !== null && reading.runs !== (pointer ?? 'local') && isKubeletUp(reading))
     find(
       'AGENT_NOT_IN_FORCE',
-      `the kubelet runs ${name(reading.runs)}, but its next start would use ${name(pointer ?? 'local')}`,
-      'The agent restarts the kubelet. If the agent is down, run kubeletadm dynamic inspect --repair HOST',
+      `the kubelet runs with ${name(reading.runs)}, but would start with ${name(pointer ?? 'local')} next time`,
+      'Wait until the agent restarts the kubelet. If the agent is down, run kubeletadm dynamic inspect --repair HOST',
       'warning',
     );
   if (identity !== null && identity.state !== 'usable')
     find(
       'NODE_NO_CREDENTIALS',
       `the agent cannot use the credential of the kubelet: ${identity.state === 'missing' ? `${KUBELET_CONF} does not exist` : identity.why}`,
-      'Renew the credential: kubeletadm certs renew-kubelet',
+      'Renew the credential: kubeletadm certs renew-kubelet --host HOST',
     );
   for (const problem of reading.access) find('AGENT_REFUSED', describeAccess(problem), accessHint(problem));
   return findings.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
@@ -123,10 +123,10 @@ export function reportAgent(reading: AgentReading): readonly Problem[] {
 function accessHint({ code, request }: AccessProblem): string {
   // A certificate of another CA may be unexpired and still not authenticate the Node.
   if (code === 'CLUSTER_UNAUTHORIZED')
-    return 'The agent uses the credential of the kubelet. Renew this credential: kubeletadm certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE';
+    return 'Renew the credential of the kubelet, which the agent uses as well: kubeletadm certs renew-kubelet --force --kubeconfig admin.conf --node-name NODE --host HOST';
   return request === READ_CONFIG_MAP
-    ? 'Rerun kubeletadm dynamic enable HOST, which creates the Role and RoleBinding of the agent'
-    : 'Check the authorization mode Node of the API server, and the user and groups of the kubelet credential';
+    ? 'Create the Role and RoleBinding of the agent again: kubeletadm dynamic enable HOST'
+    : 'Check that kube-apiserver runs with --authorization-mode=Node,RBAC, and that the kubelet authenticates as user system:node:NODE in group system:nodes';
 }
 
 /**
@@ -181,7 +181,7 @@ function isKubeletUp({ kubelet, healthz }: AgentReading): boolean {
 function describeKubelet({ kubelet, healthz, runs }: AgentReading): string {
   const unit = kubelet === null ? 'unit state unknown' : `unit ${kubelet.activeState} (${kubelet.subState}), ${kubelet.restarts} restarts`;
   const reported = healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
-  return `${runs === null ? 'no kubelet process' : `the kubelet is unhealthy with ${name(runs)}`}: ${unit}${reported}`;
+  return `${runs === null ? 'no kubelet process is running' : `the kubelet is unhealthy with ${name(runs)}`}: ${unit}${reported}`;
 }
 
 function name(what: string | null): string {

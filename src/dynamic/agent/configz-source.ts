@@ -56,7 +56,8 @@ export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOp
   return {
     query: async ({ running, flags }) => {
       const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);
-      if (server === null) throw new ConfigzUnavailableError('the kubelet serves no API (enableServer: false)', 'refused');
+      if (server === null)
+        throw new ConfigzUnavailableError('the kubelet serves no API, because its configuration sets enableServer: false', 'refused');
       const credential = await readKubeletCredential(host, kubeconfig, signal).catch((error: unknown) => {
         signal.throwIfAborted();
         throw new ConfigzUnavailableError(withoutCode(error), null);
@@ -106,7 +107,7 @@ function describeFailure(issue: WebFailureCause): string {
     case 'closed':
       return 'the connection was closed before a response';
     case 'other-certificate':
-      return 'the server does not present the certificate of the kubelet; no token was sent';
+      return 'the server presents another certificate than that of the kubelet, so no token was sent';
     case 'tls-handshake':
       return `the TLS handshake failed (${issue.why}): the kubelet may have no serving certificate yet`;
     case 'not-tls':

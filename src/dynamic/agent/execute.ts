@@ -31,7 +31,7 @@ export async function execute(effect: AgentEffect, state: AgentState, options: E
       await store
         .collect(neededHashes(state), spareCheckpoints)
         .then(() => (state.phase === 'good' ? states?.forget() : undefined))
-        .catch((error: unknown) => report('warning', 'AGENT_COLLECT', messageOf(error)));
+        .catch((error: unknown) => report('warning', 'AGENT_COLLECT', `the agent cannot delete unused checkpoints: ${messageOf(error)}`));
       return null;
     case 'switch':
       return switchTo(effect, state, options);
@@ -53,7 +53,8 @@ async function switchTo(
     return { kind: 'switched', id, before, workload, restarts, runs };
   } catch (error) {
     if (signal.aborted) throw error;
-    report('warning', 'KUBELET_NOT_SWITCHED', messageOf(error));
+    const target = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
+    report('warning', 'KUBELET_NOT_SWITCHED', `the kubelet could not be switched to ${target}: ${messageOf(error)}`);
     const damaged = error instanceof CheckpointDamagedError;
     return { kind: 'switch-failed', id, why: messageOf(error), damaged, local: damaged ? null : await leaveUnproven(state, options) };
   }
@@ -78,7 +79,7 @@ async function switchWithSpace(to: string | null, state: AgentState, options: Ex
 async function reserveRollback(to: string | null, state: AgentState, { store }: ExecuteOptions): Promise<void> {
   if (state.phase !== 'trial' || to !== state.assigned.hash || (await store.readPointer()) === to) return;
   await store.reserveRollback(state.lastKnownGood?.hash ?? null, neededHashes(state)).catch((cause: unknown) => {
-    throw new Error(`the trial was not started: cannot reserve disk space for a rollback: ${messageOf(cause)}`, { cause });
+    throw new Error(`no disk space could be reserved for a rollback, so the trial was not started: ${messageOf(cause)}`, { cause });
   });
 }
 
@@ -97,12 +98,12 @@ async function leaveUnproven(state: AgentState, options: ExecuteOptions): Promis
     report(
       'warning',
       'KUBELET_RUNS_LOCAL',
-      'the kubelet was switched to its local configuration, because the pointer to another configuration cannot be written',
+      'the kubelet was switched to its local configuration, because the file that selects another configuration cannot be written',
     );
     return { isObserved: runs === 'local' };
   } catch (error) {
     if (signal.aborted) throw error;
-    report('warning', 'KUBELET_NOT_SWITCHED', messageOf(error));
+    report('warning', 'KUBELET_NOT_SWITCHED', `the kubelet could not be switched to the local configuration: ${messageOf(error)}`);
     return null;
   }
 }

@@ -224,7 +224,8 @@ function signsOf(watch: Watch, hash: string, seen: Observation, isStarting: bool
   if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet exited: ${seen.cause ?? describeUnit(unit)}` });
   if (differing !== null && differing.length > 0 && runs === hash)
     signs.push({ sign: 'configz', cause: `configz differs from the desired configuration in ${differing.slice(0, 5).join(', ')}` });
-  if (runs !== null && runs !== hash) signs.push({ sign: 'wrong-payload', cause: 'the kubelet runs another configuration' });
+  if (runs !== null && runs !== hash)
+    signs.push({ sign: 'wrong-payload', cause: 'the kubelet runs with another configuration than the assigned one' });
   if (isStopped(seen)) signs.push({ sign: 'start', cause: `the kubelet was stopped: ${describeUnit(unit)}` });
   else if (healthz !== null && !healthz.ok) {
     const cause = `healthz: ${healthz.why}`;

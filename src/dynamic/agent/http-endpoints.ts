@@ -22,7 +22,7 @@ export function answer(path: string, { state, isNodeKnown, access }: Shown): Loc
   if (path === '/readyz')
     return isNodeKnown
       ? { status: 200, type, body: 'ok\n' }
-      : { status: 503, type, body: 'the Node is not known: the API server does not answer, or has no such Node\n' };
+      : { status: 503, type, body: 'the agent cannot read its Node: the API server does not respond, or the Node does not exist\n' };
   if (path === '/metrics' && state !== null)
     return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state) };
   return null;

@@ -36,7 +36,7 @@ export function kubeletCluster({ read, clock, onIssue }: KubeletClusterOptions):
       return current.cluster;
     } catch (error) {
       if (current === null) throw error;
-      onIssue(`the kubeconfig of the kubelet cannot be used; the last connection is kept: ${messageOf(error)}`);
+      onIssue(`the agent keeps its last connection, because it cannot use the kubeconfig of the kubelet: ${messageOf(error)}`);
       return current.cluster;
     }
   };

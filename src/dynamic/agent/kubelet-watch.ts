@@ -170,7 +170,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
         await workload.removeLeft(probedKubelet(running.layered.config, node));
       } catch (error) {
         signal.throwIfAborted();
-        onIssue(`a probe pod of an earlier agent may exist: ${messageOf(error)}`);
+        onIssue(`cannot check whether an earlier agent left a probe pod: ${messageOf(error)}`);
       }
     },
     leave: async (state) => {
@@ -178,7 +178,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       if (state.phase !== 'trial') await workload.end();
       const before = await recordWorkload(state, last).catch((error: unknown) => {
         signal.throwIfAborted();
-        onIssue(`the pods before the change are not known: ${messageOf(error)}`);
+        onIssue(`the pods that ran before the change could not be listed: ${messageOf(error)}`);
         return null;
       });
       // Needed in a trial only: a rollback must not wait for a hung kubelet.

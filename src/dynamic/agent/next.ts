@@ -178,7 +178,7 @@ function assign(
   const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
   const { identity, hash, changes } = candidate;
   if (refusal !== null || hash === null) {
-    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'no configuration could be built from the ConfigMap' };
+    const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'the ConfigMap contains no usable configuration' };
     return reject(state, candidate, fault, now);
   }
   const payload: Payload = { identity, hash, changes };
@@ -341,7 +341,7 @@ function graduate(state: AgentState, payload: Payload, seen: Observation, now: n
 function describeWorkload(before: WorkloadBefore | null, { losses, probe }: Observation): string {
   const pods = Array.isArray(losses) ? podsKept(before?.pods?.length ?? 0) : 'the pods of the node were not checked';
   if (probe?.state === 'started') return `${pods}, and a probe pod started`;
-  const why = probe?.state === 'unusable' ? probe.why : (before?.noProbe ?? 'the pods before the trial are not known');
+  const why = probe?.state === 'unusable' ? probe.why : (before?.noProbe ?? 'the pods that ran before the trial are not known');
   return `${pods}, and no probe pod was started: ${why}`;
 }
 

@@ -37,7 +37,7 @@ export function placePointer(templates: Templates, texts: UnitTexts, directory: 
   if (local === '')
     return {
       kind: 'impossible',
-      why: 'the kubelet runs without --config: no local configuration for a rollback',
+      why: 'the kubelet runs without --config, so a rollback would have no local configuration',
       hint: 'Start the kubelet with --config FILE, as kubeletadm init and kubeletadm join do',
     };
   const pointer = { path: pointerFile(directory), text: formatPointer(directory, SAMPLE) };
@@ -50,7 +50,7 @@ export function placePointer(templates: Templates, texts: UnitTexts, directory: 
   }
   return {
     kind: 'impossible',
-    why: `--config of ${shadow} overrides the configuration of the agent`,
+    why: `${shadow} sets --config, which overrides the configuration that the agent selects`,
     hint: `Remove --config from that file, or make the unit read $${VARIABLE} last`,
   };
 }

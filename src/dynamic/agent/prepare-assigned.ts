@@ -106,7 +106,7 @@ const REPORTED_RISKS = 3;
 
 function podLossCause(losses: readonly PodRisk[]): string {
   const more = losses.length > REPORTED_RISKS ? ` and ${losses.length - REPORTED_RISKS} more findings` : '';
-  return `${losses.slice(0, REPORTED_RISKS).map(describeRisk).join('; ')}${more}. Assign again with --allow-pod-loss to apply it anyway`;
+  return `${losses.slice(0, REPORTED_RISKS).map(describeRisk).join('; ')}${more}. To apply the configuration anyway, assign it again with --allow-pod-loss`;
 }
 
 /** Directories that the sandbox of the agent's unit hides or replaces. */

@@ -118,7 +118,8 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   for (const name of keys) {
     const layer = readLayer(readHostText({ path: name, text: data[name] as string }), node);
     if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
-    if (!layer.isOverlay && name !== key) return refuse('LOAD_FAILED', `${name}: a layer must be of kind ${OVERLAY_KIND}`);
+    if (!layer.isOverlay && name !== key)
+      return refuse('LOAD_FAILED', `the key ${name} of the ConfigMap must contain a document of kind ${OVERLAY_KIND}`);
     const below = name === key && layer.isOverlay ? readLayer(local, node) : { value: config };
     if ('issue' in below) return refuse('LOAD_FAILED', below.issue);
     config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
@@ -128,7 +129,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   if ('issue' in rendered) return refuse('LOAD_FAILED', rendered.issue);
   const siblings = siblingsOf(config, data);
   const clash = Object.keys(siblings).find((name) => name === PAYLOAD_FILE || name === MANIFEST_FILE || !isFileName(name));
-  if (clash !== undefined) return refuse('LOAD_FAILED', `the key ${JSON.stringify(clash)} cannot be a file name next to the configuration`);
+  if (clash !== undefined) return refuse('LOAD_FAILED', `the key ${JSON.stringify(clash)} of the ConfigMap cannot be used as a file name`);
   const files = { ...siblings, [PAYLOAD_FILE]: rendered.text };
   const large = Object.entries(files).find(([, text]) => Buffer.byteLength(text) > MAX_FILE_BYTES);
   if (large !== undefined) return refuse('LOAD_FAILED', `the file ${large[0]} is larger than ${MAX_FILE_BYTES / 1024} KiB`);
@@ -212,7 +213,7 @@ function render(config: JsonObject, node: PayloadNode): Rendered | { readonly is
     const text = encodeYaml(value, type);
     // The agent reads the file again later, so its own size limit applies.
     if (text.length > CONFIG_LIMITS.characters)
-      return { issue: `the configuration has ${text.length} characters with all layers, more than ${CONFIG_LIMITS.characters}` };
+      return { issue: `the configuration has ${text.length} characters with its overlays; the limit is ${CONFIG_LIMITS.characters}` };
     return { text, document: documentOfValue(withBigIntegers(value, type), PAYLOAD_FILE) };
   } catch (error) {
     if (!isAppError(error)) throw error;
@@ -330,11 +331,13 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
 
 function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
   const reported = changes.slice(0, 5).map(({ path, class: name, reason }) => `${path} (${name}: ${reason})`);
-  const hint = changes.every(({ class: name }) => name === 'drain') ? '. Drain the node first, or raise --allow' : '';
-  return `the agent of this node runs with --allow=${allow}, which excludes ${reported.join(', ')}${hint}`;
+  const hint = changes.every(({ class: name }) => name === 'drain')
+    ? '. Drain the node first, or raise the class with dynamic enable --allow'
+    : '';
+  return `the agent of this node runs with --allow=${allow}, which does not allow the changes of ${reported.join(', ')}${hint}`;
 }
 
 function describeChange({ path, before, after }: ClassifiedChange): string {
   const text = (value: unknown): string => (value === undefined ? 'unset' : JSON.stringify(value));
-  return `${path}: ${text(before)} to ${text(after)}`;
+  return `${path} from ${text(before)} to ${text(after)}`;
 }

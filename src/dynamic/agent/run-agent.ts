@@ -159,7 +159,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const handle = async (message: Message): Promise<AgentEvent | null> => {
     if (message.kind === 'config-map' || message.kind === 'config-map-issue') return assignment.handle(message);
     if (message.kind === 'local-config') return assignment.localChanged();
-    if (message.kind === 'node-issue') report('warning', 'NODE_NOT_FOLLOWED', messageOf(message.error));
+    if (message.kind === 'node-issue')
+      report('warning', 'NODE_NOT_FOLLOWED', `the agent cannot watch its Node: ${messageOf(message.error)}`);
     // The last state of the Node is outdated while the Node cannot be watched.
     const node = message.kind === 'node' ? message.node : null;
     options.onNode?.(node !== null);
@@ -236,7 +237,7 @@ function accessWriter(
     if (problems.length === 0) report('info', 'API_SERVER_ACCEPTS', 'the API server accepts all requests of the agent again');
     last = last
       .then(() => store.saveAccess(problems))
-      .catch((error: unknown) => report('warning', 'AGENT_STATE_NOT_WRITTEN', messageOf(error)));
+      .catch((error: unknown) => report('warning', 'AGENT_STATE_NOT_WRITTEN', `the agent cannot write its state: ${messageOf(error)}`));
   };
 }
 

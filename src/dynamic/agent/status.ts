@@ -113,7 +113,7 @@ export function trialEndOf({ phase, switching, watch }: AgentState, trialMs: num
 /** Reason why a re-created Node has no assignment. */
 export function lostText({ identity, createdAt }: LostAssignment): string {
   const source = describeSource(identity);
-  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. If the rights of the agent were deleted as well, run kubeletadm dynamic enable HOST first`;
+  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. If the RBAC rules of the agent were deleted as well, run kubeletadm dynamic enable HOST first`;
 }
 
 /** Text while the kubelet has not been observed with the configuration that it should run. */
@@ -122,7 +122,7 @@ function notSeenText(state: AgentState, what: string): string {
   if (switching === null || switching.issue === null) return `the kubelet is starting with ${what}`;
   const failed = `the kubelet could not be switched to ${what}: ${switching.issue}`;
   if (isObserved(state) && active === null) return `${failed}; the kubelet runs the local configuration until the switch succeeds`;
-  return `${failed}; the running configuration is unknown (${unseen ?? 'not observed'})`;
+  return `${failed}; it is unknown which configuration the kubelet runs (${unseen ?? 'not observed'})`;
 }
 
 /** A trial without a sign of failure, possibly paused. @param noProbe reason why no probe pod is used */
@@ -159,7 +159,7 @@ function faultText({ code, cause }: Fault): string {
 const MOST_CHANGES = 10;
 
 function changesText(changes: readonly string[]): string {
-  if (changes.length === 0) return 'no change of the local configuration';
+  if (changes.length === 0) return 'no field differs from the local configuration';
   const rest = changes.length - MOST_CHANGES;
   return `${changes.slice(0, MOST_CHANGES).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }

@@ -129,7 +129,7 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
       await host.perform([{ kind: 'write-file', path, mode: 0o600, owner: 'root:root', content }]);
     } catch (error) {
       signal.throwIfAborted();
-      return `its file cannot be written: ${messageOf(error)}`;
+      return `the manifest of the probe pod cannot be written: ${messageOf(error)}`;
     }
     probe = { pid, name, path, startedAt: now() };
     return null;
@@ -139,7 +139,9 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
     if (probe === null) return;
     const { path } = probe;
     probe = null;
-    await host.perform([{ kind: 'remove-file', path }]).catch((error: unknown) => onIssue(`${path} was not removed: ${messageOf(error)}`));
+    await host
+      .perform([{ kind: 'remove-file', path }])
+      .catch((error: unknown) => onIssue(`the manifest ${path} of the probe pod was not removed: ${messageOf(error)}`));
   };
 
   const readOwnProbe = ({ name }: RunningProbe): ProbeResult =>

@@ -165,7 +165,7 @@ async function assignAll(
 
 /** The message for a missing Event of an assignment, shown with `-v 1`. */
 export function notAnnounced(node: string, error: AppError): ReportEvent {
-  const message = `no Event was created for Node ${node}: ${error.message}`;
+  const message = `cannot create an Event for Node ${node}: ${error.message}`;
   return { level: 'warning', code: 'EVENT_NOT_CREATED', host: node, message, verbosity: 1 };
 }
 
@@ -217,5 +217,5 @@ function warnOfNode({ name, isReady, issues }: NodeConfig, reporter: Reporter): 
 }
 
 function mutable(source: ConfigSource): string {
-  return `ConfigMap ${source.namespace}/${source.name} is not immutable: any write, even of a label, restarts the kubelets of all nodes that use it at the same time. dynamic push creates immutable ConfigMaps`;
+  return `ConfigMap ${source.namespace}/${source.name} is not immutable. Any write to it, even of a label, restarts the kubelets of all nodes with this ConfigMap at the same time. Use dynamic push, which creates immutable ConfigMaps`;
 }

@@ -44,7 +44,7 @@ export function reportImpact(fields: CheckedRisks['fields'], reporter: Reporter)
   const unknown = [...fields].flatMap(([name, changed]) => (changed === null ? [name] : []));
   const shown = `${unknown.slice(0, SHOWN).join(', ')}${unknown.length > SHOWN ? ` and ${unknown.length - SHOWN} more` : ''}`;
   if (unknown.length > 0)
-    report(`impact unknown, because the running configuration cannot be read: ${shown}`, { impact: null, nodes: unknown });
+    report(`impact unknown for ${shown}, because the running configuration cannot be read`, { impact: null, nodes: unknown });
 }
 
 /** Number of nodes with unknown impact that are named. */

@@ -108,7 +108,7 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
 function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]): void {
   const names = nodes.filter(({ stage }) => stage === 'in-progress').map(({ name }) => name);
   if (names.length === 0) return;
-  const message = `${namesText(names)} ${names.length === 1 ? 'is' : 'are'} in progress and will finish without this command`;
+  const message = `${namesText(names)} ${names.length === 1 ? 'is' : 'are'} being changed and will finish without this command`;
   reporter.report({ level: 'warning', code: 'ROLLOUT_INTERRUPTED', message, data: { nodes: names } });
 }
 

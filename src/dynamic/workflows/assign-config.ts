@@ -168,6 +168,6 @@ export function notFoundProblem(node: AssessedNode, timeoutMs: number): Problem 
     host: config.name,
     code: code ?? 'DYNAMIC_NOT_REACHED',
     message: `${stateText(node)}: ${why}`,
-    hint: verdict.hint ?? 'See kubeletadm dynamic status and the log of the kubelet',
+    hint: verdict.hint ?? `See kubeletadm dynamic status ${config.name}, and journalctl -u kubelet on the host`,
   };
 }

@@ -102,13 +102,13 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
 }
 
 function staysEnabled(source: string): Warning {
-  const message = `${source}, which dynamic enable did not write, starts the kubelet with --dynamic-config-dir: the kubelet continues to read the assignment of its Node`;
+  const message = `${source} still sets --dynamic-config-dir, so the kubelet continues to use the ConfigMap that is assigned to its Node. Remove the flag from that file: dynamic disable removes only the file of dynamic enable`;
   return { code: 'DYNAMIC_STAYS_ENABLED', message };
 }
 
 /** The agent's unit is a claim of the host, for which nothing of another Node is deleted. */
 function otherNode(installed: string, nodeName: string): Warning {
-  const message = `the agent was installed for Node ${printable(installed)}, but this host is now ${nodeName}; the RBAC rules and ConfigMap assignment of ${printable(installed)} are not removed`;
+  const message = `the agent was installed for Node ${printable(installed)}, but this host is now Node ${nodeName}. The RBAC rules and the assignment of Node ${printable(installed)} are not removed`;
   return { code: 'AGENT_OF_ANOTHER_NODE', message };
 }
 

@@ -149,7 +149,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   if (await isMissing(context, kubeconfig))
     refuse(
       'NODE_NO_CREDENTIALS',
-      `${kubeconfig} does not exist: the agent uses the credential of the kubelet`,
+      `${kubeconfig} does not exist, but the agent needs this kubeconfig of the kubelet`,
       'Join the host to the cluster first (kubeletadm init or kubeletadm join)',
     );
   const { namespace } = options;
@@ -207,8 +207,8 @@ async function prepareProgram(
     throw new AppError(
       {
         code: 'AGENT_PROGRAM_MISSING',
-        message: 'the agent is installed as a single file, but this program runs from its sources',
-        hint: 'Build the file with npm run build (or build:sea), then pass --program dist/kubeletadm-agent.mjs',
+        message: 'kubeletadm runs from its sources and therefore has no agent program to install',
+        hint: 'Run npm run build, then pass --program dist/kubeletadm-agent.mjs',
       },
       { exitCode: 2 },
     );
@@ -217,7 +217,7 @@ async function prepareProgram(
   if (kind.kind === 'other') {
     refuse(
       'AGENT_PROGRAM_UNKNOWN',
-      'the file is neither kubeletadm-agent.mjs nor an executable',
+      'the file of --program is neither kubeletadm-agent.mjs nor an executable',
       'Pass the output of npm run build or npm run build:sea with --program',
     );
     return null;
@@ -226,7 +226,7 @@ async function prepareProgram(
     if (machine !== null && machine !== kind.machine)
       refuse(
         'AGENT_PROGRAM_OTHER_MACHINE',
-        `the program is for ${kind.machine}, the host is ${machine}`,
+        `the executable of --program is for ${kind.machine}, but the host is ${machine}`,
         'Pass an executable for that architecture, or kubeletadm-agent.mjs, with --program',
       );
     return { file, path, command: [path] };
@@ -234,10 +234,10 @@ async function prepareProgram(
   const found = await observe(host, nodeProgram(node), signal);
   const desired = `Node.js ${OLDEST_NODE.join('.')} or later`;
   const hint =
-    'Install Node.js on the host, or pass the path of its Node.js with --node-js. To run without Node.js, build a single executable (npm run build:sea) and pass the executable with --program';
-  if (found === null) refuse('NODE_JS_MISSING', `${node ?? 'node'} does not exist on the host, and the program needs ${desired}`, hint);
+    'Install Node.js on the host, or pass the path of an installed Node.js with --node-js. To run the agent without Node.js, pass an executable (npm run build:sea) with --program';
+  if (found === null) refuse('NODE_JS_MISSING', `${node ?? 'node'} does not exist on the host, but the agent needs ${desired}`, hint);
   else if (!isNodeEnough(found.version))
-    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, and the program needs ${desired}`, hint);
+    refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, but the agent needs ${desired}`, hint);
   return { file, path, command: [found?.path ?? 'node', path] };
 }
 

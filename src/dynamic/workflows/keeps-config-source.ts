@@ -28,7 +28,7 @@ export async function keepsConfigSource(
     return { problem: isKept ? null : sourceDropped(nodeName, cluster.server, version), warning: null };
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN') && !(error instanceof AppError)) throw error;
-    const message = `cannot check whether the API server keeps spec.configSource: ${error.problems[0]?.message ?? ''}`;
+    const message = `cannot check whether the API server keeps the field spec.configSource of Nodes: ${error.problems[0]?.message ?? ''}`;
     return { problem: null, warning: { code: 'DYNAMIC_GATE_UNKNOWN', message } };
   }
 }

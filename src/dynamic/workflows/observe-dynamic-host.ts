@@ -86,11 +86,15 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
     refuse(
       'DYNAMIC_NOT_NATIVE',
       `kubelet ${observed.version} has no built-in dynamic configuration; only kubelets up to ${formatMinor(LAST_DYNAMIC_MINOR)} have one`,
-      'Omit --backend',
+      'Omit --backend, so that the kubeletadm agent applies configurations',
     );
   refusals.push(...identified.refusals);
   if (nodeName !== null && cluster !== null && identified.node === null && options.needsNode)
-    refusals.push({ ...noSuchNode(nodeName, cluster.server), host: host.name, message: `${cluster.server} has no Node ${nodeName}` });
+    refusals.push({
+      ...noSuchNode(nodeName, cluster.server),
+      host: host.name,
+      message: `the API server ${cluster.server} has no Node ${nodeName}`,
+    });
   const configPath = flag('config') ?? null;
   const configText = configPath === null ? null : ((await observe(host, fileFacts([configPath]), signal)).get(configPath)?.content ?? null);
   const flags = observed.flags.map(({ name, value }) => `--${name}=${value}`);

@@ -60,7 +60,7 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
   if (jsonEqual(before.data ?? {}, object.data ?? {}) && Object.keys((before.binaryData as object) ?? {}).length === 0) {
     const mutable = {
       code: 'DYNAMIC_PAYLOAD_MUTABLE',
-      message: `${where} is not immutable: any write, even of a label, restarts the kubelets of all nodes that use it`,
+      message: `ConfigMap ${where} is not immutable. Any write to it, even of a label, restarts the kubelets of all nodes with this ConfigMap`,
     };
     const warnings = input.appendHash && before.immutable !== true ? [mutable] : [];
     return { source, plan: { changes: [], noop: `ConfigMap ${where} is up to date`, warnings } };

@@ -130,12 +130,12 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
   const isDownloaded = damagedCheckpoints(reading, report).includes('assigned');
   if (assigned.kind !== 'source' || report.starts !== 'assigned' || isDownloaded || !report.isLooping) return prepared([], []);
   if (cluster === null || nodeName === null) {
-    const message = `make sure that ${describeIdentity(assigned.identity)} is no longer assigned to the Node, otherwise the kubelet uses this ConfigMap again after ten seconds. With --kubeconfig, kubeletadm checks the assignment`;
+    const message = `if ${describeIdentity(assigned.identity)} is still assigned to the Node, the kubelet uses this ConfigMap again after ten seconds. Remove the assignment first (kubeletadm dynamic reset NODE), or pass --kubeconfig to check the assignment`;
     return prepared([{ code: 'DYNAMIC_STILL_ASSIGNED', message }], []);
   }
   const [node] = await readNodes(cluster, [nodeName], { backend: 'native' });
   if (node === undefined || !sameSource(node.source.source, assigned.identity)) return prepared([], []);
-  const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would use it again after ten seconds`;
+  const message = `Node ${nodeName} is still assigned ${describeIdentity(assigned.identity)}: the kubelet would use this ConfigMap again after ten seconds`;
   return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName) }]);
 }
 
@@ -169,6 +169,6 @@ function refuseBroken({ host }: PhaseContext, findings: readonly Problem[]): voi
 }
 
 function reportDone({ host, reporter }: PhaseContext, phase: string): void {
-  const message = 'the kubelet is healthy again; to see its assignment: kubeletadm dynamic status';
+  const message = 'the kubelet is healthy again. To see its assignment, run kubeletadm dynamic status';
   reporter.report({ level: 'info', code: 'DYNAMIC_REPAIRED', host: host.name, phase, message });
 }

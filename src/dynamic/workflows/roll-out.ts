@@ -389,7 +389,7 @@ function isJustAssigned({ config, verdict }: AssessedNode, desired: ConfigSource
 /** Ignores a verdict that is based on a status older than the assignment. */
 function unproven(node: AssessedNode): AssessedNode {
   if (!['trial', 'good', 'local', 'rejected'].includes(node.verdict.state)) return node;
-  const why = 'the reported status is older than this assignment: the kubelet may be restarting to use the previous assignment';
+  const why = 'the kubelet has not reported since this assignment and may be restarting to use the previous assignment';
   return { ...node, verdict: { ...node.verdict, state: 'waiting', why, hint: null } };
 }
 

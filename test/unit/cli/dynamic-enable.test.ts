@@ -288,11 +288,12 @@ describe('dynamic enable', () => {
   it('rolls back when the agent does not become ready, and does not restart the kubelet', async () => {
     const w = world();
     const before = w.host.text(KUBEADM);
-    w.host.http = (url) => (url.includes('/readyz') ? { status: 503, body: 'the Node is not known\n' } : { status: 200, body: 'ok' });
+    w.host.http = (url) =>
+      url.includes('/readyz') ? { status: 503, body: 'the agent cannot read its Node\n' } : { status: 200, body: 'ok' };
     await expect(w.enable()).rejects.toMatchObject({
       code: 'UNIT_NOT_READY',
       exitCode: 5,
-      message: expect.stringContaining('the Node is not known'),
+      message: expect.stringContaining('the agent cannot read its Node'),
     });
     expect(w.host.files.has('/etc/systemd/system/kubeletadm-agent.service')).toBe(false);
     expect(w.host.files.has('/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf')).toBe(false);
@@ -531,7 +532,8 @@ describe('dynamic enable of a node with an agent of an earlier version', () => {
 
   it('keeps the account if the new agent does not become ready', async () => {
     const w = await former('kube-system');
-    w.host.http = (url) => (url.includes('/readyz') ? { status: 503, body: 'the Node is not known\n' } : { status: 200, body: 'ok' });
+    w.host.http = (url) =>
+      url.includes('/readyz') ? { status: 503, body: 'the agent cannot read its Node\n' } : { status: 200, body: 'ok' };
     await expect(w.enable()).rejects.toMatchObject({ code: 'UNIT_NOT_READY' });
     expect(await accounts(w)).toHaveLength(7);
     expect(w.host.text('/etc/systemd/system/kubeletadm-agent.service')).toContain('--token-file');

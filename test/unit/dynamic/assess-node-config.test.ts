@@ -50,7 +50,7 @@ describe('the state of a node whose kubelet reports its own configuration', () =
     const verdict = validate({ assigned: A, status: A }, restartFor(B, 10), 10.5);
     expect(verdict).toMatchObject({
       state: 'waiting',
-      why: 'no report from the kubelet since it restarted at 2030-01-01T00:10:00Z to use ns/b/kubelet@7',
+      why: 'the kubelet restarted at 2030-01-01T00:10:00Z to use ns/b/kubelet@7 and has not reported since',
     });
     expect(validate({ assigned: null, status: null }, restartFor(B, 10), 10.5).state).toBe('waiting');
   });
@@ -98,6 +98,6 @@ describe('the state of a node whose agent reports a field that a fragment overri
   it('has the message of the agent, in trial and afterwards', () => {
     expect(assess('Trial', `in trial: ${OVERRIDDEN}`, null)).toMatchObject({ state: 'trial', why: `in trial: ${OVERRIDDEN}` });
     expect(assess('Good', `verified: ${OVERRIDDEN}`, A)).toMatchObject({ state: 'good', why: `verified: ${OVERRIDDEN}`, hint: null });
-    expect(assess('Good', 'verified: kubeAPIQPS: 50 to 9', A)).toMatchObject({ state: 'good', why: null });
+    expect(assess('Good', 'verified: kubeAPIQPS from 50 to 9', A)).toMatchObject({ state: 'good', why: null });
   });
 });

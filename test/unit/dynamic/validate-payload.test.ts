@@ -21,7 +21,11 @@ describe('the verdict on an overlay', () => {
   it('only warns about rules that depend on the fields of the node', async () => {
     const found = await validate(`${OVERLAY}imageGCHighThresholdPercent: 70\n`);
     expect(found).toMatchObject([
-      { code: 'KUBELET_IMAGE_GC_ORDER', severity: 'warning', message: expect.stringContaining('unless the node has another value') },
+      {
+        code: 'KUBELET_IMAGE_GC_ORDER',
+        severity: 'warning',
+        message: expect.stringContaining('unless the other fields of the node satisfy this rule'),
+      },
     ]);
   });
 
@@ -55,7 +59,9 @@ describe('the verdict for kubelets of several minors', () => {
     expect(found.map(({ code, message }) => `${code} ${message}`)).toEqual([
       expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR Kubernetes 1\.17 is older .* startup checks by the rules of 1\.20$/),
       expect.stringMatching(/^KUBELET_NEEDS_GATE .*\(for kubelet 1\.21\)$/),
-      expect.stringMatching(/^KUBELET_RULES_OF_OTHER_MINOR kubeletadm does not know Kubernetes 1\.38: .* rules of 1\.37, the newest known version$/),
+      expect.stringMatching(
+        /^KUBELET_RULES_OF_OTHER_MINOR kubeletadm does not know Kubernetes 1\.38: .* rules of 1\.37, the newest known version$/,
+      ),
     ]);
   });
 

@@ -44,7 +44,7 @@ describe('an agent that the API server refuses', () => {
       body: expect.stringMatching(/since 2030-\S+ the API server does not allow the agent to read Node: .*Unauthorized/),
     });
     const { verdict } = await validated();
-    expect(verdict).toMatchObject({ state: 'waiting', why: expect.stringMatching(/no report since 2030-01-01T00:\d\d:\d\dZ$/) });
+    expect(verdict).toMatchObject({ state: 'waiting', why: expect.stringMatching(/its last report is from 2030-01-01T00:\d\d:\d\dZ$/) });
     expect(verdict.hint).toContain('dynamic inspect');
     world.refuse(false);
     await world.until('b is good', () => world.state?.phase === 'good' && world.runs() === 51);

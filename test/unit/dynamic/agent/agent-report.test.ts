@@ -55,7 +55,7 @@ describe('a host with an agent', () => {
   it.each([
     ['CLUSTER_UNAUTHORIZED', 'read Node', /certs renew-kubelet --force .*--node-name/],
     ['CLUSTER_FORBIDDEN', 'read ConfigMap', /dynamic enable/],
-    ['CLUSTER_FORBIDDEN', 'write Node/status', /authorization mode Node/],
+    ['CLUSTER_FORBIDDEN', 'write Node/status', /--authorization-mode=Node,RBAC/],
   ])('names the fix for %s to %s: only --force renews a refused certificate that has not expired', (code, request, hint) => {
     const access = [{ request, code, why: 'refused', since: 0 }];
     expect(reportAgent({ ...WELL, access }).map(({ hint }) => hint)).toEqual([expect.stringMatching(hint)]);

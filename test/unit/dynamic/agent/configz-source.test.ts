@@ -121,7 +121,12 @@ describe('configz', () => {
   });
 
   it.each<[string, World, ConfigzUnavailableError['credential'], RegExp]>([
-    ['the kubelet serves no API', { yaml: 'enableServer: false\n' }, 'refused', /the kubelet serves no API \(enableServer: false\)/],
+    [
+      'the kubelet serves no API',
+      { yaml: 'enableServer: false\n' },
+      'refused',
+      /the kubelet serves no API, because its configuration sets enableServer: false/,
+    ],
     [
       'the kubelet rejects the credential',
       { reply: { status: 401, text: 'Unauthorized\n' } },

@@ -25,7 +25,7 @@ describe('a trial', () => {
     agent.run(2);
     expect(agent.state.phase).toBe('good');
     expect(agent.announced.at(-1)).toBe(
-      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration (the pods of the node were not checked, and no probe pod was started: the pods before the trial are not known)',
+      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration (the pods of the node were not checked, and no probe pod was started: the pods that ran before the trial are not known)',
     );
   });
 
@@ -77,7 +77,7 @@ describe('a trial', () => {
       'the kubelet cannot restart containers of 1 pod that ran before: a/b (container c: RunContainerError)',
     ],
     ['a probe pod fails', { probe: { state: 'failed', why: 'RunContainerError' } }, 15, 'a probe pod cannot be started: RunContainerError'],
-    ['another configuration', { runs: 'local' }, 10, 'the kubelet runs another configuration'],
+    ['another configuration', { runs: 'local' }, 10, 'the kubelet runs with another configuration than the assigned one'],
   ] as const)('ends when %s', (_, seen, seconds, cause) => {
     const agent = testAgent();
     agent.assign('A@1', 'a');

@@ -83,7 +83,7 @@ ExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml $KUBELET_CONFIG_ARGS
           text: '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config=/x\n',
         },
       ]),
-      '--config of /etc/systemd/system/kubelet.service.d/90-own.conf overrides',
+      '/etc/systemd/system/kubelet.service.d/90-own.conf sets --config, which overrides',
     ],
   ])('is nowhere with %s', (_, found, why) => {
     expect(placePointer(templates, found, D)).toMatchObject({ kind: 'impossible', why: expect.stringContaining(why) });

@@ -42,7 +42,7 @@ describe('an agent with a payload that would terminate pods', () => {
     await world.until('rejected', ends('Rejected'));
     const { message } = await world.condition();
     expect(message).toContain(
-      'maxPods 1 is less than the 3 pods of the node: default/b, default/c would be terminated. Assign again with --allow-pod-loss',
+      'maxPods 1 is less than the 3 pods of the node: default/b, default/c would be terminated. To apply the configuration anyway, assign it again with --allow-pod-loss',
     );
     expect([world.starts(), world.runs()]).toEqual([0, 110]);
   });

@@ -33,7 +33,7 @@ describe('a payload', () => {
     expect(files?.['kubelet.yaml']).toContain('maxPods: 50');
     expect(files?.['kubelet.yaml']).not.toContain('10.96.0.10');
     expect(candidate.hash).toMatch(/^[0-9a-f]{64}$/);
-    expect(candidate.changes).toContain('maxPods: 40 to 50');
+    expect(candidate.changes).toContain('maxPods from 40 to 50');
   });
 
   it('records the fields that an overlay and its layers set', () => {
@@ -62,7 +62,7 @@ describe('a payload', () => {
     expect(files?.['kubelet.yaml']).toContain('- 10.96.0.10');
     expect(files?.['kubelet.yaml']).toContain('kind: KubeletConfiguration\n');
     expect(files?.['kubelet.yaml']).not.toContain('maxPods');
-    expect(candidate.changes).toContain('maxPods: 40 to 110');
+    expect(candidate.changes).toContain('maxPods from 40 to 110');
   });
 
   it('merges only the layers for this node and its group', () => {
@@ -137,7 +137,7 @@ describe('a payload is refused before the node is touched', () => {
     const { refusal } = prepare(data, {}, policy);
     expect(refusal?.code).toBe('NOT_ALLOWED');
     expect(refusal?.cause).toMatch(
-      /^the agent of this node runs with --allow=new-pods-only, which excludes topologyManagerScope \(drain: .*\)\. Drain the node first, or raise --allow$/,
+      /^the agent of this node runs with --allow=new-pods-only, which does not allow the changes of topologyManagerScope \(drain: .*\)\. Drain the node first, or raise the class with dynamic enable --allow$/,
     );
     expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
     expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(
@@ -161,7 +161,7 @@ describe('a payload of several layers', () => {
     expect(files).toBeNull();
     expect(refusal).toEqual({
       code: 'LOAD_FAILED',
-      cause: expect.stringMatching(/^the configuration has \d+ characters with all layers, more than 65536$/),
+      cause: expect.stringMatching(/^the configuration has \d+ characters with its overlays; the limit is 65536$/),
     });
   });
 });
@@ -178,7 +178,7 @@ describe('a flag', () => {
     });
     expect(expected).not.toHaveProperty('maxPods');
     expect(expected).toMatchObject({ kubeAPIQPS: 9 });
-    expect(candidate.changes.join()).not.toContain('maxPods: 77 to 50');
+    expect(candidate.changes.join()).not.toContain('maxPods from 77 to 50');
     expect(candidate.changes).toContain('maxPods (desired 50, running 77) is overridden by --max-pods, /etc/default/kubelet');
   });
 });
@@ -195,7 +195,7 @@ describe('a fragment of --config-dir', () => {
     expect(refusal).toBeNull();
     expect(config).toMatchObject({ maxPods: 33, kubeAPIQPS: 9 });
     expect(candidate.changes).toEqual(
-      expect.arrayContaining([`maxPods (desired 50, running 33) is overridden by ${path}:3`, 'kubeAPIQPS: 50 to 9']),
+      expect.arrayContaining([`maxPods (desired 50, running 33) is overridden by ${path}:3`, 'kubeAPIQPS from 50 to 9']),
     );
     expect(candidate.changes.join()).not.toMatch(/maxPods: /);
   });

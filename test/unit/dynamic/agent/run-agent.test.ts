@@ -38,7 +38,7 @@ describe('an agent', () => {
     expect(world.clock.elapsedMs).toBeGreaterThan(600_000);
     const identity = expect.objectContaining({ configMap: expect.objectContaining({ name: 'a', namespace: 'kubeletadm-system' }) });
     expect(await world.status()).toEqual({ assigned: identity, active: identity, lastKnownGood: identity });
-    expect((await world.condition()).message).toContain('maxPods: 110 to 50');
+    expect((await world.condition()).message).toContain('maxPods from 110 to 50');
     await world.until('events', async () => (await world.events()).length === 2);
     expect((await world.events()).map((text) => text.split(':')[0]).sort()).toEqual(['KubeletConfigChanged', 'KubeletConfigGood']);
   });

@@ -25,19 +25,19 @@ function looks(watch: Watch, seen: Observation, seconds: number): Watch {
   return after;
 }
 const messageOf = (watch: Watch): string =>
-  conditionOf({ ...newAgentState(0), phase: 'trial', assigned: { identity, hash: HASH, changes: ['maxPods: 1 to 2'] }, watch }).message;
+  conditionOf({ ...newAgentState(0), phase: 'trial', assigned: { identity, hash: HASH, changes: ['maxPods from 1 to 2'] }, watch }).message;
 
 it('names the missing observation of a paused trial until it is available', () => {
   const early = looks(NEW_WATCH, UNSEEN, 20);
-  expect(messageOf(early)).toBe('in trial: maxPods: 1 to 2');
+  expect(messageOf(early)).toBe('in trial: maxPods from 1 to 2');
   const late = looks(early, UNSEEN, 700);
   expect(late).toMatchObject({ healthyMs: 0, signs: {} });
   expect(messageOf(late)).toBe(
-    'in trial, paused because the configuration cannot be verified (the start time of the kubelet is not known): maxPods: 1 to 2',
+    'in trial, paused because the configuration cannot be verified (the start time of the kubelet is not known): maxPods from 1 to 2',
   );
   const seen = looks(late, WELL, 5);
   expect(seen.healthyMs).toBe(5000);
-  expect(messageOf(seen)).toBe('in trial: maxPods: 1 to 2');
+  expect(messageOf(seen)).toBe('in trial: maxPods from 1 to 2');
 });
 
 it('needs no configz if the process evidently read the configuration', () => {

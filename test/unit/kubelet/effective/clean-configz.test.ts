@@ -71,7 +71,7 @@ describe('the configuration of a node that kubeadm wrote', () => {
       const { shared } = cleanConfigz(configz(), { minor, catalogue, withoutDefaults });
       expect(prepare(encodeYaml(payloadDocument('overlay', shared)))).toMatchObject({ refusal: null, candidate: { changes: [] } });
       const edited = prepare(encodeYaml(payloadDocument('overlay', { ...shared, eventRecordQPS: 0 })));
-      expect(edited).toMatchObject({ refusal: null, candidate: { changes: ['eventRecordQPS: 50 to 0'] } });
+      expect(edited).toMatchObject({ refusal: null, candidate: { changes: ['eventRecordQPS from 50 to 0'] } });
     },
   );
 
