@@ -19,7 +19,7 @@ export function defineBundle(bundle: Command, on: On): void {
     .addOption(
       new Option(
         '--images-with <tool>',
-        'program that provides images that are in no archive: ctr (containerd of the local host, as root) or skopeo (registries)',
+        'source of images that no archive contains; ctr: containerd of the local host (needs root), skopeo: registries',
       ).choices(IMAGE_TOOLS),
     )
     .option('--package <path>', 'package (.deb or .rpm), or a directory of them (repeatable)', collect)
@@ -61,8 +61,7 @@ function createRequest(_: readonly string[], options: CommandOptions): BundleCre
   };
 }
 
-const CREATE_NOTES = `Contains the images that kubeletadm config images list prints, and those of --image. Each must be in an archive
-(--images-from), or be available to the program of --images-with. Equal inputs give a bundle with equal bytes.`;
+const CREATE_NOTES = `The bundle contains the images that kubeletadm config images list prints, and those of --image. Each image must be in an archive (--images-from) or available to the program of --images-with. The same inputs always result in an identical file.`;
 
 const CREATE_EXAMPLES = `  kubeletadm bundle create -o bundle.tar --kubernetes-version v1.36.2 --images-from ./images --file ./bin
   kubeletadm bundle create -o bundle.tar --config init.yaml --images-with skopeo --package ./debs

@@ -40,7 +40,7 @@ export function defineCerts(certs: Command, on: On): void {
   defineCheck(certs, on);
   defineRenew(certs, on);
   defineGenerateCsr(certs, on);
-  const key = certs.command('certificate-key').description('Generate a key for the control plane certificates that init uploads');
+  const key = certs.command('certificate-key').description('Generate a key to encrypt the certificates that init --upload-certs uploads');
   on(
     key,
     () => null,
@@ -98,7 +98,7 @@ function defineRenew(certs: Command, on: On): void {
 function defineGenerateCsr(certs: Command, on: On): void {
   const generate = certs
     .command('generate-csr')
-    .description('Generate keys and CSRs for control plane certificates signed by an external CA')
+    .description('Generate keys and CSRs for control plane certificates that an external CA will sign')
     .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' for standard input")
     .option(
       '--cert-dir <dir>',
@@ -208,7 +208,7 @@ function withinMs(options: CommandOptions): number | undefined {
   return flagDuration(options, 'expiresWithin', { flag: '--expires-within', example: 'Use a duration such as 720h' });
 }
 
-const GENERATE_NOTES = `Sign each NAME.csr with the CA. Save the certificates next to the keys as NAME.crt, and add them to the kubeconfig files as client-certificate-data. Save the CA certificate as ca.crt, and add it to the kubeconfig files as certificate-authority-data. Existing keys are kept.`;
+const GENERATE_NOTES = `Sign each NAME.csr with the CA. For a CSR next to a key file, save the certificate as NAME.crt, and the CA certificate as ca.crt. For a CSR of a kubeconfig file, add the certificate to this file as client-certificate-data, and the CA certificate as certificate-authority-data. Existing keys are kept.`;
 
 const GENERATE_EXAMPLES = `  kubeletadm certs generate-csr --config init.yaml --host cp1
   kubeletadm certs generate-csr --cert-dir ./pki --kubeconfig-dir .`;
@@ -223,7 +223,7 @@ const RENEW_EXAMPLES = `  kubeletadm certs check-expiration --host cp1 --host cp
   kubeletadm certs renew all --expires-within 720h`;
 
 const KUBELET_NOTES =
-  "The kubelet's kubeconfig and certificate are moved aside, and the kubelet restarts with a bootstrap kubeconfig to request a new certificate. If the kubelet receives no certificate, the moved files are restored. Pods keep running.";
+  'The command renames the kubeconfig and the certificate of the kubelet, and restarts the kubelet with a bootstrap kubeconfig to request a new certificate. If the kubelet receives no certificate, the renamed files are restored. Pods keep running.';
 
 const KUBELET_EXAMPLES = `  kubeletadm certs check --host node2 --host node3
   kubeletadm certs renew-kubelet --host node2 --kubeconfig admin.conf

@@ -85,7 +85,7 @@ function defineValidate(config: Command, on: On): void {
       'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
     )
     .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
-    .option('--kubelet <path>', 'also let this kubelet binary check the files; it exits after reading them and does not run as a kubelet')
+    .option('--kubelet <path>', 'kubelet binary to validate the files with as well; the binary only reads the files and exits')
     .addOption(outputOption(['text', 'json', 'sarif']));
   addTargetOption(validate, 'also validate with the kubelet binary and the kubelet flags of this host (repeatable)');
   on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);
@@ -124,16 +124,16 @@ function defineImages(config: Command, on: On): void {
 function defineUserData(config: Command, on: On): void {
   const userData = config
     .command('user-data')
-    .description('Print user data (cloud-init, Butane, Ignition) with which a host joins a cluster at its first boot')
+    .description('Print user data (cloud-init, Butane or Ignition) that makes a host join a cluster at its first boot')
     .requiredOption(
       '--join-file <url|path>',
-      'place of the JoinConfiguration: an https URL that the host fetches at its first boot, or a path on the host',
+      'location of the JoinConfiguration: an https URL that the host fetches at its first boot, or a path on the host',
     )
     .option(
       '--join-file-ca <file>',
       'file with CA certificates to verify the server of the URL with (default: the CA certificates of the host)',
     )
-    .option('--rootfs <dir>', 'directory with files for the host, e.g. of join --rootfs (default: no files)')
+    .option('--rootfs <dir>', 'directory with files for the host, e.g. the output of join --rootfs (default: no files)')
     .option('--program <path>', 'path of kubeletadm or kubeadm on the host', '/usr/local/bin/kubeletadm')
     .option('--http-proxy <url>', 'proxy for http requests of the container runtime, the kubelet and join')
     .option('--https-proxy <url>', 'proxy for https requests of the container runtime, the kubelet and join')

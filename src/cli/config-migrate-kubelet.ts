@@ -60,7 +60,8 @@ async function report(services: Services, migration: FilesMigration, request: Mi
     return 0;
   }
   for (const problem of problems) services.output.stderr(`${resultText(problem)}\n`);
-  if (hasFlags && newFlags === undefined) services.output.stderr(`flags without a field: ${flags.map(flagOf).join(' ') || 'none'}\n`);
+  if (hasFlags && newFlags === undefined)
+    services.output.stderr(`flags that no field replaces: ${flags.map(flagOf).join(' ') || 'none'}\n`);
   if (newConfig === undefined) services.output.document(text);
   return 0;
 }

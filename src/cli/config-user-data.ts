@@ -28,7 +28,8 @@ export async function runUserData(services: Services, request: UserDataRequest):
   const joinFile = parseJoinFile(request.joinFile, caPem);
   const entries = rootDir === undefined ? [] : await services.readHostEntries(rootDir);
   const { content, omitted } = firstBoot({ entries, joinFile, program: hostPath(program, '--program'), proxy: hostProxy(request.proxy) });
-  if (omitted !== null) services.output.stderr(`${omitted} is omitted: it contains a bootstrap token, and join creates it\n`);
+  if (omitted !== null)
+    services.output.stderr(`${omitted} is omitted, because this file contains a bootstrap token; join creates the file on the host\n`);
   services.output.document(showUserData(content, format, request.variant));
   return 0;
 }

@@ -22,7 +22,7 @@ export function defineCsr(csr: Command, on: On): void {
     .option('--all', 'approve all pending CSRs that pass every check, and list the others with the reason')
     .option(
       '--trust-node-status',
-      'also approve CSRs with names that only the status of the Node confirms, instead of asking; insecure if the kubelet is compromised, because the kubelet writes this status',
+      'approve a CSR without asking even if only the status of the Node confirms a name; insecure, because a compromised kubelet can write any name into this status',
     )
     .option('--dry-run', 'print the CSRs that would be approved');
   on(addSources(approve, SELECTED), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
@@ -70,7 +70,7 @@ function sourcesRequest(options: CommandOptions): CsrSourcesRequest {
 
 const NOTES = `A kubelet with serverTLSBootstrap: true requests its serving certificate with a CSR, which no Kubernetes controller approves. The command checks the requester, the subject, the usages and each name and address (SAN). Names and addresses of the API server, of Services, of pods and of other Nodes are always refused.
 
-The kubelet writes the status of its own Node, so a name that only that status contains is not approved automatically. Pass a fleet file or --host as a second source of names, answer the prompt on a terminal, or add --trust-node-status. The exit code is 1 if a CSR was refused.`;
+The kubelet itself writes the status of its Node. A name that only this status contains is therefore not approved automatically. Pass a fleet file or --host as a second source of names, answer the prompt on a terminal, or add --trust-node-status. The exit code is 1 if a CSR was refused.`;
 
 const EXAMPLES = `  kubeletadm csr list
   # CSRs of two nodes, names and addresses compared with those of the hosts

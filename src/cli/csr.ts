@@ -39,7 +39,7 @@ export async function runCsrApprove(services: Services, request: CsrApproveReque
 
 /** Asks about CSRs whose SANs only the status of the Node confirms; null in a dry run, or without a terminal. */
 async function confirm({ output, confirm }: Services, csrs: readonly ValidatedCsr[], dryRun: boolean): Promise<boolean | null> {
-  const review = `Only the status of the Node, which its kubelet writes, contains some names of:\n\n${csrs.map(renderReview).join('\n')}\n`;
+  const review = `Some names are confirmed only by the status of the Node, which its kubelet writes:\n\n${csrs.map(renderReview).join('\n')}\n`;
   if (dryRun) {
     output.stdout(review);
     for (const { csr } of csrs) output.stdout(`${resourceName(csr.name)} needs a decision (dry run)\n`);

@@ -75,7 +75,7 @@ function definePush(dynamic: Command, on: On): void {
     .option('--key <key>', 'key of the KubeletConfiguration in the ConfigMap', 'kubelet')
     .option(
       '--beside <key=file>',
-      'additional file to store in the ConfigMap, e.g. resolv.conf=./resolv.conf; KEY is the relative path by which the KubeletConfiguration refers to the file (repeatable)',
+      'additional file to store in the ConfigMap, e.g. resolv.conf=./resolv.conf; the KubeletConfiguration refers to the file by KEY as a relative path (repeatable)',
       collect,
     )
     .option('--append-hash', "append kubectl's content hash to the name and make the ConfigMap immutable", true)
@@ -126,7 +126,7 @@ function defineReset(dynamic: Command, on: On): void {
     .command('reset')
     .description('Remove assignments in batches: the nodes return to their local configuration')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME');
-  addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local (the kubelet runs its local configuration)');
+  addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local: the kubelet runs its local configuration');
   on(
     addClusterOptions(addDryRunOptions(addAssignmentReason(reset))),
     resetRequest,
@@ -175,18 +175,16 @@ function defineGc(dynamic: Command, on: On): void {
 function defineInspect(dynamic: Command, on: On): void {
   const inspect = dynamic
     .command('inspect')
-    .description(
-      'Show the checkpoints on a host (local copies of assigned ConfigMaps) with their source and content, and whether they are in use or corrupt',
-    )
+    .description('Show the checkpoints on a host (local copies of assigned ConfigMaps), and which of them are in use or damaged')
     .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
     .option(
       '--repair',
-      'start a failing kubelet with its local configuration (up to 1.23: with its last known good configuration, if the checkpoint of that configuration is intact)',
+      'start a failing kubelet with its local configuration (kubelets up to 1.23: with the last known good configuration, if its checkpoint is intact)',
     )
     .option('--dynamic-config-dir <dir>', 'checkpoint directory (default: from the command line of the kubelet)');
   addKubeconfigOptions(
     addDryRunOptions(inspect),
-    'kubeconfig to show the author of the assignment and to compare checkpoints with their ConfigMaps; with --repair, also to check that the failing configuration is no longer assigned (default: none)',
+    'kubeconfig for more checks: the author of the assignment, differences between checkpoints and ConfigMaps, and with --repair whether the failing configuration is still assigned (default: none)',
   );
   on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
   addSections(inspect, { notes: CHECKPOINT_NOTES });
@@ -202,7 +200,7 @@ function addBackend(command: Command): Command {
   return command.addOption(
     new Option(
       '--backend <backend>',
-      'component that applies configurations: native (the kubelet, up to 1.23) or agent (the kubeletadm agent) (default: detected from each Node)',
+      'component that applies configurations; native: the kubelet (up to 1.23), agent: the kubeletadm agent (default: detected from each Node)',
     ).choices(['native', 'agent']),
   );
 }
@@ -222,7 +220,7 @@ function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutText
     addNodeSelectionOptions(rollout, fleetNote)
       .option(
         '--canary <nodes>',
-        'number or percentage of nodes that go first; the other nodes follow only after these succeeded (default: 1)',
+        'number or percentage of nodes to change first; the other nodes are changed only after these succeeded (default: 1)',
       )
       .option(
         '--max-unavailable <nodes>',
@@ -230,12 +228,12 @@ function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutText
       )
       .option(
         '--min-ready <duration>',
-        `time a node must stay healthy before the next nodes follow (default: 30s; 0s for a single node${good})`,
+        `time a node must stay healthy before the next nodes are changed (default: 30s; 0s for a single node${good})`,
       )
       .addOption(
         new Option(
           '--on-failure <action>',
-          'action when a node fails: stop (change no other node) or revert (also restore the previous assignment of all changed nodes) (default: stop)',
+          'action when a node fails; stop: change no other node, revert: also restore the previous assignment of all changed nodes (default: stop)',
         ).choices(['stop', 'revert']),
       ),
   );
@@ -245,7 +243,7 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
-        new Option('--wait <state>', `state to wait for on each node: ${meanings} or none (change all nodes at once without waiting)`)
+        new Option('--wait <state>', `state to wait for on each node; ${meanings}, none: change all nodes at once without waiting`)
           .choices(choices)
           .default(choices[0]),
       )
@@ -261,14 +259,14 @@ function addAssignmentReason(command: Command): Command {
 
 const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fleet here, not of --file', good: ' or with --wait good' };
 
-const ASSIGN_STATES = 'trial (the kubelet runs the new configuration), good (the configuration passed its trial)';
+const ASSIGN_STATES = 'trial: the kubelet runs the new configuration, good: the configuration passed its trial';
 
 const ASSIGN_NOTES = `Exit code 4: at least one of several selected nodes was not updated. Exit code 5: the only selected node rolled back, or --on-failure revert restored the previous assignment of all changed nodes.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 
 const STATUS_NOTES =
-  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY, the columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time since the last change of the configuration. In the state not-synced (the assigned ConfigMap cannot be read), CHANGED is the time since the first failed attempt. REPORTED is the time since the last report of the agent.';
+  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY. The columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time since the last change of the configuration. In the state not-synced (the assigned ConfigMap cannot be read), CHANGED is the time since the first failed attempt. REPORTED is the time since the last report of the agent.';
 
 const CHECKPOINT_NOTES =
   'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';

@@ -30,7 +30,7 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     .addOption(
       new Option(
         '--backend <backend>',
-        'component that applies configurations: native (the kubelet, up to 1.23) or agent (the kubeletadm agent) (default: native up to 1.23, otherwise agent)',
+        'component that applies configurations; native: the kubelet (up to 1.23), agent: the kubeletadm agent (default: native up to 1.23, otherwise agent)',
       ).choices(['native', 'agent']),
     )
     .option(
@@ -39,7 +39,7 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     )
     .option(
       '--node-js <path>',
-      'path, on the host, of the Node.js binary that runs kubeletadm-agent.mjs (default: node in the PATH of the host)',
+      'path on the host of the Node.js binary that runs kubeletadm-agent.mjs (default: node in the PATH of the host)',
     )
     // The former name, which reads like the name of a Node.
     .addOption(new Option('--node <path>', 'same as --node-js').hideHelp())
@@ -75,7 +75,7 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
   return addConfirmOptions(addHostRolloutOptions(addSshOptions(addClusterOptions(command))));
 }
 
-const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in adds an environment file to the kubelet unit. When a configuration is assigned to the node, the agent writes its path to this file and restarts the kubelet.
+const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in adds an environment file to the kubelet unit. When a configuration is assigned to the node, the agent writes the path of the configuration to this file and restarts the kubelet.
 
 ${AGENT_IMPACT_NOTES}`;
 

@@ -49,7 +49,7 @@ export function defineFleet(fleet: Command, on: On): void {
     async () => (await import('./fleet-schema.ts')).runFleetSchema,
   );
   addSections(schema, {
-    examples: '  # the first line of a file written by fleet init refers to it\n  kubeletadm fleet schema > fleet.schema.json',
+    examples: '  # file that the first line of a file of fleet init refers to\n  kubeletadm fleet schema > fleet.schema.json',
   });
 }
 

@@ -41,6 +41,6 @@ function hostNamed(fleet: ResolvedFleet, name: string): ResolvedHost {
   );
   throw usageError(
     `${fleet.file} has no host ${JSON.stringify(name)}`,
-    likely === null ? 'kubeletadm fleet inventory lists them' : `Did you mean ${likely}?`,
+    likely === null ? 'List the hosts: kubeletadm fleet inventory' : `Did you mean ${likely}?`,
   );
 }

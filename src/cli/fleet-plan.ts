@@ -71,5 +71,5 @@ async function planAndPrint(
 function savedLine(file: string, { id, hosts, validity }: SavedPlan, { token }: FleetCluster): string {
   const pending = hosts.filter(({ status }) => status === 'pending').length;
   const source = token === null ? 'created' : 'env' in token ? `read from ${token.env}` : `read from ${token.file}`;
-  return `saved ${file}, ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, ${id}, valid until ${validity.expiresAt}. The file contains no secrets; a bootstrap token is ${source} during apply`;
+  return `saved ${file}: ${pending} ${pending === 1 ? 'host' : 'hosts'} to change, plan ID ${id}, valid until ${validity.expiresAt}. The file contains no secrets; apply uses a bootstrap token that is ${source} at that time`;
 }

@@ -126,6 +126,6 @@ export function reasonOf({ error, status }: HostOutcome): string {
 export function retryLine({ hosts, last }: RetriedHosts): string {
   // The last run may have covered other hosts than the user expects.
   if (hosts.length === 0)
-    return `Nothing to do: no host to retry; the last run, of ${last.startedAt} over ${namesText(last.hosts)}, is complete.`;
-  return `Nothing to do on the selected hosts: earlier runs, the last of ${last.startedAt}, left ${namesText(hosts)} unfinished.`;
+    return `Nothing to do: the last run (started ${last.startedAt}, hosts ${namesText(last.hosts)}) left no host to retry.`;
+  return `Nothing to do on the selected hosts. Earlier runs left other hosts unfinished: ${namesText(hosts)} (last run: ${last.startedAt}).`;
 }

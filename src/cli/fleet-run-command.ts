@@ -133,7 +133,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
       .option(
         '--sign <key>',
-        'private key to sign the saved plan with, or a public key whose private key ssh-agent holds; with --out FILE, writes FILE.sig',
+        'private key to sign the saved plan with, or the public key of a key in ssh-agent; the signature of --out FILE is written to FILE.sig',
       )
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
@@ -143,7 +143,7 @@ export function definePlan(plan: Command, on: On): void {
     fleetPlanRequest,
     async () => (await import('./fleet-plan.ts')).runFleetPlan,
   );
-  defineShow(plan.command('show').description('Print a saved plan with its time of creation, and whether the plan has expired'), on);
+  defineShow(plan.command('show').description('Print a saved plan with its times of creation and expiration'), on);
   addSections(plan, { notes: PLAN_NOTES, examples: PLAN_EXAMPLES });
 }
 
@@ -172,7 +172,7 @@ function defineShow(show: Command, on: On): void {
 function requireSignature(): Option {
   return new Option(
     '--require-signature <file>',
-    'file of allowed signers (ALLOWED SIGNERS in ssh-keygen(1)); a plan is refused unless PLAN.sig is a valid signature by one of them',
+    'file of allowed signers (format: ALLOWED SIGNERS in ssh-keygen(1)); PLAN.sig must be a valid signature of one of them',
   );
 }
 
@@ -204,13 +204,13 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <result>',
-          'only hosts with this result of their last run; failed: the host failed, rolled back, was refused or unreachable, or the run ended before its turn',
+          'only hosts with this result of their last run; failed: every host that did not succeed (failed, rolled back, refused, unreachable or not started)',
         ).choices(['failed']),
       ),
   );
   apply.option(
     '-y, --yes',
-    'do not ask before applying a fleet file (default: show the plan and ask; without a terminal, this option is required). A saved plan is always applied without asking',
+    'apply a fleet file without asking (default: show the plan and ask; required without a terminal). A saved plan is always applied without asking',
   );
   apply.addOption(requireSignature());
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
@@ -233,7 +233,7 @@ export function defineApply(apply: Command, on: On): void {
 const APPLY_TEXTS: RunTexts = {
   takeOver: TAKE_OVER,
   bundle: 'file made by kubeletadm bundle create; images and files that a host lacks are copied from it',
-  allow: allowText('new-pods-only, or with a saved plan the class that the plan was made with'),
+  allow: allowText('new-pods-only; for a saved plan, the class that the plan was made with'),
   allowPodLoss: ALLOW_POD_LOSS,
   parallel: 'maximum number of hosts inspected or changed at once',
 };
@@ -290,14 +290,13 @@ function addRunOptions(
 }
 
 const PLANNED_ALLOW =
-  'assume that apply is run with this --allow: most disruptive class of change that is applied to a running kubelet; the classes are explained below (default: new-pods-only)';
+  'value of --allow that apply will be run with: most disruptive class of changes to allow on a running kubelet; the classes are explained below (default: new-pods-only)';
 
-const PLANNED_POD_LOSS =
-  'assume that apply is run with --allow-pod-loss: a change may terminate running pods or keep new pods from starting';
+const PLANNED_POD_LOSS = 'plan for apply with --allow-pod-loss: a change may terminate running pods or keep new pods from starting';
 
-const PLANNED_BUNDLE = 'assume that apply is run with this --bundle, a file made by kubeletadm bundle create';
+const PLANNED_BUNDLE = 'value of --bundle that apply will be run with: a file made by kubeletadm bundle create';
 
-const PLANNED_TAKE_OVER = 'assume that apply is run with --take-over: a host may join under the name of an existing Node that is not Ready';
+const PLANNED_TAKE_OVER = 'plan for apply with --take-over: a host may join under the name of an existing Node that is not Ready';
 
 function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
   const [only = ''] = args;

@@ -35,7 +35,7 @@ export function defineInit(init: Command, on: On): void {
   addSections(on(options(init), initRequest, load), { notes: IMPACT_NOTES, phases: INIT_PHASES, examples: EXAMPLES });
   const phase = init
     .command('phase')
-    .description('Run one phase of init, e.g. phase upload-config kubelet for the phase upload-config/kubelet')
+    .description('Run one phase of init, e.g. init phase upload-config kubelet for upload-config/kubelet')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
   on(options(phase), initRequest, load);
   definePhaseCommands(phase, INIT_PHASES, {
@@ -68,7 +68,7 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator of an existing API server; without this option, a new control plane is bootstrapped (the variable KUBECONFIG is ignored)';
+  'kubeconfig of an administrator of an existing API server (default: bootstrap a new control plane; the environment variable KUBECONFIG is ignored)';
 
 const HOST = 'target host, reached over SSH (repeatable only with --kubeconfig; default: the local host)';
 

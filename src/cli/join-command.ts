@@ -40,7 +40,7 @@ export function defineJoin(join: Command, on: On): void {
   });
   const phase = join
     .command('phase')
-    .description('Run one phase of join, e.g. phase control-plane-prepare certs for the phase control-plane-prepare/certs')
+    .description('Run one phase of join, e.g. join phase control-plane-prepare certs for control-plane-prepare/certs')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
   on(options(phase), phaseRequest, load);
   definePhaseCommands(phase, JOIN_PHASES, {
@@ -70,7 +70,7 @@ function addJoinOptions(command: Command): Command {
       .option('--take-over', TAKE_OVER)
       .option(
         '--wait-ready [duration]',
-        'wait until the Node is Ready, at most for this duration (5m if no duration is given), and then at most 1m until a test pod (the probe pod) has started on the node',
+        'wait until the Node is Ready, for at most this duration (5m if omitted); then wait at most 1m until a test pod (the probe pod) has started on the node',
       ),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>

@@ -45,7 +45,7 @@ function schemaCommand(config: Command, on: On): void {
     );
   on(schema, schemaRequest, async () => (await import('./config-schema.ts')).runConfigSchema);
   addSections(schema, {
-    notes: `An overlay is a KubeletConfiguration. For fleet files, see kubeletadm fleet schema. Editors find the schema by the first line of a file:
+    notes: `For overlays, use the schema of KubeletConfiguration; for fleet files, run kubeletadm fleet schema. Editors find the schema by the first line of a file:
   # yaml-language-server: $schema=config.schema.json`,
     examples: `  kubeletadm config schema > config.schema.json
   kubeletadm config schema KubeletConfiguration --kubernetes-version 1.30 > kubelet.schema.json`,
@@ -110,7 +110,7 @@ function diffCommand(config: Command, on: On): void {
     .argument('<second>', 'second configuration, in the same form')
     .option(
       '--kubernetes-version <version>',
-      `kubelet version used for both configurations (default: the version of each one, if known, otherwise ${NEWEST})`,
+      `kubelet version used for both configurations (default: the version of each configuration, if known, otherwise ${NEWEST})`,
     )
     .option('--exit-code', 'exit with code 6 if the configurations differ');
   addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));
@@ -137,7 +137,7 @@ export function addMigrateCommand(config: Command, on: On): void {
       collect,
     )
     .option('--kubelet-extra-args <name=value>', 'kubelet flag to convert to a field (repeatable)', collect)
-    .option('--keep-defaults', 'write the old defaults that differ in the new version, to keep the behaviour')
+    .option('--keep-defaults', 'write default values that differ between the versions to the file, to keep the old behaviour')
     .option('--force', 'remove settings that have no equivalent in the new version')
     .option(
       '--old-config <file>',
@@ -168,7 +168,7 @@ function fromNodeCommand(config: Command, on: On): void {
     .addOption(
       new Option(
         '--kind <kind>',
-        'kind of the file: overlay (merged into the fields of a node) or configuration (replaces all fields) (default: overlay, or configuration for kubelets up to 1.23)',
+        'kind of the file; overlay: fields to merge into those of a node, configuration: a complete KubeletConfiguration (default: overlay; for kubelets up to 1.23, configuration)',
       ).choices(['overlay', 'configuration']),
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');

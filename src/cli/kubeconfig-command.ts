@@ -41,7 +41,8 @@ function userRequest(_: readonly string[], options: CommandOptions): UserKubecon
     clientName,
     organizations: flagList(options, 'org'),
     token: token === undefined || token === '' ? null : token === '-' ? 'stdin' : new Secret(token),
-    validMs: flagDuration(options, 'validityPeriod', { flag: '--validity-period', example: 'Write it like 24h', least: 1 }) ?? YEAR_MS,
+    validMs:
+      flagDuration(options, 'validityPeriod', { flag: '--validity-period', example: 'Use a duration such as 24h', least: 1 }) ?? YEAR_MS,
     hosts,
     verbosity: verbosityOf(options),
   };

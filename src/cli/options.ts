@@ -67,9 +67,9 @@ export function addTableOptions(
 export function addPrinterFlags(command: Command): Command {
   return underHeading(command, HEADINGS.output, (output) =>
     output
-      .option('--allow-missing-template-keys', 'print nothing for missing fields of a template; =false: report an error', true)
+      .option('--allow-missing-template-keys', 'print nothing for missing fields of a template (=false: report an error instead)', true)
       .addOption(new Option('--no-allow-missing-template-keys', 'report an error for missing fields of a template').hideHelp())
-      .option('--show-managed-fields', 'accepted as in kubeadm; the documents have no managed fields'),
+      .option('--show-managed-fields', 'no effect; accepted only because kubeadm has this option'),
   );
 }
 
@@ -78,7 +78,7 @@ export function addVerbosity(command: Command): Command {
   return command.addOption(
     new Option(
       '-v, --v <level>',
-      'log verbosity from 0 to 10: 1 adds phases and detected host details, 2 operations on hosts, 5 stack traces',
+      'log verbosity from 0 to 10; 1: also phases and detected host details, 2: also operations on hosts, 5: also stack traces',
     )
       .argParser(integerBetween(0, MAX_VERBOSITY))
       .default(0)
@@ -89,7 +89,7 @@ export function addVerbosity(command: Command): Command {
 /** `--vmodule` of klog, which selects source files of kubeadm: validated, without an effect. */
 export function addModuleVerbosity(command: Command): Command {
   return command.addOption(
-    new Option('--vmodule <pattern=N,...>', 'accepted as in kubeadm; selects source files of kubeadm, so it has no effect here')
+    new Option('--vmodule <pattern=N,...>', 'no effect; accepted only because kubeadm has this option')
       .argParser((value) => {
         const parts = value.split(',').filter((part) => part !== '');
         if (parts.every((part) => /^[^=]+=[0-9]+$/.test(part))) return value;
@@ -118,14 +118,16 @@ export function addDryRunOptions(command: Command, description = 'print the plan
 export function addPlanOptions(command: Command): Command {
   addDryRunOptions(command, 'print the plan and a diff; change nothing');
   return underHeading(command, HEADINGS.phases, (phases) =>
-    addIgnoredChecks(phases.option('--skip-phases <phases>', 'phases to skip, by name or parent/child (repeatable)', collectList)),
+    addIgnoredChecks(
+      phases.option('--skip-phases <phases>', 'phases to skip, as NAME or PARENT/CHILD, e.g. addon/kube-proxy (repeatable)', collectList),
+    ),
   );
 }
 
 /** `--show-origin`. */
 export function addShowOrigin(command: Command): Command {
   return underHeading(command, HEADINGS.output, (output) =>
-    output.option('--show-origin', 'show where each field is set: its layer (such as cluster, node, patch or flag) and file:line'),
+    output.option('--show-origin', 'show the source of each field (such as cluster, node, patch or flag) with file and line'),
   );
 }
 
@@ -186,7 +188,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
       .option('--ssh-accept-new', 'accept and record keys of unknown hosts; changed keys are always refused')
       .option(
         '--ssh-password-stdin',
-        'read the SSH password from the first line of standard input (without this option: from the environment variable KUBELETADM_SSH_PASSWORD, if set)',
+        'read the SSH password from the first line of standard input (default: from the environment variable KUBELETADM_SSH_PASSWORD, if set)',
       )
       .option('-k, --ask-pass', 'ask for the SSH password on the terminal, once for all hosts')
       .addOption(
@@ -201,7 +203,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
       )
       .option(
         '--sudo-password-stdin',
-        'read the sudo password from standard input: from the first line, or from the second with --ssh-password-stdin (without this option: from the environment variable KUBELETADM_SUDO_PASSWORD, if set)',
+        'read the sudo password from the first line of standard input, with --ssh-password-stdin from the second (default: from the environment variable KUBELETADM_SUDO_PASSWORD, if set)',
       )
       .option('-K, --ask-become-pass', 'ask for the sudo password on the terminal, once for all hosts')
       .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
@@ -215,7 +217,7 @@ export function addFleetFileOption(command: Command, description = "fleet file; 
 }
 
 function hostPatterns(file: string): string {
-  return `hosts to include: names in ${file} (with * and ?), ranges such as edge-[001:020], or groups; a leading ! excludes (repeatable)`;
+  return `hosts to select: names in ${file} (* and ? are wildcards), ranges such as edge-[001:020], or groups; a leading ! excludes them (repeatable)`;
 }
 
 /** Selection of Nodes by label or by the hosts of a fleet file, in place of names. */
@@ -223,7 +225,7 @@ export function addNodeSelectionOptions(command: Command, fleetNote = ''): Comma
   return command
     .option('-l, --selector <labels>', 'instead of node names: label selector of Nodes, as in kubectl')
     .option('--group <groups>', 'instead of node names: groups of a fleet file (repeatable)', collectList)
-    .option('--limit <hosts>', `instead of node names, ${hostPatterns('the fleet file')}`, collectList)
+    .option('--limit <hosts>', `instead of node names: ${hostPatterns('the fleet file')}`, collectList)
     .option('-f, --fleet <file>', `fleet file of --group and --limit; '-' for standard input${fleetNote} (default: fleet.yaml)`);
 }
 
@@ -234,7 +236,7 @@ export function addFleetSelectionOptions(command: Command, file = 'the fleet fil
       .option('--limit <hosts>', hostPatterns(file), collectList)
       .option(
         '--group <groups>',
-        'groups of hosts to include (repeatable); combined with --limit or --selector: only hosts that match all of them',
+        'groups of hosts to select (repeatable); with --limit or --selector, a host must match every option',
         collectList,
       )
       .option('-l, --selector <labels>', `label selector, as in kubectl; matches the labels that ${file} declares for hosts and groups`),
@@ -267,7 +269,7 @@ function readRate(text: string): number {
 
 /** The text of `--allow-pod-loss`. */
 export const ALLOW_POD_LOSS =
-  'also apply a change that would terminate running pods or keep new pods from starting (default: refuse such a change for every value of --allow)';
+  'also apply a change that would terminate running pods or keep new pods from starting (default: refuse such a change, even with --allow unsafe)';
 
 /** `--allow` and `--allow-pod-loss` of a command that changes a node. */
 export function addAllowOptions(command: Command): Command {
@@ -276,7 +278,7 @@ export function addAllowOptions(command: Command): Command {
 
 /** The text of `--allow`. */
 export function allowText(defaultClass: string): string {
-  return `most disruptive class of change that is applied to a running kubelet; the classes are explained below (default: ${defaultClass})`;
+  return `most disruptive class of changes to allow on a running kubelet; the classes are explained below (default: ${defaultClass})`;
 }
 
 /** `--allow` of a command that changes running kubelets. */
@@ -285,7 +287,7 @@ export function allowOption(text: string = allowText('new-pods-only')): Option {
 }
 
 /** The classes of `--allow`. */
-const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disruptive. "safe": the change does not affect running pods. "new-pods-only": new pods get the new value, running pods keep the old value. "drain": the change requires a drained node; drain the node first, because kubeletadm neither drains it nor checks that it is drained. "unsafe": the change can disconnect or stop the node.`;
+const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disruptive. "safe": the change does not affect running pods. "new-pods-only": new pods get the new value, running pods keep the old value. "drain": the change requires a drained node. Drain the node yourself: kubeletadm does not drain nodes, and does not check that a node is drained. "unsafe": the change can disconnect or stop the node.`;
 
 /** The classes of `--allow`, for the help of the commands with that option. */
 export const IMPACT_NOTES = `${IMPACT_CLASSES}
@@ -300,14 +302,14 @@ If the Node is cordoned, the agent assumes that the node is drained: it then app
 For every value of --allow, the agent refuses a change that would terminate running pods or keep new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
 
 /** The text of `--allow-experimental-api`. */
-export const EXPERIMENTAL_API = 'accepted as in kubeadm; kubeadm 1.36 has no experimental API versions';
+export const EXPERIMENTAL_API = 'no effect, because kubeadm 1.36 has no experimental API versions';
 
 /** The text of `--take-over`. */
 export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';
 
 /** The text of `--kubelet-config-dir`. */
 export const KUBELET_CONFIG_DIR =
-  'write the KubeletConfiguration fields of this node as fragments to /etc/kubernetes/kubelet.conf.d, not to config.yaml (kubelets from 1.30 on)';
+  'write the KubeletConfiguration fields of this node to drop-in files in /etc/kubernetes/kubelet.conf.d instead of config.yaml (kubelets from 1.30 on)';
 
 /** Settings declared for one node, in place of detected ones. */
 export function addNodeOptions(command: Command): Command {
@@ -328,7 +330,7 @@ export function addNodeOptions(command: Command): Command {
       )
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
-      .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider; path on the host')
+      .option('--cloud-config <file>', 'path on the host of the configuration file of an in-tree cloud provider')
       .option('--kubelet-extra-args <name=value>', 'kubelet flag; the last value of a flag wins (repeatable)', collect),
   );
 }
@@ -356,7 +358,10 @@ export function addInitOptions(command: Command): Command {
   underHeading(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option('--apiserver-cert-extra-sans <names>', 'additional SANs of the API server certificate (repeatable)', collectList)
-      .option('--upload-certs', 'upload the certificates shared by control planes to the Secret kubeadm-certs, for two hours')
+      .option(
+        '--upload-certs',
+        'upload the certificates shared by control planes to the Secret kubeadm-certs, which expires after two hours',
+      )
       .option('--certificate-key <key>', 'key to encrypt the uploaded certificates with, 64 hexadecimal digits (default: a generated key)')
       .option('--skip-certificate-key-print', 'omit the certificate key from the printed join command')
       .option(

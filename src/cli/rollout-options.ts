@@ -20,7 +20,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       .addOption(
         new Option(
           '--canary <hosts>',
-          'number or percentage of hosts that go first; the other hosts follow only after these succeeded; 0: no canary',
+          'number or percentage of hosts to change first; the other hosts are changed only after these succeeded; 0: no canary',
         ).default(canary, canary),
       )
       .option(
@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'number of hosts, or percentage of all selected hosts, that may fail; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: a limit that grows with the run: 10% of the hosts changed so far, but at least 1 and at most 10 hosts)',
+        'maximum number of failed hosts, or percentage of all selected hosts; if more hosts fail, the remaining hosts are skipped; 100%: no limit (default: 10% of the hosts changed so far, but at least 1 and at most 10 hosts)',
       ),
   );
 }

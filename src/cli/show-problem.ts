@@ -10,7 +10,7 @@ export function showProblem(error: unknown, output: Pick<Output, 'stderr'>, verb
   if (!(error instanceof AppError)) {
     const text = error instanceof Error ? (verbosity >= 5 ? (error.stack ?? error.message) : error.message) : String(error);
     const more = verbosity >= 5 ? '' : ' with the output of -v 5';
-    output.stderr([styled('red', 'bug:'), ` ${oneLine(text, verbosity)}. Please report it${more} [INTERNAL]\n`]);
+    output.stderr([styled('red', 'bug:'), ` ${oneLine(text, verbosity)}. Please report this error${more} [INTERNAL]\n`]);
     return 1;
   }
   for (const problem of error.problems) output.stderr(`${oneLine(formatProblem(problem), verbosity)}\n`);

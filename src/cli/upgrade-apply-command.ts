@@ -49,7 +49,7 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
   );
   const phase = apply
     .command('phase')
-    .description('Run one phase of upgrade apply, e.g. phase addon coredns v1.36.2 for the phase addon/coredns')
+    .description('Run one phase of upgrade apply, e.g. upgrade apply phase addon coredns v1.36.2 for addon/coredns')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {
@@ -66,7 +66,7 @@ function applyOptions(command: Command): Command {
     .option('--allow-experimental-upgrades', 'allow alpha, beta and release candidate versions')
     .option('--allow-release-candidate-upgrades', 'allow release candidate versions');
   addControlPlaneOptions(command);
-  command.option('--print-config', 'also print the ClusterConfiguration as it is after the upgrade');
+  command.option('--print-config', 'also print the ClusterConfiguration that results from the upgrade');
   addShowOrigin(addPlanOptions(command));
   addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)');
   return addReasonOption(addConfirmOptions(addSshOptions(addTargetOption(addAllowOptions(command), ONE_CONTROL_PLANE))));
@@ -82,7 +82,7 @@ export function addControlPlaneOptions(command: Command): Command {
 }
 
 const FORCE =
-  'upgrade even if the version is a pre-release, if kubelets are too old for it or cannot be listed, or if the kubelet configuration has a setting that the new version does not support, which is then removed; implies --yes';
+  'upgrade despite these findings: the version is a pre-release, kubelets are too old or cannot be listed, or the new version does not support a kubelet setting (the setting is removed); implies --yes';
 
 /** The last word is the version, as with kubeadm. */
 function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyRequest {

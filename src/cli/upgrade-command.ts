@@ -59,7 +59,7 @@ function defineUpgradeNode(upgrade: Command, on: On): void {
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
     .command('phase')
-    .description('Run one phase of upgrade node, e.g. phase addon coredns for the phase addon/coredns')
+    .description('Run one phase of upgrade node, e.g. upgrade node phase addon coredns for addon/coredns')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, UPGRADE_NODE_PHASES, {
@@ -77,7 +77,7 @@ function addUpgradeOptions(command: Command): Command {
       )
       .option(
         '--patches <dir>',
-        'directory of patches; patches of the KubeletConfiguration replace those stored on the host, all other patches apply to this upgrade only',
+        'directory of patches; those of the KubeletConfiguration replace the patches stored on the host, all others apply only to this upgrade',
       )
       .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all overlays stored on the host')
       .option(
@@ -86,7 +86,7 @@ function addUpgradeOptions(command: Command): Command {
         collect,
       )
       .option('--kubelet-config-dir', KUBELET_CONFIG_DIR)
-      .option('--no-kubelet-config-dir', 'write the fields of this node to config.yaml, no longer as fragments')
+      .option('--no-kubelet-config-dir', 'write the fields of this node to config.yaml again, and remove their drop-in files')
       .option('--resolv-conf <file>', 'resolvConf of the kubelet')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
       .option(

@@ -14,18 +14,18 @@ export function definePlan(upgrade: Command, on: On): void {
   const plan = upgrade
     .command('plan')
     .description('Check whether the cluster can be upgraded, and to which versions')
-    .argument('[version]', 'version to plan for, e.g. v1.36.2 (default: the newest releases, which dl.k8s.io lists)')
+    .argument('[version]', 'version to plan for, e.g. v1.36.2 (default: the newest releases on dl.k8s.io)')
     .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
     .option('--allow-experimental-upgrades', 'include alpha, beta and release candidate versions')
     .option('--allow-release-candidate-upgrades', 'include release candidates')
     .option('--etcd-upgrade', 'include etcd (default: true)')
-    .option('--no-etcd-upgrade', 'leave out etcd')
+    .option('--no-etcd-upgrade', 'do not include etcd')
     .option(
       '--ignore-preflight-errors <checks>',
-      "checks whose errors become warnings, comma-separated; 'all' for all checks (repeatable)",
+      "preflight checks whose errors are shown as warnings; 'all' for every check (repeatable)",
       collect,
     )
-    .option('--print-config', 'also print the present ClusterConfiguration')
+    .option('--print-config', 'also print the current ClusterConfiguration')
     .addOption(readOutputOption());
   addSections(
     on(
@@ -41,7 +41,7 @@ export function definePlan(upgrade: Command, on: On): void {
 export function defineDiff(upgrade: Command, on: On): void {
   const diff = upgrade
     .command('diff')
-    .description('Show how the static Pod manifests of a control plane differ from those of a version')
+    .description('Show the differences between the static Pod manifests of a control plane and those of another version')
     .argument('[version]', 'version to compare with, e.g. v1.36.2 (default: that of the cluster)')
     .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
     .option('-c, --context-lines <number>', 'unchanged lines around each difference (default: 3)');

@@ -25,7 +25,10 @@ export async function runVersion({ output, programName, runtime }: Services, for
   else if (format === 'json') output.stdout(`${printableJson(document, 2)}\n`);
   else if (format === 'yaml') output.stdout(encodeYaml(document));
   else if (programName === 'kubeadm') output.stdout(`kubeadm version: &version.Info{${goSyntax(info)}}\n`);
-  else output.stdout(`kubeletadm ${VERSION} (kubelets 1.20 to ${formatMinor(NEWEST_MINOR)}, as kubeadm ${KUBEADM_VERSION.gitVersion})\n`);
+  else
+    output.stdout(
+      `kubeletadm ${VERSION} (supports kubelets 1.20 to ${formatMinor(NEWEST_MINOR)}; compatible with kubeadm ${KUBEADM_VERSION.gitVersion})\n`,
+    );
   return 0;
 }
 

@@ -81,7 +81,7 @@ describe.each(FORMATS)('user data for %s', (format) => {
   it('gives a host the files of join --rootfs except the token, and join at first boot completes them', async () => {
     const { code, stdout, stderr } = await userData(format, node);
     expect(code, stderr).toBe(0);
-    expect(stderr).toBe(`${BOOTSTRAP} is omitted: it contains a bootstrap token, and join creates it\n`);
+    expect(stderr).toBe(`${BOOTSTRAP} is omitted, because this file contains a bootstrap token; join creates the file on the host\n`);
     expect(stdout).not.toContain(TOKEN);
 
     const host = join(temporary, `host-${format}`);

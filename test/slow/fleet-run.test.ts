@@ -169,7 +169,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       const { stderr } = await save();
       const first = readFileSync(saved(), 'utf8');
       expect(stderr).toMatch(
-        /^cluster: .*\nsaved .*plan\.json, 3 hosts to change, sha256:[0-9a-f]{64}, valid until .*Z\. The file contains no secrets; a bootstrap token is created during apply/,
+        /^cluster: .*\nsaved .*plan\.json: 3 hosts to change, plan ID sha256:[0-9a-f]{64}, valid until .*Z\. The file contains no secrets; apply uses a bootstrap token that is created at that time/,
       );
       expect(statSync(saved()).mode & 0o777).toBe(0o600);
       rmSync(saved());

@@ -13,8 +13,8 @@ export function localInput(stdin: TerminalInput, stderr: TerminalOutput): InputF
   const readStdin = async (): Promise<string> => {
     if (stdinIsRead)
       throw usageError(
-        'standard input is requested twice',
-        "Give one of the inputs as a file: '-' and passwords are read from standard input",
+        'two options read standard input',
+        "Pass one of the inputs as a file: the file '-' and the options for passwords on standard input cannot be combined",
       );
     stdinIsRead = true;
     return readStream(stdin);

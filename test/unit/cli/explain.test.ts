@@ -39,7 +39,7 @@ See docs/troubleshooting.md#agent_down
     ['HOST_LOKED', 'no problem has the code HOST_LOKED. Did you mean HOST_LOCKED? [EXPLAIN_UNKNOWN_CODE]\n'],
     [
       'maxPods',
-      'no problem has the code maxPods. To list all codes, run kubeletadm explain; fields and flags of kubelets: kubeletadm config explain maxPods. [EXPLAIN_UNKNOWN_CODE]\n',
+      'no problem has the code maxPods. To list all codes, run kubeletadm explain. For fields and flags of kubelets, run kubeletadm config explain maxPods. [EXPLAIN_UNKNOWN_CODE]\n',
     ],
     ['NO_SUCH_CODE', 'no problem has the code NO_SUCH_CODE. To list all codes, run kubeletadm explain. [EXPLAIN_UNKNOWN_CODE]\n'],
   ])('refuses %s', async (name, message) => {
