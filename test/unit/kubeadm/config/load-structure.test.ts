@@ -102,7 +102,9 @@ describe('unknown fields', () => {
       'metadata',
       'init',
       'metadata: {name: x}',
-      ['f.yaml:3:1 metadata: unknown field. Remove the field: documents of kubeadm have no metadata, spec or status [CONFIG_UNKNOWN_FIELD]'],
+      [
+        'f.yaml:3:1 metadata: unknown field. Remove the field: documents of kubeadm have no metadata, spec or status [CONFIG_UNKNOWN_FIELD]',
+      ],
     ],
     [
       'property of every JavaScript object',

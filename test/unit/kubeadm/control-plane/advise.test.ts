@@ -15,8 +15,14 @@ describe('advice about a control plane', () => {
   it.each([
     ['featureGates: {RootlessControlPlane: true}', /^ROOTLESS_NOT_DONE: .*the control plane components run as root$/],
     ['apiServer: {extraArgs: [{name: authorization-mode, value: "Node,RBAC,Foo"}]}', /^AUTHORIZATION_MODE_UNKNOWN: .*"Foo"/],
-    ['apiServer: {extraArgs: [{name: authorization-mode, value: RBAC}]}', /^AUTHORIZATION_MODE_DIFFERS: .*is RBAC, without Node\. Add Node,/],
-    ['etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /other}]}}', /^ETCD_DATA_DIR: .* to \/other \(data-dir\), which is not a directory of the host:/],
+    [
+      'apiServer: {extraArgs: [{name: authorization-mode, value: RBAC}]}',
+      /^AUTHORIZATION_MODE_DIFFERS: .*is RBAC, without Node\. Add Node,/,
+    ],
+    [
+      'etcd: {local: {dataDir: /data, extraArgs: [{name: data-dir, value: /other}]}}',
+      /^ETCD_DATA_DIR: .* to \/other \(data-dir\), which is not a directory of the host:/,
+    ],
     [
       'scheduler: {extraVolumes: [{name: mine, hostPath: /x, mountPath: /etc/kubernetes/scheduler.conf}]}',
       /^MOUNTED_TWICE: kube-scheduler: two volumes are mounted at \/etc\/kubernetes\/scheduler\.conf,/,

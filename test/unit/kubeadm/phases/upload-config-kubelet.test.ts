@@ -78,7 +78,9 @@ describe('upload-config/kubelet', () => {
       metadata: { ...old.metadata, labels: { custom: 'x' }, annotations: { ...old.metadata.annotations, note: 'y' } },
     };
     const cluster = fakeCluster({ objects: [found, ...RBAC] });
-    expect((await plan(cluster)).changes).toMatchObject([{ kind: 'update-object', reason: 'the content differs, and was not edited by hand' }]);
+    expect((await plan(cluster)).changes).toMatchObject([
+      { kind: 'update-object', reason: 'the content differs, and was not edited by hand' },
+    ]);
     const uploaded = await run(cluster);
     expect(uploaded.data).toEqual({ kubelet: YAML });
     expect(uploaded.metadata).toMatchObject({ labels: { custom: 'x' }, annotations: { note: 'y' } });

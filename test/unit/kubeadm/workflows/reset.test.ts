@@ -138,7 +138,10 @@ describe('prepareReset', () => {
     const hint = 'before the reset, or remove the member on another control plane with etcdctl member remove';
     expect(refusals).toEqual([]);
     expect(warnings).toEqual([
-      { code: 'EtcdMember', message: `${why}. Renew the certificate on the host of this etcd member: kubeletadm certs renew etcd-server ${hint}` },
+      {
+        code: 'EtcdMember',
+        message: `${why}. Renew the certificate on the host of this etcd member: kubeletadm certs renew etcd-server ${hint}`,
+      },
     ]);
     const { plan } = await removeEtcdMember.inspect(
       { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() },
