@@ -11,6 +11,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { CA_CERT, CONFIG_YAML, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
+import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/passing-token.ts';
@@ -20,7 +21,6 @@ import { tokenSecret } from '../token/token-secret.ts';
 import { apiServerOfKubelet } from './api-server-of-kubelet.ts';
 import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';
 import { challengeHost, identifyBy, type NodeTrust } from './identify-node.ts';
-import { nodeNameOf } from './node-name-of.ts';
 
 export interface RenewKubeletOptions {
   readonly templates: Templates;

@@ -22,6 +22,7 @@ import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../node-agent/agent-program.ts';
 import { AGENT_UNIT } from '../node-agent/agent-units.ts';
 import { type InstalledAgent, readInstalledAgent } from '../node-agent/installed-agent.ts';
+import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type AgentRemoveInput, resetAgent } from '../phases/agent-remove.ts';
 import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
@@ -35,7 +36,6 @@ import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-p
 import { atEtcd, type UsesEtcd } from './control-plane/at-etcd.ts';
 import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_ACCESS } from './control-plane/etcd-access.ts';
 import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
-import { nodeNameOf } from './node-name-of.ts';
 
 export interface ResetOptions {
   readonly reset: ResetConfiguration;

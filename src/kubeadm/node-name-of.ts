@@ -1,5 +1,5 @@
-import type { ClientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
-import { readFlagsEnv } from '../../kubelet/flags-env.ts';
+import type { ClientIdentity } from '../kubelet/facts/kubelet-identity.ts';
+import { readFlagsEnv } from '../kubelet/flags-env.ts';
 
 export interface NodeNameFacts {
   readonly identity: ClientIdentity;
