@@ -103,7 +103,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
   const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
   const run = { dryRun, skipPhases, allow: request.allow ?? DEFAULT_ALLOWED };
   const clusterExceptions = proxyExceptions(applyClusterDefaults(config.cluster ?? {}));
-  const sources = await installSources(services, { directory, clusterExceptions, bundle: request.bundle });
+  const sources = await installSources(services, { directory, clusterExceptions, joinServer: null, bundle: request.bundle });
   const member = workflowMember({
     name: first.name,
     planHost: planAfterPreparation(first, sources, run)(initControlPlaneWorkflow, workflowOptions),

@@ -102,8 +102,12 @@ export async function fleetMembers(
     trust: access.trust,
   } satisfies Partial<JoinOptions>;
   const writing = hostWriting(services, request.writing);
-  const clusterExceptions = [...shared.baseline.proxyExceptions, new URL(access.apiServer.server).hostname.replace(/^\[|\]$/g, '')];
-  const sources = await installSources(services, { directory: input.directory, clusterExceptions, bundle: request.bundle });
+  const sources = await installSources(services, {
+    directory: input.directory,
+    clusterExceptions: shared.baseline.proxyExceptions,
+    joinServer: access.apiServer.server,
+    bundle: request.bundle,
+  });
   const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./upload-certs.ts');
     return uploadFleetCerts(services, {

@@ -14,11 +14,10 @@ const MAX_KEY_BYTES = 1024 * 1024;
 export type InstallSources = {
   /** Null: no bundle. */
   readonly bundle: BundleContents | null;
-} & Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'readCredentials'>;
+} & Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'joinServer' | 'readCredentials'>;
 
-interface InstallSourcesInput {
+interface InstallSourcesInput extends Pick<PrepareHostOptions, 'clusterExceptions' | 'joinServer'> {
   readonly directory: string;
-  readonly clusterExceptions: readonly string[];
   /** Path of a bundle. Undefined: none. */
   readonly bundle: string | undefined;
 }
@@ -27,11 +26,10 @@ interface InstallSourcesInput {
  * Local files for the hosts of a fleet: templates, keys of repositories, and programs. Each key and program is
  * read once, when the first host requires it.
  * @param input.directory of the fleet file, for relative paths
- * @param input.clusterExceptions destinations in the cluster that hosts reach without a proxy
  */
 export async function installSources(
   services: FleetRunPorts,
-  { directory, clusterExceptions, bundle }: InstallSourcesInput,
+  { directory, clusterExceptions, joinServer, bundle }: InstallSourcesInput,
 ): Promise<InstallSources> {
   const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
   return {
@@ -39,6 +37,7 @@ export async function installSources(
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),
     readFile: once((path) => readProgram(services, pathOf(path))),
     clusterExceptions,
+    joinServer,
     bundle: bundle === undefined ? null : bundleContents(await (await services.bundleFiles()).open(bundle)),
     readCredentials: (source) => readCredentials(services, source, pathOf),
   };

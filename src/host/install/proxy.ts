@@ -1,4 +1,5 @@
-import { formatCidr, parseCidr } from '../../base/text/ip.ts';
+import { cidrContains, formatCidr, parseCidr, parseIp } from '../../base/text/ip.ts';
+import { printable } from '../../base/text/printable.ts';
 import { type Secret, SensitiveText } from '../../base/text/secret.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import { defaultDevice4, defaultDevice6 } from '../facts/default-route.ts';
@@ -34,8 +35,8 @@ export interface ProxyFacts {
   readonly init: 'systemd' | 'openrc' | null;
   readonly files: ReadonlyMap<string, FileFact | null>;
   readonly units: Readonly<Record<ProxyUnit, UnitState | null>>;
-  /** The subnets of the host at which other hosts reach it. */
-  readonly networks: readonly string[];
+  /** The subnets of the host at which other hosts reach it; the reason if they are unknown. */
+  readonly networks: readonly string[] | { readonly why: string };
 }
 
 const ADDRESSES = ['ip', '-o', 'address', 'show', 'scope', 'global'] as const;
@@ -50,9 +51,16 @@ const nodeNetworks = defineFact(
     route6: { kind: 'file', path: '/proc/net/ipv6_route' },
     addresses: { kind: 'command', argv: ADDRESSES },
   },
-  ({ route4, route6, addresses }): readonly string[] =>
-    networksOf(addresses.stdout, [defaultDevice4(route4?.content ?? ''), defaultDevice6(route6?.content ?? '')]),
+  ({ route4, route6, addresses }): ProxyFacts['networks'] => {
+    const { exitCode, stdout, stderr } = addresses;
+    if (exitCode !== 0) return { why: `${ADDRESSES.join(' ')} failed: ${printable(lastLine(stderr) || `exit code ${exitCode}`, 200)}` };
+    return networksOf(stdout, [defaultDevice4(route4?.content ?? ''), defaultDevice6(route6?.content ?? '')]);
+  },
 );
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? '';
+}
 
 /**
  * The subnets of the interfaces of the default routes; without default routes, those of all interfaces that lead out of the host.
@@ -86,8 +94,10 @@ export interface ProxyPlanInput {
   readonly proxy: ProxySetting;
   /** `user:password`, encoded for a URL; null: none. */
   readonly credentials: Secret | null;
-  /** Subnets, domains and API endpoints of the cluster. */
+  /** Subnets, domains and the API endpoint of the cluster. */
   readonly clusterExceptions: readonly string[];
+  /** DNS name or IP address of the API server that the kubelet uses; null: not known yet. */
+  readonly apiServer: string | null;
   readonly templates: Templates;
 }
 
@@ -108,8 +118,20 @@ export function planProxy(facts: ProxyFacts, input: ProxyPlanInput): PhasePlan {
     ...(needsReload ? [{ kind: 'daemon-reload', reason: 'the drop-ins of the proxy change' } as const] : []),
     ...restarts.map(({ unit, reason }) => ({ kind: 'restart-unit', unit, reason, impact: 'safe' }) as const),
   ];
-  if (all.length > 0) return { changes: all };
-  return { changes: all, noop: proxy === 'none' ? 'no proxy' : 'the proxy is unchanged' };
+  const plan: PhasePlan = { changes: all, ...noSubnet(facts, proxy) };
+  return all.length > 0 ? plan : { ...plan, noop: proxy === 'none' ? 'no proxy' : 'the proxy is unchanged' };
+}
+
+/** Warns if NO_PROXY contains no subnet of hosts. */
+function noSubnet({ networks }: ProxyFacts, proxy: ProxySetting): Pick<PhasePlan, 'warnings'> {
+  if (proxy === 'none' || !isEmpty(networks) || proxy.noProxy.some((each) => parseCidr(each) !== null)) return {};
+  const message =
+    'NO_PROXY contains no subnet of the hosts: the addresses of the host have no subnet. Add the subnet of the hosts to noProxy';
+  return { warnings: [{ code: 'HOST_SUBNET_UNKNOWN', message }] };
+}
+
+function isEmpty(networks: ProxyFacts['networks']): boolean {
+  return 'why' in networks || networks.length === 0;
 }
 
 type FileChange = Extract<HostChange, { kind: 'write-file' | 'remove-file' }>;
@@ -125,7 +147,7 @@ function writes({ files, units, networks }: ProxyFacts, input: ProxyPlanInput): 
   const variables = [
     ...variable('HTTP_PROXY', proxy.http, input.credentials),
     ...variable('HTTPS_PROXY', proxy.https, input.credentials),
-    { name: 'NO_PROXY', parts: [[...new Set([...LOCAL, ...input.clusterExceptions, ...networks, ...proxy.noProxy])].join(',')] },
+    { name: 'NO_PROXY', parts: [exceptions(networks, input, proxy.noProxy).join(',')] },
   ];
   const text = renderTemplate(templates, PROXY_ENVIRONMENT_FILE, { variables });
   const desired: readonly DesiredFile[] = [
@@ -138,6 +160,21 @@ function writes({ files, units, networks }: ProxyFacts, input: ProxyPlanInput): 
     }),
   ];
   return desired.map((file) => diffFile(files.get(file.path) ?? null, file)).filter((change) => change !== null);
+}
+
+/** The values of NO_PROXY. An API server in one of the subnets is not listed: otherwise a host that joins would change. */
+function exceptions(
+  networks: ProxyFacts['networks'],
+  { clusterExceptions, apiServer }: ProxyPlanInput,
+  noProxy: readonly string[],
+): readonly string[] {
+  const [cluster, own] = [[...LOCAL, ...clusterExceptions], 'why' in networks ? [] : networks];
+  const address = parseIp(apiServer ?? '');
+  const isCovered = [...cluster, ...own, ...noProxy].some((each) => {
+    const subnet = address === null ? null : parseCidr(each);
+    return address !== null && subnet !== null && cidrContains(subnet, address);
+  });
+  return [...new Set([...cluster, ...(apiServer === null || isCovered ? [] : [apiServer]), ...own, ...noProxy])];
 }
 
 /** @param url validated: without user, password, spaces and quotes */

@@ -14,3 +14,8 @@ export function proxyExceptions({
   const endpoint = splitHostPort(controlPlaneEndpoint ?? '')?.host ?? '';
   return [...new Set([...subnets, '.svc', `.${dnsDomain}`, endpoint])].filter((each) => each !== '');
 }
+
+/** The DNS name or IP address in the URL of an API server; null: not a URL. */
+export function apiServerHost(server: string): string | null {
+  return URL.canParse(server) ? new URL(server).hostname.replace(/^\[|\]$/g, '') : null;
+}

@@ -1,25 +1,33 @@
-import { AppError } from '../../base/errors.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Templates } from '../../codec/render-template.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import type { ProxyCredentials, ProxySetting } from '../../host/install/model.ts';
 import { type ProxyFacts, planProxy, proxyFacts } from '../../host/install/proxy.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
+import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { apiServerHost } from '../config/proxy-exceptions.ts';
 import { observeHealthzUrl } from './kubelet-start.ts';
 
 export interface ProxyInput {
   readonly templates: Templates;
   readonly proxy: ProxySetting;
-  /** Subnets, domains and API endpoints of the cluster. */
+  /** Subnets, domains and the API endpoint of the cluster. */
   readonly clusterExceptions: readonly string[];
+  /** URL of the API server at which new hosts join; null: the host creates the cluster. */
+  readonly joinServer: string | null;
   /** @returns `user:password`, encoded for a URL. @throws AppError USAGE if the credentials do not exist */
   readonly readCredentials: (source: ProxyCredentials) => Promise<Secret>;
 }
 
 interface Situation extends ProxyFacts {
+  /** DNS name or IP address of the API server in the kubeconfig of the kubelet; null: the host has none. */
+  readonly apiServer: string | null;
   readonly credentials: Secret | null;
   /** Of the running kubelet; null: it has no healthz endpoint. */
   readonly healthzUrl: string | null;
@@ -34,8 +42,11 @@ export const configureProxy = definePhase<ProxyInput, Situation>({
   name: NAME,
   short: 'Configure the proxy of the container runtime and the kubelet',
   observe: observeProxy,
-  plan: (situation, { proxy, clusterExceptions, templates }) =>
-    planProxy(situation, { proxy, clusterExceptions, templates, credentials: situation.credentials }),
+  plan: (situation, { proxy, clusterExceptions, joinServer, templates }) => {
+    const { credentials } = situation;
+    const apiServer = situation.apiServer ?? (joinServer === null ? null : apiServerHost(joinServer));
+    return planProxy(situation, { proxy, clusterExceptions, apiServer, templates, credentials });
+  },
   verify: async (context, _, { healthzUrl, isHealthy: wasHealthy }, applied) => {
     if (wasHealthy && restartsKubelet(applied)) await waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS });
   },
@@ -44,18 +55,39 @@ export const configureProxy = definePhase<ProxyInput, Situation>({
   commit: { paths: [], prepare: async () => async () => undefined },
 });
 
+/** The API server that the kubelet uses. */
+const kubeletServer = defineFact({ conf: { kind: 'file', path: KUBELET_CONF } }, ({ conf }, parseText): string | null =>
+  conf?.content === undefined ? null : parseText(conf.content, serverIn),
+);
+
+function serverIn(kubeconfig: string): string | null {
+  try {
+    return apiServerHost(resolveContext(parseKubeconfig(kubeconfig, KUBELET_CONF)).cluster.server);
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
+}
+
+const FACTS = combineFacts({ proxy: proxyFacts, apiServer: kubeletServer });
+
 async function observeProxy(context: PhaseContext, { proxy, readCredentials }: ProxyInput): Promise<Situation> {
   const { host, signal } = context;
-  const facts = await observe(host, proxyFacts, signal);
+  const { apiServer, proxy: facts } = await observe(host, FACTS, signal);
   if (facts.init !== 'systemd') {
     const message = 'proxy: the host does not run systemd, so the proxy of the fleet file cannot be configured';
     const hint = 'Remove the field proxy of this host from the fleet file, and configure the proxy with the service manager of the host';
     throw new AppError({ host: host.name, code: 'SYSTEMD_MISSING', message, hint }, { exitCode: 3 });
   }
+  if (proxy !== 'none' && 'why' in facts.networks) {
+    const message = `proxy: cannot determine the subnet of the host for NO_PROXY: ${facts.networks.why}`;
+    const hint = 'Install iproute2 on the host, check ip -o address show there, and rerun the command';
+    throw new AppError({ host: host.name, code: 'HOST_SUBNET_UNKNOWN', message, hint }, { exitCode: 3 });
+  }
   const credentials = proxy === 'none' || proxy.credentials === null ? null : await readCredentials(proxy.credentials);
   const healthzUrl = facts.units.kubelet?.activeState === 'active' ? await observeHealthzUrl(context) : null;
   const health = await observe(host, kubeletHealth(healthzUrl), signal);
-  return { ...facts, credentials, healthzUrl, isHealthy: isHealthy(health) };
+  return { ...facts, apiServer, credentials, healthzUrl, isHealthy: isHealthy(health) };
 }
 
 function restartsKubelet(changes: readonly { readonly kind: string; readonly unit?: unknown }[]): boolean {

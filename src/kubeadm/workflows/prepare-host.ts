@@ -10,7 +10,7 @@ import { configureProxy, type ProxyInput } from '../phases/proxy.ts';
 export interface PrepareHostOptions
   extends Pick<InstallPackagesInput, 'templates' | 'readKey'>,
     Pick<InstallBinariesInput, 'readFile'>,
-    Pick<ProxyInput, 'clusterExceptions' | 'readCredentials'> {
+    Pick<ProxyInput, 'clusterExceptions' | 'joinServer' | 'readCredentials'> {
   readonly preparation: HostPreparation;
 }
 
@@ -36,10 +36,11 @@ export function prepareHostWorkflow(
       ...(proxy === undefined
         ? []
         : [
-            configureProxy.select(({ templates, clusterExceptions, readCredentials }: PrepareHostOptions) => ({
+            configureProxy.select(({ templates, clusterExceptions, joinServer, readCredentials }: PrepareHostOptions) => ({
               templates,
               proxy,
               clusterExceptions,
+              joinServer,
               readCredentials,
             })),
           ]),

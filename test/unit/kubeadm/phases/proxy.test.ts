@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { operationsOf } from '../../../../src/fleet/operations.ts';
-import type { HttpFact } from '../../../../src/host/facts/query.ts';
+import type { CommandFact, HttpFact } from '../../../../src/host/facts/query.ts';
 import type { Host } from '../../../../src/host/host.ts';
 import type { ProxySetting } from '../../../../src/host/install/model.ts';
 import { networksOf, PROXY_ENVIRONMENT_FILE, proxyDropIn } from '../../../../src/host/install/proxy.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import { runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
+import { KUBELET_CONF } from '../../../../src/kube/well-known.ts';
 import { configureProxy, type ProxyInput } from '../../../../src/kubeadm/phases/proxy.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
@@ -29,23 +30,29 @@ const PROXY: ProxySetting = {
 const ADDRESSES = '2: eth0    inet 10.1.2.3/24 brd 10.1.2.255 scope global eth0\n3: cni0    inet 10.244.0.1/24 scope global cni0\n';
 const EXCEPTIONS = ['10.96.0.0/12', '10.244.0.0/16', '.svc', '.cluster.local', 'cp.example.com'];
 
-function world(
-  more: { readonly units?: Readonly<Record<string, FakeUnit>> | null; readonly files?: Readonly<Record<string, string>> } = {},
-) {
+interface WorldOptions {
+  readonly units?: Readonly<Record<string, FakeUnit>> | null;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly addresses?: Partial<CommandFact>;
+}
+
+function world(more: WorldOptions = {}) {
   const kubelet = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
   const http = (): HttpFact => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' });
   const { units = { kubelet, containerd: fakeUnit({ activeState: 'active' }) }, files = {} } = more;
-  const commands = { 'ip -o address show scope global': { exitCode: 0, stdout: ADDRESSES } };
+  const commands = {
+    'ip -o address show scope global': more.addresses ?? { exitCode: 0, stdout: ADDRESSES },
+  };
   const host = fakeHost({ units, files, commands, http });
   const reporter = recordingReporter();
   const reconnect = async (): Promise<Host> => ({ ...host, query: host.query, perform: host.perform, close: async () => undefined });
   const owner = { id: 'aaaa', name: 'alice@laptop', processId: 7, machine: 'laptop/1' };
   const writing = { owner, breakLock: false, isGone: () => false, confirm: { timeoutMs: 300_000, reconnect } };
-  const run = (proxy: ProxySetting, { dryRun = false, credentials = 'me:p%40ss%20w%25rd' } = {}) =>
+  const run = (proxy: ProxySetting, { dryRun = false, credentials = 'me:p%40ss%20w%25rd', joinServer = null as string | null } = {}) =>
     runWorkflow(
       workflow,
       { host, cluster: null, clock: fakeClock(), reporter, writing },
-      { templates, proxy, clusterExceptions: EXCEPTIONS, readCredentials: async () => new Secret(credentials) },
+      { templates, proxy, clusterExceptions: EXCEPTIONS, joinServer, readCredentials: async () => new Secret(credentials) },
       { dryRun, skipPhases: [] },
     );
   return { host, kubelet, reporter, run };
@@ -123,6 +130,57 @@ NO_PROXY=localhost,127.0.0.1,::1,${EXCEPTIONS.join(',')},10.1.2.0/24,.example.co
     await expect(it.run(PROXY)).rejects.toMatchObject({ exitCode: 5 });
     expect(it.host.files.has(PROXY_ENVIRONMENT_FILE)).toBe(false);
     expect(it.kubelet.state.activeState).toBe('active');
+  });
+
+  it('has the API server of the kubelet in NO_PROXY, not that of the operator who runs the command', async () => {
+    const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://192.0.2.7:6443"}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+users: [{name: u, user: {}}]
+`;
+    const it = world({ files: { [KUBELET_CONF]: kubeconfig } });
+    await it.run(PROXY, { joinServer: 'https://bastion.example.com:8443' });
+    const text = it.host.text(PROXY_ENVIRONMENT_FILE);
+    expect(text).toContain('cp.example.com,192.0.2.7,10.1.2.0/24,.example.com');
+    expect(text).not.toContain('bastion');
+    const second = await it.run(PROXY, { dryRun: true, joinServer: 'https://127.0.0.1:16443' });
+    expect(second.host.phases[0]?.plan.noop).toBe('the proxy is unchanged');
+    const joining = world({ units: {} });
+    await joining.run(PROXY, { joinServer: 'https://[2001:db8::1]:6443' });
+    expect(joining.host.text(PROXY_ENVIRONMENT_FILE)).toContain('cp.example.com,2001:db8::1,10.1.2.0/24');
+    // The first control plane of a cluster has no API server before init, and its own afterwards.
+    const first = world({ units: {} });
+    await first.run(PROXY);
+    first.host.files.set(KUBELET_CONF, {
+      type: 'file',
+      mode: 0o600,
+      owner: 'root:root',
+      content: kubeconfig.replace('192.0.2.7', '10.1.2.3'),
+    });
+    const again = await first.run(PROXY, { dryRun: true });
+    expect(again.host.phases[0]?.plan.noop).toBe('the proxy is unchanged');
+  });
+
+  it('is refused if the subnet of the host cannot be determined', async () => {
+    const it = world({ addresses: { exitCode: 127, stderr: 'sh: 1: ip: not found\n' } });
+    await expect(it.run(PROXY, { dryRun: true })).rejects.toMatchObject({
+      code: 'HOST_SUBNET_UNKNOWN',
+      exitCode: 3,
+      message: expect.stringContaining(
+        'proxy: cannot determine the subnet of the host for NO_PROXY: ip -o address show scope global failed: sh: 1: ip: not found',
+      ),
+    });
+    await it.run('none');
+  });
+
+  it('warns if the addresses of the host have no subnet', async () => {
+    const it = world({ addresses: { exitCode: 0, stdout: '2: eth0    inet 10.1.2.3/32 scope global eth0\n' } });
+    const { host } = await it.run(PROXY, { dryRun: true });
+    expect(host.phases[0]?.plan.warnings).toMatchObject([{ code: 'HOST_SUBNET_UNKNOWN', message: expect.stringContaining('noProxy') }]);
+    const added = await it.run({ ...PROXY, noProxy: ['10.1.0.0/16'] } as ProxySetting, { dryRun: true });
+    expect(added.host.phases[0]?.plan.warnings).toBeUndefined();
   });
 
   it('is written for both runtimes before one is installed, and restarts nothing', async () => {
