@@ -2,9 +2,11 @@ import type { Clock } from '../base/clock.ts';
 import { AppError, isAppError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { API_PAUSE, waitUntil } from '../base/wait-until.ts';
+import { unitState } from '../host/facts/unit.ts';
+import { observe } from '../host/observe.ts';
 import type { PhaseContext, ProveCommit } from '../host/phase.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
+import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { type ConfigSource, describeSource } from './config-source.ts';
 import { readConfigz } from './effective/configz.ts';
@@ -12,15 +14,19 @@ import { fieldsNotInForce, fieldsToShow, type KubeletReader } from './fields-in-
 import { sourceInForce } from './source-in-force.ts';
 import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './workload/workload-proof.ts';
 
-/** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
-export interface KubeletProof extends KubeletReader {
+/** The Node of a changed kubelet. */
+export interface NodeToProve {
   readonly nodeName: string;
-  /** Command-line words, `--name=value`, which override the file. */
-  readonly flags: readonly string[];
   /** Image of the probe pod on a node without a pause image. Absent: such a node starts no probe pod. */
   readonly probeImage?: string;
   /** The operator permits the change to end pods (`--allow-pod-loss`). */
   readonly mayLosePods?: boolean;
+}
+
+/** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
+export interface KubeletProof extends KubeletReader, NodeToProve {
+  /** Command-line words, `--name=value`, which override the file. */
+  readonly flags: readonly string[];
 }
 
 export interface ProvenChange {
@@ -43,29 +49,83 @@ const POLL_MS = 2_000;
  *   Facts that were not visible before, or not permitted, are not required
  */
 export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
-  const { cluster, clock } = context;
-  const found = cluster === null ? null : await inspect(cluster, proof.nodeName, context);
-  if (cluster === null || found === null || !isNodeReady(found)) {
-    reportUnchecked(context, change.phase, whyUnchecked(proof.nodeName, cluster, found));
+  const { phase, restarts, after } = change;
+  const found = await findNode(context, proof.nodeName);
+  if ('why' in found || !isNodeReady(found.node)) {
+    reportUnchecked(context, phase, 'why' in found ? found.why : notReady(proof.nodeName));
     return async () => undefined;
   }
-  const fields = fieldsToShow(change.before, change.after, proof.flags, proof);
+  const fields = fieldsToShow(change.before, after, proof.flags, proof);
+  return prepareReady(context, { ...found, proof, phase, restarts, startedAt: null, config: { reader: proof, after, fields } });
+}
+
+/**
+ * Inspects the Node and its pods before a restart of its kubelet in another environment, which may separate the kubelet
+ * from the API server.
+ * @returns a function that waits until the restarted kubelet has reported its state to the API server, and for a Node that
+ *   was Ready until the same is visible as for `prepareProof`. If the API server or the Node was not visible before, or
+ *   the kubelet did not report to it, the function returns that the connection is unknown
+ */
+export async function prepareRestartProof(context: PhaseContext, proof: NodeToProve, phase: string): Promise<ProveCommit> {
+  const { nodeName } = proof;
+  const found = await findNode(context, nodeName);
+  if ('why' in found || !isReporting(found.node)) {
+    const why = 'why' in found ? found.why : `the kubelet of Node ${nodeName} did not report to the API server before the change`;
+    reportUnchecked(context, phase, why);
+    return async () => `it is unknown whether the kubelet reaches the API server: ${why}; see kubectl get nodes`;
+  }
+  const change: NodeChange = { ...found, proof, phase, restarts: true, startedAt: null, config: null };
+  const isReady = isNodeReady(found.node);
+  if (!isReady) reportUnchecked(context, phase, notReady(nodeName));
+  const prove = isReady ? await prepareReady(context, change) : null;
+  return async (deadline, checkOpen) => {
+    // The previous process may have reported between the inspection and the restart.
+    const startedAt = (await observe(context.host, unitState('kubelet'), context.signal))?.startedAt ?? null;
+    const reported = await waitUntilProven(context, {
+      ...change,
+      startedAt,
+      isReadyNeeded: false,
+      workload: UNCHECKED,
+      timeoutMs: deadline - context.clock.now().getTime(),
+      checkOpen: everyMs(context.clock, CHECK_MS, checkOpen),
+    });
+    return prove === null ? reported : prove(deadline, checkOpen);
+  };
+}
+
+/** A change of the kubelet of a Node that was visible before. */
+interface NodeChange {
+  readonly cluster: Cluster;
+  /** Before the change. */
+  readonly node: KubeObject;
+  readonly proof: NodeToProve;
+  readonly phase: string;
+  readonly restarts: boolean;
+  /** Start of the restarted kubelet, in Unix seconds of the host's clock; null: unknown. */
+  readonly startedAt: number | null;
+  /** Null: the configuration does not change. */
+  readonly config: { readonly reader: KubeletProof; readonly after: string; readonly fields: readonly string[] } | null;
+}
+
+async function prepareReady(context: PhaseContext, change: NodeChange): Promise<ProveCommit> {
+  const { clock } = context;
+  const { cluster, node: found, proof, phase, config } = change;
   const target = {
     cluster,
     node: found,
-    phase: change.phase,
+    phase,
     probeImage: proof.probeImage,
-    mayEvict: fields.some(mayEvict),
+    mayEvict: config?.fields.some(mayEvict) === true,
     mayLosePods: proof.mayLosePods === true,
   };
   const workload = change.restarts ? await recordWorkload(context, target) : UNCHECKED;
   // A probe takes time, in which the previous kubelet may have sent another heartbeat.
-  const before = workload.hasProbed ? ((await inspect(cluster, proof.nodeName, context)) ?? found) : found;
+  const node = workload.hasProbed ? ((await inspect(cluster, proof.nodeName, context)) ?? found) : found;
   return async (deadline, checkOpen) => {
     const leftMs = (): number => deadline - clock.now().getTime();
     const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
     const wait = (): Promise<string | undefined> =>
-      waitUntilProven(context, { cluster, proof, change, before, fields, workload, timeoutMs: leftMs(), checkOpen: checkRegularly });
+      waitUntilProven(context, { ...change, node, isReadyNeeded: true, workload, timeoutMs: leftMs(), checkOpen: checkRegularly });
     const unproven = await wait();
     if (workload.probe === null) return unproven;
     await workload.probe(leftMs(), async () => {
@@ -77,12 +137,9 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
   };
 }
 
-interface Expected {
-  readonly cluster: Cluster;
-  readonly proof: KubeletProof;
-  readonly change: ProvenChange;
-  readonly before: KubeObject;
-  readonly fields: readonly string[];
+interface Expected extends NodeChange {
+  /** The Node must be Ready, not only report to the API server. */
+  readonly isReadyNeeded: boolean;
 }
 
 interface ProvenWait extends Expected {
@@ -94,7 +151,7 @@ interface ProvenWait extends Expected {
 /** Waits until the Node, its configz and its pods show the change; returns the part that cannot be verified. */
 function waitUntilProven(context: PhaseContext, { timeoutMs, workload, checkOpen, ...expected }: ProvenWait): Promise<string | undefined> {
   const { clock, signal, host, reporter } = context;
-  const { phase } = expected.change;
+  const { phase } = expected;
   return waitUntil<string | undefined, string>(
     { clock, signal, host, reporter, phase },
     {
@@ -129,9 +186,25 @@ function everyMs(clock: Clock, intervalMs: number, action: () => Promise<void>):
   };
 }
 
-function whyUnchecked(nodeName: string, cluster: Cluster | null, node: KubeObject | null): string {
-  if (cluster === null) return 'this command has no connection to an API server';
-  return node === null ? `Node ${nodeName} cannot be read` : `Node ${nodeName} was not Ready before the change`;
+/** The Node before a change, or the reason why it is not visible. */
+async function findNode(
+  context: PhaseContext,
+  nodeName: string,
+): Promise<{ readonly cluster: Cluster; readonly node: KubeObject } | { readonly why: string }> {
+  const { cluster } = context;
+  if (cluster === null) return { why: 'this command has no connection to an API server' };
+  const node = await inspect(cluster, nodeName, context);
+  return node === null ? { why: `Node ${nodeName} cannot be read` } : { cluster, node };
+}
+
+function notReady(nodeName: string): string {
+  return `Node ${nodeName} was not Ready before the change`;
+}
+
+/** Whether the kubelet reports to the API server: the status is Unknown if it stopped. */
+function isReporting(node: KubeObject): boolean {
+  const ready = conditionOf(node, 'Ready');
+  return ready?.lastHeartbeatTime !== undefined && ready.status !== 'Unknown';
 }
 
 /** Fields that decide when the kubelet evicts pods. */
@@ -165,27 +238,35 @@ interface Proof {
   readonly unproven?: string | undefined;
 }
 
-async function whyNotProven({ cluster, proof, change, before, fields }: Expected): Promise<Proof> {
+async function whyNotProven(expected: Expected): Promise<Proof> {
+  const { cluster, proof, config, isReadyNeeded } = expected;
   const { nodeName } = proof;
   let override: ConfigSource | null;
   try {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
     if (node === null) return { why: `Node ${nodeName} no longer exists` };
-    if (!isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeIssues(node).join('; ')}` };
-    const heartbeat = readyHeartbeat(before);
-    if (change.restarts && heartbeat !== null && readyHeartbeat(node) === heartbeat)
-      return { why: `Node ${nodeName}: the kubelet has not reported Ready since its restart` };
+    if (isReadyNeeded && !isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeIssues(node).join('; ')}` };
+    if (!hasReported(node, expected))
+      return { why: `Node ${nodeName}: the kubelet has not reported ${isReadyNeeded ? 'Ready' : 'its state'} since its restart` };
     override = sourceInForce(node);
   } catch (error) {
     if (!isAppError(error)) throw error;
     return { why: error.problems[0]?.message ?? error.code };
   }
-  if (fields.length === 0) return { why: null };
-  const shown = await readShown(cluster, proof);
-  const missing = shown === null ? [] : fieldsNotInForce(shown, change.after, fields, proof);
+  if (config === null || config.fields.length === 0) return { why: null };
+  const { reader, after, fields } = config;
+  const shown = await readShown(cluster, reader);
+  const missing = shown === null ? [] : fieldsNotInForce(shown, after, fields, reader);
   if (override !== null && (shown === null || missing.length > 0))
     return { why: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
   return { why: missing.length === 0 ? null : `the kubelet does not use ${newValues(missing)}` };
+}
+
+/** Whether the kubelet has reported since its restart. The host's clock sets the times of heartbeats. */
+function hasReported(node: KubeObject, { node: before, restarts, startedAt }: NodeChange): boolean {
+  const [heartbeat, now] = [readyHeartbeat(before), readyHeartbeat(node)];
+  if (!restarts || heartbeat === null) return true;
+  return now !== null && now !== heartbeat && (startedAt === null || Date.parse(now) / 1000 >= startedAt);
 }
 
 /**

@@ -2,6 +2,8 @@ import { AppError, isAppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { operatingSystem } from '../../host/facts/operating-system.ts';
 import type { ProxyCredentials, ProxySetting } from '../../host/install/model.ts';
 import { type ProxyFacts, planProxy, proxyFacts } from '../../host/install/proxy.ts';
 import { observe } from '../../host/observe.ts';
@@ -9,9 +11,13 @@ import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
-import { KUBELET_CONF } from '../../kube/well-known.ts';
+import { FLAGS_ENV, KUBELET_CONF } from '../../kube/well-known.ts';
+import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { prepareRestartProof } from '../../kubelet/kubelet-proof.ts';
 import { apiServerHost } from '../config/proxy-exceptions.ts';
+import { nodeNameOf } from '../node-name-of.ts';
+import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { observeHealthzUrl } from './kubelet-start.ts';
 
 export interface ProxyInput {
@@ -52,8 +58,27 @@ export const configureProxy = definePhase<ProxyInput, Situation>({
   },
   undo: (situation, applied) => (situation.isHealthy && restartsKubelet(applied) ? undoProxy(applied) : null),
   verifyUndone: (context, _, { healthzUrl }) => waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS }),
-  commit: { paths: [], prepare: async () => async () => undefined },
+  commit: {
+    paths: [],
+    // The kubelet is healthy without an API server: only the Node shows that NO_PROXY contains its address.
+    prepare: async (context, _, __, changes) => {
+      if (!restartsKubelet(changes)) return async () => undefined;
+      const nodeName = await observeNodeName(context);
+      return nodeName === null ? async () => NAME_UNKNOWN : prepareRestartProof(context, { nodeName }, NAME);
+    },
+  },
 });
+
+const NAME_UNKNOWN = 'it is unknown whether the kubelet reaches the API server: the name of its Node is unknown; see kubectl get nodes';
+
+const NODE_NAME = combineFacts({ identity: clientIdentity, files: fileFacts([NODE_SETTINGS_PATH, FLAGS_ENV]), os: operatingSystem });
+
+/** Null: the host has no hostname. */
+async function observeNodeName({ host, signal }: PhaseContext): Promise<string | null> {
+  const { identity, files, os } = await observe(host, NODE_NAME, signal);
+  const text = (path: string): string => files.get(path)?.content ?? '';
+  return nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
+}
 
 /** The API server that the kubelet uses. */
 const kubeletServer = defineFact({ conf: { kind: 'file', path: KUBELET_CONF } }, ({ conf }, parseText): string | null =>

@@ -30,9 +30,9 @@ describe('impersonation by a kubeconfig', () => {
   });
 
   it.each([
-    ['groups without a user', { 'as-groups': ['dev'] }, /user "u" has as-groups without as/],
-    ['extra without a user', { 'as-user-extra': { a: ['b'] } }, /user "u" has as-user-extra without as/],
-    ['an uid without a user', { 'as-uid': '7' }, /user "u" has as-uid without as/],
+    ['groups without a user', { 'as-groups': ['dev'] }, /user "u" has as-groups, but the field as .* is missing/],
+    ['extra without a user', { 'as-user-extra': { a: ['b'] } }, /user "u" has as-user-extra, but the field as .* is missing/],
+    ['an uid without a user', { 'as-uid': '7' }, /user "u" has as-uid, but the field as .* is missing/],
     ['groups that are a string', { as: 'jane', 'as-groups': 'dev' }, /as-groups: must be a list of strings/],
     [
       'extra without lists',

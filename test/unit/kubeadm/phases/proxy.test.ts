@@ -11,8 +11,9 @@ import { KUBELET_CONF } from '../../../../src/kube/well-known.ts';
 import { configureProxy, type ProxyInput } from '../../../../src/kubeadm/phases/proxy.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
-import { crashes, type FakeUnit, fakeUnit } from '../../../support/fake-units.ts';
+import { crashes, type FakeUnit, fakeUnit, runs } from '../../../support/fake-units.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const templates = await loadTemplates();
@@ -33,29 +34,48 @@ const EXCEPTIONS = ['10.96.0.0/12', '10.244.0.0/16', '.svc', '.cluster.local', '
 interface WorldOptions {
   readonly units?: Readonly<Record<string, FakeUnit>> | null;
   readonly files?: Readonly<Record<string, string>>;
+  /** Status of the condition Ready of the Node; null: the run has no cluster. */
+  readonly ready?: 'True' | 'False' | 'Unknown' | null;
   readonly addresses?: Partial<CommandFact>;
 }
+
+const NODE = { apiVersion: 'v1', kind: 'Node', name: 'w1' };
 
 function world(more: WorldOptions = {}) {
   const kubelet = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
   const http = (): HttpFact => (kubelet.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' });
-  const { units = { kubelet, containerd: fakeUnit({ activeState: 'active' }) }, files = {} } = more;
+  const { units = { kubelet, containerd: fakeUnit({ activeState: 'active' }) }, files = {}, ready = 'True' } = more;
   const commands = {
     'ip -o address show scope global': more.addresses ?? { exitCode: 0, stdout: ADDRESSES },
+    'date +%s': { exitCode: 0, stdout: '1790000000\n' },
+    id: { exitCode: 0, stdout: '0\n' },
+    uname: { exitCode: 0, stdout: 'w1\n' },
   };
   const host = fakeHost({ units, files, commands, http });
   const reporter = recordingReporter();
   const reconnect = async (): Promise<Host> => ({ ...host, query: host.query, perform: host.perform, close: async () => undefined });
   const owner = { id: 'aaaa', name: 'alice@laptop', processId: 7, machine: 'laptop/1' };
   const writing = { owner, breakLock: false, isGone: () => false, confirm: { timeoutMs: 300_000, reconnect } };
+  const clock = fakeClock();
+  const cluster = ready === null ? null : fakeCluster({ objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } }] });
+  /** The kubelet reports its state, at a time of the host's clock. */
+  const report = (status: string, seconds: number): unknown => {
+    const conditions = [{ type: 'Ready', status, lastHeartbeatTime: new Date(seconds * 1000).toISOString() }];
+    return cluster?.patch(NODE, 'merge', { status: { conditions } }, { subresource: 'status' });
+  };
+  report(ready ?? 'True', 1_780_000_000);
+  kubelet.onStart = (unit) => {
+    runs(unit);
+    report(ready ?? 'True', unit.state.startedAt ?? 0);
+  };
   const run = (proxy: ProxySetting, { dryRun = false, credentials = 'me:p%40ss%20w%25rd', joinServer = null as string | null } = {}) =>
     runWorkflow(
       workflow,
-      { host, cluster: null, clock: fakeClock(), reporter, writing },
+      { host, cluster, clock, reporter, writing },
       { templates, proxy, clusterExceptions: EXCEPTIONS, joinServer, readCredentials: async () => new Secret(credentials) },
       { dryRun, skipPhases: [] },
     );
-  return { host, kubelet, reporter, run };
+  return { host, kubelet, reporter, run, report, clock };
 }
 const restarted = ({ host }: ReturnType<typeof world>): readonly (string | undefined)[] =>
   host.performed.flatMap((operation) => (operation.kind === 'run' && operation.argv[1] === 'restart' ? [operation.argv[2]] : []));
@@ -130,6 +150,62 @@ NO_PROXY=localhost,127.0.0.1,::1,${EXCEPTIONS.join(',')},10.1.2.0/24,.example.co
     await expect(it.run(PROXY)).rejects.toMatchObject({ exitCode: 5 });
     expect(it.host.files.has(PROXY_ENVIRONMENT_FILE)).toBe(false);
     expect(it.kubelet.state.activeState).toBe('active');
+  });
+
+  it.each(['True', 'False'] as const)(
+    'is rolled back if the restarted kubelet of a Node whose Ready is %s does not report to the API server',
+    async (ready) => {
+      const it = world({ ready });
+      const reports = it.kubelet.onStart;
+      it.kubelet.onStart = (unit) => (it.host.files.has(PROXY_ENVIRONMENT_FILE) ? runs(unit) : reports(unit));
+      const failure = it.run(PROXY);
+      await expect(failure).rejects.toMatchObject({
+        exitCode: 5,
+        problems: [
+          {
+            code: 'COMMIT_NOT_PROVEN',
+            message: expect.stringContaining('Node w1: the kubelet has not reported its state since its restart'),
+          },
+          { code: 'ROLLED_BACK' },
+        ],
+      });
+      expect(it.host.files.has(PROXY_ENVIRONMENT_FILE)).toBe(false);
+    },
+  );
+
+  it('is not confirmed by a report of the previous kubelet, shortly before the restart', async () => {
+    const it = world();
+    it.kubelet.onStart = (unit) => {
+      runs(unit);
+      it.report('True', (unit.state.startedAt ?? 0) - 2);
+    };
+    await expect(it.run(PROXY)).rejects.toMatchObject({ code: 'COMMIT_NOT_PROVEN', exitCode: 5 });
+  });
+
+  it('is rolled back if the Node does not become Ready again', async () => {
+    const it = world();
+    it.kubelet.onStart = (unit) => {
+      runs(unit);
+      it.report(it.host.files.has(PROXY_ENVIRONMENT_FILE) ? 'False' : 'True', unit.state.startedAt ?? 0);
+    };
+    await expect(it.run(PROXY)).rejects.toMatchObject({ code: 'COMMIT_NOT_PROVEN', exitCode: 5 });
+  });
+
+  it.each([
+    [null, 'the run has no connection to an API server'],
+    ['Unknown', 'the kubelet of Node w1 did not report to the API server before the change'],
+  ] as const)('is kept with a warning if the connection of the kubelet is unknown: %s', async (ready, why) => {
+    const it = world({ ready });
+    it.kubelet.onStart = runs;
+    await it.run(PROXY);
+    expect(it.host.files.has(PROXY_ENVIRONMENT_FILE)).toBe(true);
+    expect(it.reporter.events).toContainEqual(
+      expect.objectContaining({
+        level: 'warning',
+        code: 'COMMIT_NOT_IN_FORCE',
+        message: `the new files are kept, but it is unknown whether the kubelet reaches the API server: ${why}; see kubectl get nodes`,
+      }),
+    );
   });
 
   it('has the API server of the kubelet in NO_PROXY, not that of the operator who runs the command', async () => {
