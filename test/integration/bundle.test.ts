@@ -81,6 +81,25 @@ describe('bundle create', () => {
     expect(readdirSync(directory).sort()).toEqual(['bin', 'images', 'packages']);
   });
 
+  it.each([
+    ['busybox', 'busybox:latest'],
+    ['busybox', 'library/busybox'],
+    ['docker.io/library/busybox:1.36', 'busybox:1.36'],
+    ['flannel/flannel:v0.27.4', 'flannel/flannel:v0.27.4'],
+  ])('finds %s in an archive with the short name %s', async (wanted, saved) => {
+    await writeDockerArchive(at('images/short.tar'), { images: [saved] });
+    const { code, stderr } = await create('--image', wanted);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect((await show()).stdout).toMatch(/^IMAGE +docker\.io\/(?:library\/busybox|flannel\/flannel):[\w.]+ +0\.0 MB/m);
+  });
+
+  it('does not take a tag alone for the name of an image', async () => {
+    const tagged = at('images/tag.tar.gz');
+    await writeOciArchive(tagged, { images: ['busybox:1.36'], isNamed: false });
+    const { code, stderr } = await create('--image', '1.36');
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('contains docker.io/library/1.36:latest') });
+  });
+
   it('fetches these images with skopeo', async () => {
     await writeDockerArchive(at('flannel'), { images: ['docker.io/flannel/flannel:v0.27.4'] });
     const asked: string[][] = [];

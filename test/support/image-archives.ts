@@ -7,6 +7,8 @@ import { pack } from 'tar-stream';
 interface ArchiveOptions {
   readonly images: readonly string[];
   readonly architecture?: string;
+  /** False: the archive has only the tags of its images, as of a layout without containerd's names. Default: true. */
+  readonly isNamed?: boolean;
   /** Content of the layer. */
   readonly layer?: string | Buffer;
 }
@@ -27,14 +29,17 @@ export async function writeDockerArchive(
 }
 
 /** An OCI layout as `ctr images export` writes it, compressed. */
-export async function writeOciArchive(file: string, { images, architecture = 'amd64' }: ArchiveOptions): Promise<void> {
+export async function writeOciArchive(file: string, { images, architecture = 'amd64', isNamed = true }: ArchiveOptions): Promise<void> {
   const text = config(architecture);
   const digest = createHash('sha256').update(text).digest('hex');
   const archive = pack();
   archive.entry({ name: `blobs/sha256/${digest}` }, text);
   const manifests = images.map((image) => ({
     digest: `sha256:${digest}`,
-    annotations: { 'io.containerd.image.name': image, 'org.opencontainers.image.ref.name': image.replace(/^.*:/, '') },
+    annotations: {
+      ...(isNamed ? { 'io.containerd.image.name': image } : {}),
+      'org.opencontainers.image.ref.name': image.replace(/^.*:/, ''),
+    },
   }));
   archive.entry({ name: 'index.json' }, JSON.stringify({ schemaVersion: 2, manifests }));
   archive.entry({ name: 'oci-layout' }, '{"imageLayoutVersion":"1.0.0"}');

@@ -20,6 +20,7 @@ import {
   MAX_MANIFEST_BYTES,
 } from '../bundle/manifest.ts';
 import type { BundleFiles, BundleSource, ImageArchive, InspectedFile, OpenBundle } from '../bundle/ports.ts';
+import { fullImageName } from '../cri/runtime-commands.ts';
 import type { RangedFile } from '../plan/ranged-file.ts';
 
 /** Bundles on the file system of the local host. */
@@ -150,9 +151,10 @@ function namesOf(documents: ReadonlyMap<string, JsonObject | readonly unknown[]>
   const tags = (Array.isArray(saved) ? saved : []).flatMap((each: unknown) =>
     isJsonObject(each) && Array.isArray(each.RepoTags) ? each.RepoTags : [],
   );
-  // A tag alone does not name an image.
-  const isName = (name: unknown): name is string => typeof name === 'string' && /^[\w][\w.-]*(?::\d+)?\/[\w./-]+[:@][\w.:-]+$/.test(name);
-  return [...new Set([...named, ...tags].filter(isName))].sort();
+  const isName = (name: unknown): name is string => typeof name === 'string' && /^\w[\w./:@+-]*$/.test(name);
+  // An annotation may be a tag alone, which does not name an image; `docker save` writes names.
+  const names = [...named.filter((name) => /[:/]/.test(String(name))), ...tags].filter(isName);
+  return [...new Set(names.map(fullImageName))].sort();
 }
 
 /** The configuration of an image has its architecture and the list of its layers. */

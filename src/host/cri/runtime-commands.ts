@@ -130,9 +130,20 @@ f=$(ls -t /var/log/pods/kube-system_"$2"-*/"$2"/*.log 2>/dev/null | head -n 1); 
   return words(script, criSocket, component);
 }
 
-/** The full name of an image in the runtime: without a registry it is from Docker Hub. */
+const DOCKER_HUB = 'docker.io';
+
+/**
+ * The full name of an image in the runtime: without a registry it is from Docker Hub, without a tag it is `latest`; a
+ * digest replaces the tag.
+ * @see github.com/distribution/reference NormalizeNamed and TagNameOnly; github.com/containerd/containerd ParseDockerRef
+ */
 export function fullImageName(image: string): string {
-  const [first = '', ...rest] = image.split('/');
-  if (rest.length === 0) return `docker.io/library/${image}`;
-  return /[.:]/.test(first) || first === 'localhost' ? image : `docker.io/${image}`;
+  const [before = '', digest] = image.split('@');
+  const [, name = before, tag = 'latest'] = /^(.*?)(?::([^/:]+))?$/.exec(before) ?? [];
+  const [first = '', ...rest] = name.split('/');
+  const hasRegistry = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost' || first.toLowerCase() !== first);
+  const registry = hasRegistry && first !== `index.${DOCKER_HUB}` ? first : DOCKER_HUB;
+  const path = hasRegistry ? rest.join('/') : name;
+  const full = `${registry}/${registry === DOCKER_HUB && !path.includes('/') ? 'library/' : ''}${path}`;
+  return digest === undefined ? `${full}:${tag}` : `${full}@${digest}`;
 }
