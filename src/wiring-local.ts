@@ -3,14 +3,7 @@ import { resolve } from 'node:path';
 import { systemClock } from './base/adapters/clock-system.ts';
 import type { Reporter } from './base/reporter.ts';
 import { revealText } from './base/text/secret.ts';
-import {
-  listFiles,
-  localInput,
-  makeTemporaryDirectory,
-  removeTemporaryDirectory,
-  requireWritable,
-  writeLocalFile,
-} from './cli/adapters/input-local.ts';
+import { listFiles, localInput, requireWritable, temporaryDirectories, writeLocalFile } from './cli/adapters/input-local.ts';
 import { withLiveDisplay } from './cli/adapters/live-output.ts';
 import type { LiveTerminal } from './cli/adapters/live-terminal.ts';
 import { jsonReporter } from './cli/adapters/reporter-json.ts';
@@ -74,8 +67,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     newId: async () => (await import('node:crypto')).randomBytes(8).toString('hex'),
     writeLocalFile,
     requireWritable,
-    makeTemporaryDirectory,
-    removeTemporaryDirectory,
+    ...temporaryDirectories(onForcedExit),
     listFiles,
     readHostEntries: async (root) => (await import('./cli/adapters/host-entries.ts')).readHostEntries(root),
     random: Math.random,

@@ -11,15 +11,15 @@ import { type SshAccess, sshAccess } from './wiring-ssh.ts';
 
 /** Wires options to adapters. Heavy modules (SSH, the Kubernetes client) are loaded on first use. */
 export function createServices(environment: Environment): Services {
-  const { env, stdin, stderr, program } = environment;
+  const { env, stdin, stderr, program, signal, onForcedExit } = environment;
   const loadTerminal = async () => (await import('./cli/adapters/live-terminal.ts')).liveTerminal(environment.stderr);
   const local = localServices(environment, loadTerminal);
   const ssh = sshAccess(env, local.output.stderr);
   const services: Services = {
     ...local,
     readProgram: async (path) => (await import('./host/adapters/large-file.ts')).readProgram(path, program),
-    runLocal,
-    bundleFiles: async () => (await import('./host/adapters/bundle-files.ts')).bundleFiles,
+    runLocal: (argv, timeoutMs) => runLocal(argv, { timeoutMs, signal }),
+    bundleFiles: async () => (await import('./host/adapters/bundle-files.ts')).bundleFiles({ signal, onForcedExit }),
     newToken: async () => {
       const [{ generateToken }, { randomInt }] = await Promise.all([import('./kubeadm/token/generate-token.ts'), import('node:crypto')]);
       return generateToken(randomInt);
@@ -56,13 +56,16 @@ function connectHost(
   return hostThrough(ssh.transport(route, target.ssh ?? {}, limit), target, reporter);
 }
 
-async function runLocal(argv: readonly string[], timeoutMs = 120_000): Promise<string> {
+async function runLocal(
+  argv: readonly string[],
+  { timeoutMs = 120_000, signal }: { readonly timeoutMs: number | undefined; readonly signal: AbortSignal },
+): Promise<string> {
   const [{ localTransport }, { localCommandFailed }] = await Promise.all([
     import('./host/adapters/transport-local.ts'),
     import('./host/host-problems.ts'),
   ]);
   const transport = localTransport({ name: 'local host' });
-  const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs });
+  const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs, signal });
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
   if (exitCode !== 0) throw localCommandFailed(argv, { exitCode, stderr: text(stderr) });
   return text(stdout);

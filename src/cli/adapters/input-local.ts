@@ -1,10 +1,11 @@
-import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { createReadStream, readFileSync, rmSync, statSync } from 'node:fs';
 import { lstat, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { InputFiles, TreeFile } from '../../base/local-files.ts';
 import { systemErrorText } from '../../base/system-error.ts';
+import type { Services } from '../services.ts';
 import type { TerminalInput, TerminalOutput } from './prompt-terminal.ts';
 
 /** Files of the local host; `-` is standard input. Secrets are typed on the terminal of `stdin` and `stderr`. */
@@ -175,14 +176,32 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** A new directory in the system's temporary directory, readable only by this user. */
-export function makeTemporaryDirectory(prefix: string): Promise<string> {
-  return mkdtemp(join(tmpdir(), prefix));
-}
-
-/** Removes the directory of `makeTemporaryDirectory` and its content. */
-export async function removeTemporaryDirectory(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true });
+/**
+ * Directories in the system's temporary directory, readable only by this user.
+ * @param onForcedExit calls a listener before the process exits without waiting: existing directories are then removed
+ */
+export function temporaryDirectories(onForcedExit: Services['onForcedExit']): {
+  readonly makeTemporaryDirectory: (prefix: string) => Promise<string>;
+  /** Removes a directory with its content. */
+  readonly removeTemporaryDirectory: (path: string) => Promise<void>;
+} {
+  const forget = new Map<string, () => void>();
+  return {
+    makeTemporaryDirectory: async (prefix) => {
+      const path = await mkdtemp(join(tmpdir(), prefix));
+      if (onForcedExit !== undefined)
+        forget.set(
+          path,
+          onForcedExit(() => rmSync(path, { recursive: true, force: true })),
+        );
+      return path;
+    },
+    removeTemporaryDirectory: async (path) => {
+      await rm(path, { recursive: true, force: true });
+      forget.get(path)?.();
+      forget.delete(path);
+    },
+  };
 }
 
 /** `mode path` of every file below some directories of a root, in lexical order. */

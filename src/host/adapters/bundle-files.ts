@@ -1,5 +1,5 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, rmSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
@@ -23,8 +23,33 @@ import type { BundleFiles, BundleSource, ImageArchive, InspectedFile, OpenBundle
 import { fullImageName } from '../cri/runtime-commands.ts';
 import type { RangedFile } from '../plan/ranged-file.ts';
 
-/** Bundles on the file system of the local host. */
-export const bundleFiles: BundleFiles = { listInputs, inspectFile, inspectImageArchive, write: writeBundle, open: openBundle };
+/** The interruption of the process. */
+export interface Interruption {
+  readonly signal: AbortSignal;
+  /** Calls a listener before the process exits without waiting. Returns a function that removes the listener. */
+  readonly onForcedExit?: ((listener: () => void) => () => void) | undefined;
+}
+
+/** Bundles on the file system of the local host. An aborted signal ends each function with the signal's reason. */
+export function bundleFiles(interruption: Interruption): BundleFiles {
+  const { signal } = interruption;
+  // The reason replaces the errors of streams that the signal destroyed.
+  const orInterrupted = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    }
+  };
+  return {
+    listInputs,
+    inspectFile: (file) => orInterrupted(inspectFile(file, signal)),
+    inspectImageArchive: (file) => orInterrupted(inspectImageArchive(file, signal)),
+    write: (file, manifest, sources) => orInterrupted(writeBundle({ file, manifest, sources }, interruption)),
+    open: (file) => openBundle(file, (bundle) => orInterrupted(verifyBundle(file, bundle, signal))),
+  };
+}
 
 async function listInputs(path: string): Promise<readonly string[]> {
   try {
@@ -37,11 +62,11 @@ async function listInputs(path: string): Promise<readonly string[]> {
   }
 }
 
-async function inspectFile(file: string): Promise<InspectedFile> {
+async function inspectFile(file: string, signal: AbortSignal): Promise<InspectedFile> {
   const hash = createHash('sha256');
   let size = 0;
   try {
-    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    for await (const chunk of createReadStream(file, { signal }) as AsyncIterable<Buffer>) {
       hash.update(chunk);
       size += chunk.length;
     }
@@ -56,7 +81,7 @@ const MAX_DOCUMENT_BYTES = 512 * 1024;
 const MAX_DOCUMENTS_BYTES = 16 * 1024 * 1024;
 
 /** Reads the archive once: its hash, and the documents that name its images. */
-async function inspectImageArchive(file: string): Promise<ImageArchive | null> {
+async function inspectImageArchive(file: string, signal: AbortSignal): Promise<ImageArchive | null> {
   const tap = hashing();
   const documents = new Map<string, JsonObject | readonly unknown[]>();
   let kept = 0;
@@ -80,7 +105,7 @@ async function inspectImageArchive(file: string): Promise<ImageArchive | null> {
       next();
     });
   });
-  const isTar = await readThrough(file, tap.stream, archive);
+  const isTar = await readThrough(file, { tap: tap.stream, archive, signal });
   const images = namesOf(documents);
   return isTar && images.length > 0 ? { file, ...tap.result(), images, architectures: architecturesOf(documents) } : null;
 }
@@ -90,7 +115,10 @@ async function inspectImageArchive(file: string): Promise<ImageArchive | null> {
  * @returns false: the file is no tar archive
  * @throws AppError INPUT_UNREADABLE
  */
-async function readThrough(file: string, tap: Transform, archive: ReturnType<typeof extract>): Promise<boolean> {
+async function readThrough(
+  file: string,
+  { tap, archive, signal }: { readonly tap: Transform; readonly archive: ReturnType<typeof extract>; readonly signal: AbortSignal },
+): Promise<boolean> {
   const head = await readHead(file);
   const isCompressed = head[0] === 0x1f && head[1] === 0x8b;
   const source = createReadStream(file);
@@ -99,9 +127,10 @@ async function readThrough(file: string, tap: Transform, archive: ReturnType<typ
     if (isReadError(error)) failure ??= error;
   });
   try {
-    await (isCompressed ? pipeline(source, tap, createGunzip(), archive) : pipeline(source, tap, archive));
+    await (isCompressed ? pipeline(source, tap, createGunzip(), archive, { signal }) : pipeline(source, tap, archive, { signal }));
     return true;
   } catch {
+    signal.throwIfAborted();
     if (failure !== null) throw unreadable(file, failure);
     return false;
   }
@@ -179,15 +208,23 @@ function hashing(): { readonly stream: Transform; result(): { readonly sha256: s
   return { stream, result: () => ({ sha256: hash.digest('hex'), size }) };
 }
 
-async function writeBundle(file: string, manifest: BundleManifest, sources: readonly BundleSource[]): Promise<number> {
+interface NewBundle {
+  readonly file: string;
+  readonly manifest: BundleManifest;
+  readonly sources: readonly BundleSource[];
+}
+
+async function writeBundle({ file, manifest, sources }: NewBundle, { signal, onForcedExit }: Interruption): Promise<number> {
   const temporary = join(dirname(file), `.${basename(file)}.kubeletadm.${randomBytes(8).toString('hex')}`);
+  const forget = onForcedExit?.(() => rmSync(temporary, { force: true }));
   const archive = pack();
-  const adding = addEntries(archive, manifest, sources).catch((error: unknown) => {
+  const output = createWriteStream(temporary, { flags: 'wx', mode: 0o644 });
+  const adding = addEntries(archive, { file, manifest, sources }, signal).catch((error: unknown) => {
     archive.destroy(error as Error);
     throw error;
   });
   try {
-    const [, added] = await Promise.allSettled([pipeline(archive, createWriteStream(temporary, { flags: 'wx', mode: 0o644 })), adding]);
+    const [, added] = await Promise.allSettled([pipeline(archive, output, { signal }), adding]);
     if (added.status === 'rejected') throw added.reason;
     const written = await open(temporary, 'r+');
     try {
@@ -203,10 +240,14 @@ async function writeBundle(file: string, manifest: BundleManifest, sources: read
     await syncDirectory(dirname(file));
     return size;
   } catch (cause) {
+    // An open that has not finished would create the file after its removal.
+    if (!output.closed) await new Promise<void>((done) => output.once('close', () => done()));
     await rm(temporary, { force: true });
     if (cause instanceof AppError) throw cause;
     const message = `cannot write ${file}: ${systemErrorText(cause)}`;
     throw new AppError({ code: 'INPUT_UNWRITABLE', message, hint: 'Check the path and the free disk space' }, { exitCode: 2, cause });
+  } finally {
+    forget?.();
   }
 }
 
@@ -221,16 +262,16 @@ async function syncDirectory(path: string): Promise<void> {
 
 type Pack = ReturnType<typeof pack>;
 
-async function addEntries(archive: Pack, manifest: BundleManifest, sources: readonly BundleSource[]): Promise<void> {
+async function addEntries(archive: Pack, { manifest, sources }: NewBundle, signal: AbortSignal): Promise<void> {
   const text = encodeManifest(manifest);
   await new Promise<void>((resolve, reject) => {
     archive.entry(header(MANIFEST_NAME, Buffer.byteLength(text)), text, (error) => (error ? reject(error) : resolve()));
   });
-  for (const { content, file } of sources) await addFile(archive, content, file);
+  for (const source of sources) await addFile(archive, source, signal);
   archive.finalize();
 }
 
-async function addFile(archive: Pack, content: BundleContent, file: string): Promise<void> {
+async function addFile(archive: Pack, { content, file }: BundleSource, signal: AbortSignal): Promise<void> {
   const { path, size, sha256 } = content;
   const tap = hashing();
   const source = createReadStream(file);
@@ -239,8 +280,9 @@ async function addFile(archive: Pack, content: BundleContent, file: string): Pro
     failure = error;
   });
   try {
-    await pipeline(source, tap.stream, archive.entry(header(path, size)) as unknown as NodeJS.WritableStream);
+    await pipeline(source, tap.stream, archive.entry(header(path, size)) as unknown as NodeJS.WritableStream, { signal });
   } catch (cause) {
+    signal.throwIfAborted();
     if (failure !== null) throw unreadable(file, failure);
     // tar-stream refuses an entry with another size than its header's.
     throw (await stat(file)).size === size ? cause : changed(file);
@@ -258,7 +300,7 @@ function changed(file: string): AppError {
   return new AppError({ code: 'BUNDLE_INPUT', message, hint: 'Rerun the command when the file is complete' }, { exitCode: 2 });
 }
 
-async function openBundle(file: string): Promise<OpenBundle> {
+async function openBundle(file: string, verify: (manifest: BundleManifest) => Promise<void>): Promise<OpenBundle> {
   const manifestText = await readManifest(file);
   const manifest = decodeManifest(manifestText, file);
   const offsets = contentOffsets(Buffer.byteLength(manifestText), manifest.contents);
@@ -274,7 +316,7 @@ async function openBundle(file: string): Promise<OpenBundle> {
     size,
     manifest,
     contentOf: (content) => rangedFile(file, offsets.get(content.path) ?? 0, content),
-    verify: () => verifyBundle(file, manifest),
+    verify: () => verify(manifest),
   };
 }
 
@@ -323,7 +365,7 @@ async function readManifest(file: string): Promise<string> {
   throw invalidBundle(file, 'it does not start with a manifest');
 }
 
-async function verifyBundle(file: string, { contents }: BundleManifest): Promise<void> {
+async function verifyBundle(file: string, { contents }: BundleManifest, signal: AbortSignal): Promise<void> {
   const archive = extract();
   const source: Readable = createReadStream(file);
   const expected = contents.values();
@@ -331,7 +373,7 @@ async function verifyBundle(file: string, { contents }: BundleManifest): Promise
   source.on('error', (error) => {
     if (isReadError(error)) failure ??= unreadable(file, error);
   });
-  const reading = pipeline(source, archive).catch((error: unknown) => {
+  const reading = pipeline(source, archive, { signal }).catch((error: unknown) => {
     failure ??= error instanceof AppError ? error : invalidBundle(file, 'it is damaged or incomplete');
   });
   try {
