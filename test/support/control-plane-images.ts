@@ -27,9 +27,9 @@ const PAUSE = `#!/bin/busybox sh
 [ "$1" = -v ] || exec busybox sleep 2147483647
 `;
 
-/** Imports the images of a kubeadm 1.36.2 control plane on all hosts of a lab, built from local programs. */
-export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): void {
-  const images: readonly ImageInput[] = [
+/** The images of a kubeadm 1.36.2 control plane, built from local programs. */
+function controlPlaneImages(binaries: Binaries): readonly ImageInput[] {
+  return [
     { names: [`${REPOSITORY}/kube-apiserver:v1.36.2`], programs: [binaries.apiserver] },
     { names: [`${REPOSITORY}/kube-controller-manager:v1.36.2`], programs: [binaries.controllerManager ?? ''] },
     etcdImage(binaries.etcd),
@@ -41,7 +41,11 @@ export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): voi
       entrypoint: ['pause'],
     },
   ];
-  for (const image of images) {
+}
+
+/** Imports the images of a kubeadm 1.36.2 control plane on all hosts of a lab. */
+export function importControlPlaneImages(lab: LabHosts, binaries: Binaries): void {
+  for (const image of controlPlaneImages(binaries)) {
     const archive = imageArchive(image);
     for (const name of lab.names) lab.importImage(name, archive);
   }
