@@ -63,4 +63,17 @@ describe('the proxy of a fleet file', { timeout: 120_000 }, () => {
     });
     expect(code).not.toBe(0);
   });
+
+  it('is removed by a reset, and not reported as left on the host', async () => {
+    expect(await run('apply', ...fleet(PROXY), '--yes')).toMatchObject({ code: 0 });
+    const plan = await run('reset', '--force', '--host', 'node1', '--dry-run');
+    expect(plan.stdout).toMatch(/\[proxy\] remove-file \/etc\/kubeletadm\/proxy\.env/);
+    expect(plan.stdout).not.toMatch(/not removed: .*http-proxy/);
+    const { code, stdout, stderr } = await run('reset', '--force', '--host', 'node1', '-v', '5');
+    expect(code, stderr).toBe(0);
+    expect(stderr).not.toMatch(/left on the host: .*http-proxy/);
+    expect(plan.stdout + stdout + stderr).not.toContain('geheim');
+    expect(existsSync(onHost('etc/kubeletadm/proxy.env'))).toBe(false);
+    expect(existsSync(onHost('etc/systemd/system/kubelet.service.d/http-proxy.conf'))).toBe(false);
+  });
 });

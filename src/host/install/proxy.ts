@@ -79,13 +79,39 @@ export function networksOf(output: string, devices: readonly (string | null)[]):
   return [...new Set(outside.map(({ network }) => network))].sort();
 }
 
-/** Facts of the files, the units and the networks of a host. */
-export const proxyFacts: Fact<ProxyFacts> = combineFacts({
+const INSTALLED = {
   init: initSystem,
   files: fileFacts([PROXY_ENVIRONMENT_FILE, ...UNITS.map(proxyDropIn)]),
   units: combineFacts({ containerd: unitState('containerd'), crio: unitState('crio'), kubelet: unitState(KUBELET) }),
-  networks: nodeNetworks,
-});
+};
+
+/** Facts of the files, the units and the networks of a host. */
+export const proxyFacts: Fact<ProxyFacts> = combineFacts({ ...INSTALLED, networks: nodeNetworks });
+
+export type RemovedProxyFacts = Omit<ProxyFacts, 'networks'>;
+
+/** Facts for `planProxyRemoval`. */
+export const removedProxyFacts: Fact<RemovedProxyFacts> = combineFacts(INSTALLED);
+
+/**
+ * Plans the removal of the files of a fleet file from a host that leaves its cluster, and restarts the running container
+ * runtime. Drop-ins that do not read the environment file are those of an image or an administrator: they are kept.
+ */
+export function planProxyRemoval(facts: RemovedProxyFacts): PhasePlan {
+  const reason = 'written by apply';
+  const files = removals(facts)
+    .filter(({ path }) => path === PROXY_ENVIRONMENT_FILE || isFleetDropIn(facts.files.get(path) ?? null))
+    .map((change) => ({ ...change, reason }));
+  if (files.length === 0) return { changes: [], noop: 'no proxy of a fleet file' };
+  const restarts = restartsFor(facts, files).filter(({ unit }) => unit !== KUBELET);
+  return {
+    changes: [
+      ...files,
+      ...(facts.init === 'systemd' ? [{ kind: 'daemon-reload', reason: 'the drop-ins of the proxy change' } as const] : []),
+      ...restarts.map((restart) => ({ kind: 'restart-unit', ...restart }) as const),
+    ],
+  };
+}
 
 /** Destinations that every node reaches directly. */
 const LOCAL = ['localhost', '127.0.0.1', '::1'] as const;
@@ -134,6 +160,13 @@ function isEmpty(networks: ProxyFacts['networks']): boolean {
   return 'why' in networks || networks.length === 0;
 }
 
+/** Whether a drop-in is that of a fleet file. */
+export function isFleetDropIn(file: FileFact | null): boolean {
+  const { content = '' } = file ?? {};
+  return content.startsWith(OWN) && content.includes(PROXY_ENVIRONMENT_FILE);
+}
+
+type Removal = Extract<HostChange, { kind: 'remove-file' }>;
 type FileChange = Extract<HostChange, { kind: 'write-file' | 'remove-file' }>;
 
 function writes({ files, units, networks }: ProxyFacts, input: ProxyPlanInput): readonly FileChange[] {
@@ -189,8 +222,8 @@ function variable(
   return [{ name, parts: [`${scheme}://`, credentials, `@${rest}`] }];
 }
 
-function removals({ files }: ProxyFacts): readonly FileChange[] {
-  return [...files].flatMap(([path, file]): readonly FileChange[] => {
+function removals({ files }: RemovedProxyFacts): readonly Removal[] {
+  return [...files].flatMap(([path, file]): readonly Removal[] => {
     if (file?.content?.startsWith(OWN) !== true) return [];
     const before = { content: file.content, mode: file.mode, owner: file.owner };
     return [{ kind: 'remove-file', path, before, reason: 'the host has no proxy' }];
@@ -199,7 +232,7 @@ function removals({ files }: ProxyFacts): readonly FileChange[] {
 
 /** The running units whose files change, or were changed after they started: a run was killed before the restart. */
 function restartsFor(
-  { files, units }: ProxyFacts,
+  { files, units }: RemovedProxyFacts,
   changes: readonly FileChange[],
 ): readonly { readonly unit: ProxyUnit; readonly reason: string }[] {
   const changed = new Set(changes.map(({ path }) => path));

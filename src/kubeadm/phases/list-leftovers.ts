@@ -7,8 +7,8 @@ import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
 const NAME = 'leftovers';
 
 export interface LeftoversInput {
-  /** Paths of directories that an earlier phase empties. */
-  readonly emptied: readonly string[];
+  /** Paths of files that an earlier phase removes, and of directories that it empties. */
+  readonly removed: readonly string[];
 }
 
 /** Drop-ins that an earlier phase removes. */
@@ -18,7 +18,7 @@ const OWN_DROP_INS = [POINTER_DROP_IN, NATIVE_DROP_IN];
 export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[]>({
   name: NAME,
   short: 'List the files and settings that reset does not remove, and the commands that remove them',
-  observe: ({ host, signal }, { emptied }) => observe(host, leftoversExcept([...emptied, ...OWN_DROP_INS]), signal),
+  observe: ({ host, signal }, { removed }) => observe(host, leftoversExcept([...removed, ...OWN_DROP_INS]), signal),
   plan: (found) => {
     const names = found.map(({ what }) => what).join('; ');
     if (found.length === 0) return { changes: [], noop: 'no leftovers' };

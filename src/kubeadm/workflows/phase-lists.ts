@@ -124,5 +124,6 @@ export const RESET_PHASES: readonly PhaseHelp[] = [
   { name: 'agent-rights', short: 'Delete the RBAC rules of the kubeletadm agent' },
   { name: 'remove-etcd-member', short: 'Remove the local etcd member from the etcd cluster' },
   { name: 'cleanup-node', short: 'Stop the kubelet and remove the files written by init or join' },
+  { name: 'proxy', short: 'Remove the proxy of the fleet file' },
   { name: 'leftovers', short: 'List the files and settings that reset does not remove, and the commands that remove them' },
 ];

@@ -4,6 +4,7 @@ import { entryOf, parseSource } from '../../codec/source.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
+import { isFleetDropIn, proxyDropIn } from '../../host/install/proxy.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
@@ -30,6 +31,7 @@ import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { listLeftovers } from '../phases/list-leftovers.ts';
+import { removeProxy } from '../phases/remove-proxy.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { type Finding, isIgnored, validateFindings } from '../preflight/check.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
@@ -54,6 +56,8 @@ export interface ResetInput extends UsesEtcd {
   readonly removeMember: RemoveEtcdMemberInput;
   readonly cleanup: CleanupNodeInput;
   readonly deleteNode: DeleteNodeInput;
+  /** The drop-in of the kubelet for the proxy of a fleet file exists. */
+  readonly removesDropIn: boolean;
   readonly agent: AgentRemoveInput;
   /** Null: the Node and the RBAC rules of its agent are kept. */
   readonly agentRights: RightsRemovalInput | null;
@@ -73,18 +77,22 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
       ({ peerURL }) => peerURL === null,
     ),
     cleanupNode.select((input) => input.cleanup),
-    listLeftovers.select((input) => ({ emptied: input.cleanup.etcdDataDir === null ? [] : [input.cleanup.etcdDataDir] })),
+    removeProxy.select(() => null),
+    listLeftovers.select(({ cleanup, removesDropIn }) => ({
+      removed: [...(cleanup.etcdDataDir === null ? [] : [cleanup.etcdDataDir]), ...(removesDropIn ? [PROXY_DROP_IN] : [])],
+    })),
   ],
   prepare: prepareReset,
 };
 
 const ETCD_MANIFEST = manifestPath('etcd');
+const PROXY_DROP_IN = proxyDropIn('kubelet');
 const FACTS = combineFacts({
   os: operatingSystem,
   sockets: criSockets(null),
   identity: clientIdentity,
   podProcesses,
-  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_SETTINGS_PATH, FLAGS_ENV, AGENT_UNIT]),
+  files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_SETTINGS_PATH, FLAGS_ENV, AGENT_UNIT, PROXY_DROP_IN]),
 });
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
@@ -120,6 +128,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
         etcdDataDir: etcd.dataDir,
         podsMayStay: isIgnored(CONTAINERS_RUNNING, ignored),
       },
+      removesDropIn: isFleetDropIn(facts.files.get(PROXY_DROP_IN) ?? null),
       removeMember: etcd.input,
       etcdApi: etcd.access,
       // If etcd is unreachable, the member stays in the cluster.
