@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ImageInput, imageArchive } from './container-images.ts';
@@ -9,6 +9,11 @@ type Binaries = Exclude<ReturnType<typeof findRealBinaries>, string>;
 
 const REPOSITORY = 'registry.k8s.io';
 const SCHEDULER = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kube-scheduler');
+
+const PROXY = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kube-proxy');
+
+/** Whether kube-proxy is available, for `writeClusterImages`. */
+export const HAS_PROXY = process.env.KUBEBUILDER_ASSETS !== undefined && existsSync(PROXY);
 
 /** Whether kube-scheduler is available; without it, its phase must be skipped. */
 export const HAS_SCHEDULER = process.env.KUBEBUILDER_ASSETS !== undefined && existsSync(SCHEDULER);
@@ -83,4 +88,22 @@ for a in "$@"; do shift; n=\${a%%=*}; case $h in *"$n"*) set -- "$@" "$a";; esac
 exec etcd-of-the-machine "$@"
 `;
   return { names: [`${REPOSITORY}/etcd:3.6.8-0`], programs: [older, '/bin/busybox'], scripts: { etcd: script } };
+}
+
+/**
+ * Writes an archive of each image of `config images list` for 1.36.2. kube-proxy is the local program, CoreDNS a program that
+ * waits: no distribution packages it.
+ */
+export function writeClusterImages(directory: string, binaries: Binaries): void {
+  const addOns: readonly ImageInput[] = [
+    { names: [`${REPOSITORY}/kube-proxy:v1.36.2`], programs: [PROXY] },
+    {
+      names: [`${REPOSITORY}/coredns/coredns:v1.14.2`],
+      programs: ['/bin/busybox'],
+      scripts: { coredns: PAUSE },
+      entrypoint: ['coredns'],
+    },
+  ];
+  for (const [index, image] of [...controlPlaneImages(binaries), ...addOns].entries())
+    writeFileSync(join(directory, `${index}.tar`), imageArchive(image));
 }
