@@ -14,7 +14,7 @@ const kubelet = typeof binaries === 'string' ? null : binaries.kubelet;
 const missing =
   whyNoKubelet() ?? (HAS_SCHEDULER && HAS_PROXY ? null : 'kube-scheduler or kube-proxy not found (KUBEBUILDER_ASSETS)') ?? whyNoLabHosts();
 
-/** All images and a program come from the bundle: the hosts have none, and reach no registry. */
+/** The hosts have no images and reach no registry: the bundle contains all images, and a program. */
 describe.skipIf(requirement('a cluster from a bundle', missing))('a cluster from a bundle', () => {
   let lab: LabHosts;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-bundle-'));

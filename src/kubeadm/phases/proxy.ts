@@ -106,7 +106,7 @@ async function observeProxy(context: PhaseContext, { proxy, readCredentials }: P
   }
   if (proxy !== 'none' && 'why' in facts.networks) {
     const message = `proxy: cannot determine the subnet of the host for NO_PROXY: ${facts.networks.why}`;
-    const hint = 'Install iproute2 on the host, check ip -o address show there, and rerun the command';
+    const hint = 'Install iproute2 on the host, then rerun the command';
     throw new AppError({ host: host.name, code: 'HOST_SUBNET_UNKNOWN', message, hint }, { exitCode: 3 });
   }
   const credentials = proxy === 'none' || proxy.credentials === null ? null : await readCredentials(proxy.credentials);

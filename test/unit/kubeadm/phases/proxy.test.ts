@@ -208,7 +208,7 @@ NO_PROXY=localhost,127.0.0.1,::1,${EXCEPTIONS.join(',')},10.1.2.0/24,.example.co
     );
   });
 
-  it('has the API server of the kubelet in NO_PROXY, not that of the operator who runs the command', async () => {
+  it('has the API server of the kubelet in NO_PROXY, not that of the kubeconfig of the operator', async () => {
     const kubeconfig = `apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: "https://192.0.2.7:6443"}}]
