@@ -192,7 +192,7 @@ NO_PROXY=localhost,127.0.0.1,::1,${EXCEPTIONS.join(',')},10.1.2.0/24,.example.co
   });
 
   it.each([
-    [null, 'the run has no connection to an API server'],
+    [null, 'this command has no connection to an API server'],
     ['Unknown', 'the kubelet of Node w1 did not report to the API server before the change'],
   ] as const)('is kept with a warning if the connection of the kubelet is unknown: %s', async (ready, why) => {
     const it = world({ ready });

@@ -102,7 +102,7 @@ describe('designUnitFiles', () => {
   ])('replaces a drop-in without %s', (_, content, lacks) => {
     for (const [place, verb] of [
       [ETC, 'is rewritten'],
-      [USR, 'is written and overrides it'],
+      [USR, 'is written and overrides the file'],
     ] as const) {
       const { files, warnings } = design({ [UNIT]: 'u', [place]: content });
       expect(files).toMatchObject([{ path: ETC }]);
