@@ -4,6 +4,8 @@
 // KUBEBUILDER_ASSETS=DIR   directory of kubeadm, kubectl, kubelet, kube-apiserver, kube-controller-manager, kube-scheduler
 //                          and etcd of one version; required
 // BENCH_ROUNDS=5           runs of each program; medians are compared
+// BENCH_ONLY=worker        only join and reset of a worker, all in one cluster of kubeadm; default: all commands, each run in a
+//                          new cluster
 //
 // On the hosts, kubeletadm is the executable of its packages, which contains Node.js.
 //
@@ -21,6 +23,7 @@ import { findRealBinaries } from '../../test/support/real-apiserver.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const WORKER_ONLY = process.env.BENCH_ONLY === 'worker';
 /** Our time in multiples of kubeadm's that is acceptable. */
 const BAR = 1.2;
 const TOKEN = 'abcdef.0123456789abcdef';
@@ -51,7 +54,7 @@ async function main(): Promise<void> {
   for (const script of ['build-sea.mjs', 'build.mjs'])
     execFileSync(process.execPath, [join(ROOT, 'scripts', script)], { cwd: ROOT, stdio: 'ignore' });
   const program = readFileSync(join(ROOT, `dist/kubeletadm-linux-${process.arch}`));
-  const lab = startLabHosts(3, kubelet, 'bench-kubeadm');
+  const lab = startLabHosts(WORKER_ONLY ? 2 : 3, kubelet, 'bench-kubeadm');
   const here = mkdtempSync(join(tmpdir(), 'bench-kubeadm-'));
   try {
     importControlPlaneImages(lab, binaries);
@@ -67,14 +70,15 @@ async function main(): Promise<void> {
       lab.run(name, `mkdir -p /root/package && cat > /root/package/10-kubeadm.conf <<'X'\n${DROP_IN}X`);
     }
     mkdirSync(join(here, 'patches'));
-    writeConfigs(here, { first: lab.address('node1'), own: lab.address('node3'), write: writeFileSync });
+    writeConfigs(here, { first: lab.address('node1'), own: lab.address(lab.names.at(-1) ?? ''), write: writeFileSync });
     const sshConfig = join(here, 'ssh_config');
     writeFileSync(sshConfig, directSshConfig(lab, join(here, 'known_hosts')));
     // Everything runs on the network of the hosts: the lab's forwarded SSH ports delay small packets by 40 ms.
     const inLab = ['nsenter', `--net=/run/netns/${lab.namespace}`];
     const ssh = (host: string, line: string): readonly string[] => [...inLab, 'ssh', '-F', sshConfig, host, line];
+    const kubeadmOnHost: Contestant = { name: 'kubeadm', command: (host, words) => ssh(host, `kubeadm ${words}`) };
     const contestants: readonly Contestant[] = [
-      { name: 'kubeadm', command: (host, words) => ssh(host, `kubeadm ${words}`) },
+      kubeadmOnHost,
       { name: 'kubeletadm', command: (host, words) => ssh(host, `kubeletadm ${words}`) },
       {
         name: 'kubeletadm --host',
@@ -85,16 +89,17 @@ async function main(): Promise<void> {
       },
     ];
     const times = new Map<string, Map<string, number[]>>();
+    if (WORKER_ONLY) createCluster(lab, kubeadmOnHost);
     print(`${ROUNDS} rounds; load before: ${loadNow()}`);
     for (let round = 0; round < ROUNDS; round++) {
       const order = round % 2 === 0 ? contestants : contestants.toReversed();
       for (const contestant of order) {
-        const runs = cycle(lab, contestant);
+        const runs = WORKER_ONLY ? workerCycle(lab, contestant) : cycle(lab, contestant);
         for (const [step, ms] of runs) {
           const byName = times.get(step) ?? new Map<string, number[]>();
           times.set(step, byName.set(contestant.name, [...(byName.get(contestant.name) ?? []), ms]));
         }
-        print(`  ${contestant.name}: ${[...runs].map(([step, ms]) => `${step} ${(ms / 1000).toFixed(1)} s`).join(', ')}`);
+        print(`  ${contestant.name}: ${[...runs].map(([step, ms]) => `${step} ${(ms / 1000).toFixed(2)} s`).join(', ')}`);
       }
     }
     print(`load after: ${loadNow()}`);
@@ -114,32 +119,49 @@ async function main(): Promise<void> {
 }
 
 /** One cluster: each step in milliseconds. */
-function cycle(lab: LabHosts, { name, command }: Contestant): ReadonlyMap<string, number> {
-  const times = new Map<string, number>();
+function cycle(lab: LabHosts, contestant: Contestant): ReadonlyMap<string, number> {
+  return new Map([
+    ['init', createCluster(lab, contestant)],
+    ['join, worker', timed(contestant, 'node2', JOIN_WORKER)],
+    ['join, control plane', timed(contestant, 'node3', `join --config /root/join-control-plane.yaml ${IGNORE}`)],
+    ['reset, worker', timed(contestant, 'node2', RESET)],
+    ['reset, control plane', timed(contestant, 'node3', RESET)],
+  ]);
+}
+
+/** A worker of an existing cluster: each step in milliseconds. */
+function workerCycle(lab: LabHosts, contestant: Contestant): ReadonlyMap<string, number> {
+  clean(lab, 'node2');
+  lab.run('node1', 'kubectl --kubeconfig /etc/kubernetes/admin.conf delete node node2 --ignore-not-found');
+  return new Map([
+    ['join, worker', timed(contestant, 'node2', JOIN_WORKER)],
+    ['reset, worker', timed(contestant, 'node2', RESET)],
+  ]);
+}
+
+const JOIN_WORKER = `join --config /root/join.yaml ${IGNORE}`;
+const RESET = 'reset --force';
+
+/** Cleans all hosts and creates a cluster. Returns the milliseconds of init. */
+function createCluster(lab: LabHosts, contestant: Contestant): number {
   for (const host of lab.names) clean(lab, host);
-  const timed = (step: string, host: string, words: string): void => {
-    const [program = '', ...args] = command(host, words);
-    const started = performance.now();
-    try {
-      execFileSync(program, args, {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        timeout: 300_000,
-        maxBuffer: 64 * 1024 * 1024,
-      });
-    } catch (error) {
-      const { stdout = '', stderr = '' } = error as { stdout?: Buffer; stderr?: Buffer };
-      throw new Error(`${name} ${step} failed:\n${stdout}${stderr}`);
-    }
-    times.set(step, performance.now() - started);
-  };
-  timed('init', 'node1', `init --config /root/init.yaml --upload-certs ${IGNORE}`);
+  const ms = timed(contestant, 'node1', `init --config /root/init.yaml --upload-certs ${IGNORE}`);
   // Both programs wait for the signature, which takes up to ten seconds: its time would show nothing about them.
   lab.run('node1', UNTIL_SIGNED);
-  timed('join, worker', 'node2', `join --config /root/join.yaml ${IGNORE}`);
-  timed('join, control plane', 'node3', `join --config /root/join-control-plane.yaml ${IGNORE}`);
-  timed('reset, worker', 'node2', 'reset --force');
-  timed('reset, control plane', 'node3', 'reset --force');
-  return times;
+  return ms;
+}
+
+/** Runs a command. Returns its milliseconds. */
+function timed({ name, command }: Contestant, host: string, words: string): number {
+  const [program = '', ...args] = command(host, words);
+  const started = performance.now();
+  try {
+    execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000, maxBuffer: 64 * 1024 * 1024 });
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: Buffer; stderr?: Buffer };
+    throw new Error(`${name} ${words} failed:\n${stdout}${stderr}`);
+  }
+  return performance.now() - started;
 }
 
 const UNTIL_SIGNED =
