@@ -43,7 +43,7 @@ const shared = {
   dryRun: true,
   staged: false,
   kubeletHealthCheckMs: 240_000,
-  apiServer: { server: lab.server, caPem: readFileSync(lab.caFile, 'utf8') },
+  apiServer: async () => ({ server: lab.server, caPem: readFileSync(lab.caFile, 'utf8') }),
   credentials: async () => {
     throw new Error('the plan has no joining host');
   },

@@ -62,7 +62,7 @@ export function optionsToJoin(shared: Pick<JoinOptions, 'templates' | 'catalogue
     settings: [],
     podLoss: 'refuse',
     kubeletHealthCheckMs: 10_000,
-    apiServer: { server: 'https://cluster.test:6443', caPem: 'ca\n' },
+    apiServer: async () => ({ server: 'https://cluster.test:6443', caPem: 'ca\n' }),
     credentials: async () => tokenCredentials(new Secret('abcdef.0123456789abcdef')),
     caCertPath: '/etc/kubernetes/pki/ca.crt',
     controlPlane: false,

@@ -90,7 +90,7 @@ export async function fleetMembers(
     dryRun,
     staged: false,
     kubeletHealthCheckMs: 240_000,
-    apiServer: access.apiServer,
+    apiServer: async () => access.apiServer,
     credentials: () => access.credentials(),
     caCertPath: DEFAULT_CA_CERT_PATH,
     controlPlane: false,

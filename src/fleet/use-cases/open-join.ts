@@ -4,6 +4,7 @@ import type { Host } from '../../host/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { clusterWhenFound } from '../../kube/cluster-when-found.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeJoinFlags } from '../../kubeadm/config/flags.ts';
@@ -79,11 +80,11 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   });
   if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
   const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
-  const { cluster, apiServer, credentials, admin, proxied } = access;
+  const { discovered, admin, proxied } = access;
   const workflowOptions: JoinOptions = {
     ...node,
-    apiServer,
-    credentials: async () => credentials,
+    apiServer: async () => (await discovered).apiServer,
+    credentials: async () => (await discovered).credentials,
     caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
     controlPlane: document.controlPlane !== undefined,
     tlsBootstrapMs: durationMs(document.timeouts?.tlsBootstrap, 300_000),
@@ -95,7 +96,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   const skipPhases = [...plan.skipPhases, ...(document.skipPhases ?? [])];
   const workflow = {
     targets,
-    cluster,
+    cluster: access.cluster,
     rules: request.rules,
     writing: request.writing,
     dryRun: node.dryRun,
@@ -122,7 +123,11 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
 }
 
 /** The cluster to join, and further connections to it. */
-interface JoinAccess extends DiscoveredCluster {
+interface JoinAccess {
+  /** For one host, the host is inspected while the cluster is discovered. */
+  readonly discovered: Promise<DiscoveredCluster>;
+  /** Its requests wait for the discovery. */
+  readonly cluster: Cluster;
   readonly admin: Cluster | null;
   /** Maps a host to its Node, with the administrator's credentials. */
   readonly trust: NodeTrust | null;
@@ -141,7 +146,7 @@ interface JoinAccessInput {
 
 /**
  * Discovers the cluster from the local host, or through a joining host that reaches it when the local host
- * does not.
+ * does not. With several hosts, no host is connected before the cluster was discovered.
  */
 async function openAccess(
   services: NodeCommandPorts,
@@ -160,9 +165,20 @@ async function openAccess(
     const admin = named?.cluster ?? null;
     if (admin !== null) opened.push(admin);
     const trust = named === null ? null : trustOf(services, named);
-    const found = await discover(services, { join: document, caFile, forOthers, from, reporter });
-    opened.push(found.cluster);
-    return { ...found, admin, trust, proxied: server === null || from !== null ? null : httpProxyWarning(server, services.env), close };
+    const stop = new AbortController();
+    const ports = { ...services, signal: AbortSignal.any([services.signal, stop.signal]) };
+    const discovered = discover(ports, { join: document, caFile, forOthers, from, reporter });
+    const found = discovered.then(({ cluster }) => cluster);
+    opened.push({
+      close: async () => {
+        stop.abort();
+        const joined = await found.catch(() => null);
+        await joined?.close();
+      },
+    });
+    if (targets.length > 1) await discovered;
+    const proxied = server === null || from !== null ? null : httpProxyWarning(server, services.env);
+    return { discovered, cluster: clusterWhenFound(server ?? '', found), admin, trust, proxied, close };
   } catch (error) {
     await close();
     throw error;

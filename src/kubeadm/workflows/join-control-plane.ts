@@ -109,7 +109,7 @@ async function prepareJoinControlPlane(
       mayChown: !options.staged,
     }),
   ]);
-  const apiServer = { ...options.apiServer, server: localServer(observed.localAPIEndpoint) };
+  const apiServer = { ...(await options.apiServer()), server: localServer(observed.localAPIEndpoint) };
   // The keys are generated while the kubelet checks its configuration.
   const [prepared, join] = await Promise.all([
     prepareControlPlane(context, options, {
@@ -125,7 +125,7 @@ async function prepareJoinControlPlane(
       given: download.files,
       manifestPhase: () => 'control-plane-prepare/control-plane',
     }),
-    prepareJoin(context, { ...options, apiServer }, node),
+    prepareJoin(context, { ...options, apiServer: async () => apiServer }, node),
   ]);
   const routes = routesOf(options, cluster, prepared.pki.textAt);
   const components = (['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const).map((name) => prepared.manifests[name]);

@@ -37,8 +37,8 @@ import { type ObservedNode, observeNode } from './observe-node.ts';
 import { NODE_SOURCE_FACTS } from './observe-node-source.ts';
 
 export interface JoinOptions extends NodeOptions {
-  /** The discovered API server. */
-  readonly apiServer: ApiServerTarget;
+  /** The API server, as soon as it is discovered. */
+  readonly apiServer: () => Promise<ApiServerTarget>;
   /** Bootstrap credentials; called only for a host without a usable client certificate. */
   readonly credentials: () => Promise<BootstrapCredentials>;
   /** Cluster-wide settings, if they were read before. */
@@ -101,8 +101,10 @@ export function joinQueries({ nodeRegistration: { criSocket }, caCertPath }: Joi
 export async function prepareJoin(context: ClusterContext, options: JoinOptions, observed?: ObservedNode): Promise<Prepared<JoinInput>> {
   const { cluster } = context;
   const { options: own, labels } = withoutReservedLabels(options);
-  const node = observed ?? (await observeNode(context, own));
-  const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
+  const [node, { baseline, apiServer, mayBootstrap }] = await Promise.all([
+    observed ?? observeNode(context, own),
+    readCluster(cluster, options),
+  ]);
   const namesake = await namesakeOf(node, cluster);
   const { design, start, warnings, refusals } = await designObservedNode(context, own, {
     node,
@@ -116,8 +118,8 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     podsOf: options.admin ?? cluster,
     written: [options.caCertPath],
     findings: joinFindings(node, {
-      ...options.apiServer,
-      mayBootstrap: options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE)),
+      ...apiServer,
+      mayBootstrap,
       caCertPath: options.caCertPath,
       namesake,
       takeOver: options.takeOver,
@@ -128,7 +130,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
   const removal = options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { namesake, marks }) : null;
   const marked = await identifyToMark(context, options, { node, namesake, marks, removal });
   const target = {
-    ...options.apiServer,
+    ...apiServer,
     clusterName: baseline.clusterName,
     caPath: options.caCertPath,
     token: hasIdentity(node.facts) ? null : await options.credentials(),
@@ -153,6 +155,17 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     origins: design.origins,
     own: ownWords(node),
   };
+}
+
+/** The facts of the cluster that do not depend on the host. */
+async function readCluster(
+  cluster: Cluster,
+  options: JoinOptions,
+): Promise<{ readonly apiServer: ApiServerTarget; readonly baseline: ClusterBaseline; readonly mayBootstrap: boolean }> {
+  const apiServer = await options.apiServer();
+  const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
+  const mayBootstrap = options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE));
+  return { apiServer, baseline, mayBootstrap };
 }
 
 /**

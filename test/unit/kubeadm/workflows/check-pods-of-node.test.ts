@@ -135,6 +135,7 @@ describe('a change of a node that would terminate pods', () => {
   it('is refused by init', async () => {
     await joined();
     const { apiServer, ...options } = joinOptions('maxPods: 1');
+    const target = await apiServer();
     const init = (podLoss: InitOptions['podLoss']) =>
       planWorkflow(
         initWorkflow,
@@ -142,7 +143,7 @@ describe('a change of a node that would terminate pods', () => {
         {
           ...options,
           podLoss,
-          apiServer,
+          apiServer: target,
           cluster: {},
           kubelet: null,
           bootstrapTokens: [],
