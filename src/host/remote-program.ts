@@ -86,7 +86,9 @@ export type ProgramOperation = Operation | PieceOperation | UploadOperation | Up
  * <exit code>\n` ends each answer, on stderr `\n<nonce> <index>\n`.
  */
 export function renderQuestions(queries: readonly FactQuery[], options: ProgramOptions): string {
-  const lines = queries.map((question, index) => `out\n${queryLines(question)}\nmark ${index} $?`);
+  const lines = queries.map((question, index) =>
+    question.kind === 'file' ? `out\n${fileLine(question, index)}` : `out\n${queryLines(question)}\nmark ${index} $?`,
+  );
   const needs = (kind: FactQuery['kind']): boolean => queries.some((question) => question.kind === kind);
   const functions = [
     QUERY_FUNCTIONS,
@@ -94,7 +96,7 @@ export function renderQuestions(queries: readonly FactQuery[], options: ProgramO
     needs('list') ? LIST_FUNCTIONS : '',
     needs('http') ? HTTP_FUNCTIONS : '',
   ];
-  return renderProgram([BEGIN_BOTH, ...lines, 'out; exit 0'], functions, options);
+  return renderProgram([BEGIN_BOTH, ...lines, needs('file') ? 'q_files; out; exit 0' : 'out; exit 0'], functions, options);
 }
 
 /**
@@ -151,14 +153,17 @@ function renderProgram(lines: readonly string[], functions: readonly string[], {
   return [`B=${nonce}`, root, SHARED_FUNCTIONS + functions.join(''), ...lines, `#end ${nonce}`].join('\n');
 }
 
-function queryLines(question: FactQuery): string {
+/** Files are collected first, and shown together at the end. */
+function fileLine({ path, content }: Extract<FactQuery, { kind: 'file' }>, index: number): string {
+  return `q_file ${index} ${content === false ? 0 : 1} ${quoteShell(path)}`;
+}
+
+function queryLines(question: Exclude<FactQuery, { kind: 'file' }>): string {
   switch (question.kind) {
-    case 'file':
-      return `q_file ${quoteShell(question.path)} ${question.content === false ? 0 : 1}`;
     case 'list':
       return `q_list ${quoteShell(question.path)}`;
     case 'http':
-      return `q_http ${quoteShell(question.url)} ${question.timeoutSeconds}`;
+      return `q_wait ${question.attempts ?? 1} ${quoteShell(question.url)} ${question.timeoutSeconds}`;
     case 'command': {
       const words = `( ${question.argv.map(quoteShell).join(' ')} )`;
       if (question.stdin === undefined) return `${words} </dev/null`;

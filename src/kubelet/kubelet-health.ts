@@ -28,12 +28,19 @@ const LONGEST_CAUSE = 500;
 
 /** The kubelet's current unit state and healthz response. */
 export function kubeletHealth(url: string | null) {
+  return healthWith(url, {});
+}
+
+/** Attempts of one query during a wait: most kubelets are healthy within less than a second. */
+const ATTEMPTS = 12;
+
+function healthWith(url: string | null, attempts: { readonly attempts?: number }) {
   return combineFacts({
-    unit: unitState('kubelet'),
     healthz:
       url === null
         ? defineFact({}, (): HttpFact | null => null)
-        : defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact | null => get),
+        : defineFact({ get: { kind: 'http', url, timeoutSeconds: 5, ...attempts } }, ({ get }): HttpFact | null => get),
+    unit: unitState('kubelet'),
   });
 }
 
@@ -61,7 +68,7 @@ export async function waitForHealthyKubelet(context: PhaseContext, phase: string
       timeoutMs: target.timeoutMs,
       pauseMs: hostPause(host),
       probe: async (elapsedMs) => {
-        const state = await observe(host, kubeletHealth(target.url), signal);
+        const state = await observe(host, healthWith(target.url, { attempts: ATTEMPTS }), signal);
         const waitedMs = elapsedMs();
         if (isHealthy(state)) {
           quietSince ??= waitedMs;

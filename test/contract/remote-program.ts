@@ -239,7 +239,7 @@ export function remoteProgramContract(shell: Shell): void {
       // Busybox may run its own stat instead of the one in PATH.
       it.skipIf(shell.name === 'busybox')('reports a file that disappears while it is read as missing', async () => {
         for (const name of ['a', 'b', 'c']) put(`/etc/${name}`, `${name}\n`);
-        const stat = `for last; do :; done; case $last in */etc/b) rm -f "$last";; esac; exec /bin/stat "$@"`;
+        const stat = `for word; do case $word in */etc/b) rm -f "$word";; esac; done; exec /bin/stat "$@"`;
         const answers = await withScripts({ stat }).query(files('/etc/a', '/etc/b', '/etc/c'));
         expect([answers['/etc/a']?.content, answers['/etc/b'], answers['/etc/c']?.content]).toEqual(['a\n', null, 'c\n']);
       });

@@ -187,7 +187,7 @@ describe('renderQuestions and renderOperations', () => {
       { nonce: 'n', rootDir: '/a b' },
     );
     expect(program).toContain("R='/a b'");
-    expect(program).toContain("q_file '/it'\\''s' 1");
+    expect(program).toContain("q_file 0 1 '/it'\\''s'");
     expect(program).toContain("( echo '$x' ) </dev/null");
   });
 });

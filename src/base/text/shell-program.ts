@@ -62,16 +62,35 @@ q_look() {
   if [ ! -e "$p" ]; then if hidden "$p"; then return 1; fi; say absent; return 2; fi
   if [ -f "$p" ]; then k=file; elif [ -d "$p" ]; then k=directory; elif [ -S "$p" ]; then k=socket; else k=other; fi
 }
-q_show() {
-  s=$(stat -c '%a %Y %u %g %U:%G' -- "$p") || { if [ -e "$p" ]; then return 1; fi; say absent; return 0; }
-  say "$k $s$nl$t"
-  if [ "$k$1" = file1 ]; then out; cat -- "$p"; fi
-}
 `.trimStart();
 
-/** Queries for one file. */
+/** Queries for files: one stat(1) for all of them. If it fails, a file has disappeared, and each is inspected alone. */
 export const FILE_FUNCTIONS = `
-q_file() { q_look "$1"; case $? in 0) q_show "$2";; 1) return 1;; esac; }
+N=0 F='%a %Y %u %g %U:%G'
+q_file() {
+  q_look "$3"
+  case $? in
+  0) eval "i_$N=\\$1 w_$N=\\$2 p_$N=\\$p k_$N=\\$k t_$N=\\$t"; N=$((N + 1));;
+  1) mark "$1" 1;;
+  2) mark "$1" 0;;
+  esac
+}
+q_files() {
+  set --; n=0; while [ $n -lt $N ]; do eval "set -- \\"\\$@\\" \\"\\$p_$n\\""; n=$((n + 1)); done
+  f=; if [ $N -gt 0 ]; then f=$(stat -c "$F" -- "$@" 2>/dev/null) || f=; fi
+  n=0
+  while [ $n -lt $N ]; do
+    eval "i=\\$i_$n w=\\$w_$n p=\\$p_$n k=\\$k_$n t=\\$t_$n"; n=$((n + 1))
+    s=\${f%%"$nl"*}; f=\${f#*"$nl"}
+    out; q_show; mark "$i" $?
+  done
+}
+q_show() {
+  if [ -z "$s" ]; then s=$(stat -c "$F" -- "$p") || { if [ -e "$p" ]; then return 1; fi; }; fi
+  if [ ! -e "$p" ]; then say absent; return 0; fi
+  say "$k $s$nl$t"
+  if [ "$k$w" = file1 ]; then out; cat -- "$p"; fi
+}
 `.trimStart();
 
 /** Queries for a directory. */
@@ -82,7 +101,16 @@ q_list() {
 }
 `.trimStart();
 
+/** HTTP requests. The host repeats them itself: a wait for a service that starts would need many programs otherwise. */
 export const HTTP_FUNCTIONS = `
+q_wait() {
+  a=$1; shift
+  while [ "$a" -gt 1 ]; do
+    o=$(q_http "$@"); case $o in 'status 200'*) printf %s "$o"; return 0;; esac
+    a=$((a - 1)); sleep 0.05 2>/dev/null || sleep 1
+  done
+  q_http "$@"
+}
 q_http() {
   u=$1; h=\${u#*://}; k=; case $u in https:*) k=-k;; esac; a=\${h%%/*}; q=/; case $h in */*) q=/\${h#*/};; esac; n=\${a%:*}; n=\${n#[}; n=\${n%]}
   if command -v curl >/dev/null; then
@@ -199,7 +227,12 @@ w_commit() {
  * system may be mounted below.
  */
 export const TREE_FUNCTIONS = `
-w_directory() { at "$1" || return 1; if [ ! -d "$p" ]; then mkdir -p -- "$p" || return 1; fi; chmod -- "$2" "$p" && own "$3" "$p" && flush "$p"; }
+w_directory() {
+  at "$1" || return 1
+  if [ -d "$p" ]; then chmod -- "$2" "$p" || return 1; else mkdir -p -m "$2" -- "$p" || return 1; fi
+  if [ "$3" = root:root ] && [ -O "$p" ] && [ -G "$p" ]; then return 0; fi
+  own "$3" "$p"
+}
 w_remove() { below "$1" || return 1; rm -f -- "$p" || return 1; if [ -d "\${p%/*}" ]; then flush "\${p%/*}"; fi; }
 w_move() {
   below "$2" || return 1; t=$p; below "$1" || return 1
@@ -249,8 +282,9 @@ w_journal() {
   at "$1" || return 1; d=\${p%/*}; b=$d/.\${p##*/}.kubeletadm; t=$b.$T.j
   if [ ! -d "$d" ]; then mkdir -p -- "$d" && chmod 0700 -- "$d" || return 1; fi
   no_leftovers "$b"
-  u=$(printf %s "\${SUDO_USER:-$(id -un)}" | tr -cd 'A-Za-z0-9._@+-')
-  (umask 177; fresh "$t") || return 1
+  u=\${SUDO_USER:-root}; if [ "$U" != 0 ] && [ -z "\${SUDO_USER-}" ]; then u=$(id -un); fi
+  case $u in *[!A-Za-z0-9._@+-]*) u=$(printf %s "$u" | tr -cd 'A-Za-z0-9._@+-');; esac
+  umask 177; fresh "$t"; set -- $? "$@"; umask 022; if [ $1 != 0 ]; then return 1; fi; shift
   {
     if [ -f "$p" ]; then grep -vF -- "$4" <"$p" | tail -n "$2" | tail -c "$3"; fi
     printf '{"login":"%s",%s\\n' "$u" "\${5#?}"

@@ -40,8 +40,9 @@ export type FactQuery =
   | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string; readonly lasting?: true }
   /**
    * With https the certificate is not verified: use it only for health checks of components on the same host.
+   * `attempts`: the host repeats the request every 50 ms until the status is 200; default: one attempt.
    */
-  | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number };
+  | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number; readonly attempts?: number };
 
 /** The result of each kind of query; null: the path does not exist. */
 export type Answer<Q extends FactQuery> = Q extends { kind: 'file' }
