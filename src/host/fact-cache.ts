@@ -14,8 +14,8 @@ export interface HeldFacts {
    */
   holdFacts(phase: string, group?: readonly string[]): void;
   /**
-   * From now on each query goes to the host and drops all facts, because a wait needs current values. Ends
-   * with the next `holdFacts`.
+   * From now on each query goes to the host and drops all earlier facts, because a wait needs current values. Ends
+   * with the next `holdFacts`, which keeps the facts of the last query.
    */
   releaseFacts(): void;
 }
@@ -95,11 +95,9 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
       if (missing.length > 0) {
         const given = await ask(holding ? batchOf(missing, asked) : only(missing, asked), send);
         known = [given, ...answers];
-        if (holding) {
-          if (isEmpty) askedAt = clock.now().getTime();
-          isEmpty = false;
-          answers = known;
-        }
+        if (isEmpty) askedAt = clock.now().getTime();
+        isEmpty = false;
+        answers = known;
         // Queries named by key find their facts in the complete response.
         if (areKeys && missing.length === keys.length) return given as Answers<Q>;
       }

@@ -69,6 +69,8 @@ async function inspect({ host, signal }: PhaseContext) {
 export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeName }: WaitBootstrapInput): Promise<void> {
   const { host, signal, cluster } = context;
   if ((await observe(host, initSystem, signal)) !== 'systemd') return;
+  // A kubelet that is healthy usually has its certificate, and no CSRs need to be read.
+  if ((await observe(host, CREDENTIALS, signal)).identity.state === 'usable') return;
   const earlier = await decidedBefore(context, nodeName);
   const fail = async (why: string, waitedMs: number): Promise<never> => {
     const reason = await reasonOf(context, await readRequests(cluster, nodeName, earlier), { earlier, waitedMs });

@@ -23,6 +23,8 @@ export interface WaitNodeInput {
 }
 
 const NAME = 'kubelet-wait-bootstrap/node';
+/** A kubelet usually registers its Node within 200 ms after it is healthy. */
+const REGISTRATION_PAUSE: typeof API_PAUSE = (waitedMs, tries) => (waitedMs < 300 ? 50 : API_PAUSE(waitedMs, tries));
 
 /** The observed Node; `unseen`: the credentials are not allowed to read it. */
 type Observed = { readonly init: 'systemd' | 'openrc' | null; readonly node: KubeObject | null | 'unseen' };
@@ -100,7 +102,7 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
     {
       probe: () => probeNode(next(), input),
       timeoutMs,
-      pauseMs: API_PAUSE,
+      pauseMs: REGISTRATION_PAUSE,
       progressMs: 5_000,
       describe: async (away, waitedMs) => {
         if (away !== null) return `waiting for Node ${nodeName}, ${seconds(waitedMs)}: ${away.problems[0]?.message ?? ''}`;

@@ -1,4 +1,5 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
+import { commitRecord } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
@@ -14,6 +15,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { BOOTSTRAP_CONF, CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
+import { managerStatePaths } from '../../kubelet/manager-states.ts';
 import { isReservedLabel } from '../../kubelet/node-labels.ts';
 import { FRAGMENT_NAMES } from '../../kubelet/own-fragments.ts';
 import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
@@ -85,7 +87,13 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
 const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];
 /** The kubelet's default healthz endpoint. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
-const JOIN_FACTS = combineFacts({ files: fileFacts(JOIN_FILES), fragments: FRAGMENT_NAMES, health: kubeletHealth(USUAL_HEALTHZ) });
+const JOIN_FACTS = combineFacts({
+  files: fileFacts(JOIN_FILES),
+  fragments: FRAGMENT_NAMES,
+  health: kubeletHealth(USUAL_HEALTHZ),
+  commit: commitRecord,
+  states: fileFacts(managerStatePaths(KUBELET_DIR)),
+});
 
 /** The queries that every join needs, for the first round trip. */
 export function joinQueries({ nodeRegistration: { criSocket }, caCertPath }: JoinOptions): FactQueries {

@@ -36,13 +36,18 @@ describe('a host whose facts are cached', () => {
     expect(host.roundTrips).toBe(1);
   });
 
-  it('is queried again by a wait, and by the phase inspected after the wait', async () => {
-    const { host, cached, read } = world();
+  it('is queried again by a wait, whose last facts the next phase uses for two seconds', async () => {
+    const { host, clock, cached, read } = world();
     await read('/a');
     cached.releaseFacts();
     await host.perform([write('/a', 'later')]);
     expect(await read('/a')).toEqual(['later']);
     await host.perform([write('/a', 'last')]);
+    clock.advance(1_900);
+    cached.holdFacts('p');
+    expect(await read('/a')).toEqual(['later']);
+    cached.releaseFacts();
+    clock.advance(2_100);
     cached.holdFacts('p');
     expect(await read('/a')).toEqual(['last']);
   });
