@@ -7,7 +7,7 @@
 // BENCH_ONLY=worker        only join and reset of a worker, all in one cluster of kubeadm; default: all commands, each run in a
 //                          new cluster
 //
-// On the hosts, kubeletadm is the executable of its packages, which contains Node.js.
+// kubeletadm is the executable of its packages, which contains Node.js, on the hosts and for --host.
 //
 // Needs root and Debian or Ubuntu: the hosts are containers with systemd, sshd and containerd. Every command starts
 // on hosts without configuration and without containers; the images are present.
@@ -51,9 +51,8 @@ async function main(): Promise<void> {
   if (typeof binaries === 'string' || missing !== null) throw new Error(missing ?? '');
   const { kubelet, kubeadm } = binaries;
   if (kubelet === null || kubeadm === null) throw new Error('kubelet or kubeadm not found in KUBEBUILDER_ASSETS');
-  for (const script of ['build-sea.mjs', 'build.mjs'])
-    execFileSync(process.execPath, [join(ROOT, 'scripts', script)], { cwd: ROOT, stdio: 'ignore' });
-  const program = readFileSync(join(ROOT, `dist/kubeletadm-linux-${process.arch}`));
+  execFileSync(process.execPath, [join(ROOT, 'scripts/build-sea.mjs')], { cwd: ROOT, stdio: 'ignore' });
+  const executable = join(ROOT, `dist/kubeletadm-linux-${process.arch}`);
   const lab = startLabHosts(WORKER_ONLY ? 2 : 3, kubelet, 'bench-kubeadm');
   const here = mkdtempSync(join(tmpdir(), 'bench-kubeadm-'));
   try {
@@ -62,7 +61,7 @@ async function main(): Promise<void> {
     for (const name of lab.names) {
       lab.put(name, '/usr/local/bin/kubeadm', readFileSync(kubeadm));
       lab.put(name, '/usr/local/bin/kubectl', readFileSync(join(dirname(kubeadm), 'kubectl')));
-      lab.put(name, '/usr/local/bin/kubeletadm', program);
+      lab.put(name, '/usr/local/bin/kubeletadm', readFileSync(executable));
       const write = (path: string, text: string): void => lab.put(name, path, text);
       lab.run(name, 'mkdir -p /root/patches');
       writeConfigs('/root', { first: lab.address('node1'), own: lab.address(name), write });
@@ -83,8 +82,7 @@ async function main(): Promise<void> {
       {
         name: 'kubeletadm --host',
         command: (host, words) => {
-          const program = [...inLab, process.execPath, join(ROOT, 'dist/kubeletadm.mjs')];
-          return [...program, ...words.replaceAll('/root/', `${here}/`).split(' '), '--ssh-config', sshConfig, '--host', host];
+          return [...inLab, executable, ...words.replaceAll('/root/', `${here}/`).split(' '), '--ssh-config', sshConfig, '--host', host];
         },
       },
     ];
