@@ -108,6 +108,25 @@ describe('http fact', () => {
     });
   });
 
+  it('the host repeats the request while the connection is refused, and takes every answer', async () => {
+    const host = hostWith({ shell: ['/bin/sh'], env: { PATH: process.env.PATH ?? '' } });
+    expect((await host.query({ failing: { ...get('/500'), attempts: 1_000 } })).failing).toMatchObject({ status: 500 });
+    const late = createHttpServer((_, response) => void response.end('ok'));
+    const port = await new Promise<number>((resolve) => {
+      const free = createHttpServer().listen(0, '127.0.0.1', () => {
+        const { port: own } = free.address() as AddressInfo;
+        free.close(() => resolve(own));
+      });
+    });
+    const url = `http://127.0.0.1:${port}/healthz`;
+    const asked = host.query({ late: { kind: 'http', url, timeoutSeconds: 5, attempts: 1_000 } });
+    const refused = await host.query({ late: { kind: 'http', url, timeoutSeconds: 5, attempts: 2 } });
+    expect(refused.late).toHaveProperty('error');
+    late.listen(port, '127.0.0.1');
+    expect((await asked).late).toEqual({ status: 200, body: 'ok' });
+    late.close();
+  });
+
   it('stops at its timeout', async () => {
     const present = [...CLIENTS, ...BUSYBOX].filter(({ missing }) => !missing);
     const started = performance.now();

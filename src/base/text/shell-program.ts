@@ -106,7 +106,7 @@ export const HTTP_FUNCTIONS = `
 q_wait() {
   a=$1; shift
   while [ "$a" -gt 1 ]; do
-    o=$(q_http "$@"); case $o in 'status 200'*) printf %s "$o"; return 0;; esac
+    o=$(q_http "$@"); case $o in *refused*|*"t connect to server"*) ;; *) printf %s "$o"; return 0;; esac
     a=$((a - 1)); sleep 0.05 2>/dev/null || sleep 1
   done
   q_http "$@"

@@ -40,7 +40,7 @@ export type FactQuery =
   | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string; readonly lasting?: true }
   /**
    * With https the certificate is not verified: use it only for health checks of components on the same host.
-   * `attempts`: the host repeats the request every 50 ms until the status is 200; default: one attempt.
+   * `attempts`: the host repeats the request every 50 ms while the connection is refused; default: one attempt.
    */
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number; readonly attempts?: number };
 
