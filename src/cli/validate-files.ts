@@ -1,0 +1,60 @@
+import { AppError, type Problem } from '../base/errors.ts';
+import type { InputFiles } from '../base/local-files.ts';
+import type { KubeletsToQuery } from '../fleet/use-cases/open-kubelets.ts';
+import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
+import { NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
+import type { FileVerdict } from './validate-report.ts';
+
+/** Number of files read ahead while others are validated. */
+const READ_AHEAD = 32;
+
+export interface FileOptions extends Pick<TextOptions, 'catalogue' | 'chosen' | 'allowDeprecated'> {
+  /** Unknown and duplicate fields are warnings. */
+  readonly lenient: boolean;
+  /** Kubelets that validate the files as well; their versions select the rules. */
+  readonly kubelets: KubeletsToQuery | null;
+}
+
+/** Reads and validates files; the verdicts are in the order of the files. */
+export async function validateFiles(input: InputFiles, files: readonly string[], options: FileOptions): Promise<readonly FileVerdict[]> {
+  const verdicts: FileVerdict[] = [];
+  for (let next = 0; next < files.length; next += READ_AHEAD) {
+    const read = files.slice(next, next + READ_AHEAD).map((file) => readFile(input, file));
+    for (const { file, text } of await Promise.all(read)) {
+      const problems = typeof text === 'string' ? await validateFile(text, file, options) : text.problems;
+      verdicts.push({ file, problems });
+    }
+  }
+  return verdicts;
+}
+
+/** An unreadable file is reported as invalid; the other files are validated all the same. */
+async function readFile(input: InputFiles, file: string): Promise<{ readonly file: string; readonly text: string | AppError }> {
+  const text = await input.readText(file).catch((error: unknown) => {
+    if (error instanceof AppError) return error;
+    throw error;
+  });
+  return { file, text };
+}
+
+async function validateFile(text: string, file: string, options: FileOptions): Promise<readonly Problem[]> {
+  const { kubelets, ...own } = options;
+  return kubelets === null
+    ? (await validateText(text, file, own)).problems
+    : kubelets.validate((asked) => validateText(text, file, { ...own, ...asked }), file);
+}
+
+/**
+ * The rules for a KubeletConfiguration: the requested version, else that of the ClusterConfiguration in the
+ * same file, else the newest.
+ */
+async function validateText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
+  const { chosen, allowDeprecated, ...validationOptions } = options;
+  const own = validateKubeletFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
+  if (own !== null) return { problems: own, kubeletText: text };
+  const { validateOverlayFile } = await import('../dynamic/validate-payload.ts');
+  const overlay = validateOverlayFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
+  if (overlay !== null) return { problems: overlay, kubeletText: null };
+  return (await import('../kubeadm/use-cases/validate-documents.ts')).validateDocuments(text, file, options);
+}
