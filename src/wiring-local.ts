@@ -36,6 +36,7 @@ export type WholeProgram =
   | 'readSshConfig'
   | 'connectEtcd'
   | 'inRoot'
+  | 'validateInThreads'
   | 'startLab';
 
 /**

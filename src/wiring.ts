@@ -18,6 +18,8 @@ export function createServices(environment: Environment): Services {
   const services: Services = {
     ...local,
     readProgram: async (path) => (await import('./host/adapters/large-file.ts')).readProgram(path, program),
+    validateInThreads: async (files, rules) =>
+      (await import('./cli/adapters/validation-threads.ts')).validateInThreads(program?.script ?? '', files, rules),
     runLocal: (argv, timeoutMs) => runLocal(argv, { timeoutMs, signal }),
     bundleFiles: async () => (await import('./host/adapters/bundle-files.ts')).bundleFiles({ signal, onForcedExit }),
     newToken: async () => {

@@ -4,9 +4,10 @@ import { loadCatalogue } from '../kubelet/catalogue.ts';
 import { readValidatedMinor } from '../kubelet/minor-option.ts';
 import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';
+import type { FileVerdict } from './file-verdict.ts';
 import type { Services } from './services.ts';
 import { validateFiles } from './validate-files.ts';
-import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
+import { isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 export interface ConfigValidateRequest extends KubeletsRequest {
   readonly files: readonly string[];
@@ -28,9 +29,9 @@ export async function runValidate(services: Services, request: ConfigValidateReq
     ? await (await import('../fleet/use-cases/open-kubelets.ts')).openKubelets(services, request, { catalogue, chosen })
     : null;
   try {
-    const verdicts = withoutRepeatedMinor(
-      await validateFiles(services.input, files, { catalogue, chosen, lenient, allowDeprecated, kubelets }),
-    );
+    const rules = { chosen, lenient, allowDeprecated };
+    const parallel = kubelets === null ? await services.validateInThreads?.(files, rules) : null;
+    const verdicts = withoutRepeatedMinor(parallel ?? (await validateFiles(services.input, files, { ...rules, catalogue, kubelets })));
     showVerdicts(verdicts, format, services.output, VERSION);
     return verdicts.every(isOk) ? 0 : 2;
   } finally {

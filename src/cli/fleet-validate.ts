@@ -4,8 +4,9 @@ import { validateFleet } from '../fleet/validate.ts';
 import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
+import type { FileVerdict } from './file-verdict.ts';
 import type { Services } from './services.ts';
-import { type FileVerdict, isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
+import { isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 export interface FleetValidateRequest {
   /** Undefined: the default. */

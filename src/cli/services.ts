@@ -11,6 +11,7 @@ import type { BundleAccess } from '../host/bundle/ports.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
 import type { HostEntry } from '../kubeadm/user-data/model.ts';
 import type { Lab, LabOptions } from '../lab/lab-options.ts';
+import type { FileRules, FileVerdict } from './file-verdict.ts';
 
 /**
  * Destination of results and progress. Results (plans, rendered files, tables) go to stdout, everything else
@@ -106,6 +107,8 @@ export interface Services
     ClusterConnections,
     SecretSource,
     TemplateSource {
+  /** Validates many files on all processors; null if threads do not help. Absent: the program has no threads. */
+  readonly validateInThreads?: (files: readonly string[], rules: FileRules) => Promise<readonly FileVerdict[] | null>;
   /** The name under which the program was started; command lines are printed with it. */
   readonly programName: ProgramName;
   /** The pages of the documentation that explain codes of problems. */

@@ -2,16 +2,15 @@ import { AppError, type Problem } from '../base/errors.ts';
 import type { InputFiles } from '../base/local-files.ts';
 import type { KubeletsToQuery } from '../fleet/use-cases/open-kubelets.ts';
 import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
-import { NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { type Catalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
-import type { FileVerdict } from './validate-report.ts';
+import type { FileRules, FileVerdict } from './file-verdict.ts';
 
 /** Number of files read ahead while others are validated. */
 const READ_AHEAD = 32;
 
-export interface FileOptions extends Pick<TextOptions, 'catalogue' | 'chosen' | 'allowDeprecated'> {
-  /** Unknown and duplicate fields are warnings. */
-  readonly lenient: boolean;
+export interface FileOptions extends FileRules {
+  readonly catalogue: Catalogue;
   /** Kubelets that validate the files as well; their versions select the rules. */
   readonly kubelets: KubeletsToQuery | null;
 }

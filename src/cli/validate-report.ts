@@ -1,12 +1,8 @@
 import { formatProblem, type Problem } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
+import type { FileVerdict } from './file-verdict.ts';
 import { encodeSarif } from './sarif.ts';
 import type { Output } from './services.ts';
-
-export interface FileVerdict {
-  readonly file: string;
-  readonly problems: readonly Problem[];
-}
 
 export type ReportFormat = 'text' | 'json' | 'sarif';
 

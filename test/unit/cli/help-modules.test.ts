@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { REPOSITORY } from '../../support/source-files.ts';
 
 /** Modules that help may load in addition to light sources of this program; others slow it down measurably. */
-const ALLOWED = /^(?:commander|package\.json|node:(?:fs|fs\/promises|os|path|timers\/promises))$/;
+const ALLOWED = /^(?:commander|package\.json|node:(?:fs|fs\/promises|os|path|timers\/promises|worker_threads))$/;
 /** Sources that take long to load, or that lead to large data and packages. */
 const HEAVY =
   /^src\/(?:kubelet\/catalogue|codec\/(?:source|render-template|yaml-encode)|template-files|.*\/(?:workflows\/(?!phase-lists)|phases\/))/;
