@@ -210,14 +210,13 @@ class Decoder {
    */
   #effectiveEntries(map: SourceMap, pathOf: (name: string) => string): readonly SourceEntry[] {
     const first = new Map<string, SourceEntry>();
-    const last = new Map<string, SourceEntry>();
     for (const entry of map.entries) {
       const known = first.get(entry.key);
       if (known === undefined) first.set(entry.key, entry);
       else this.#reportDuplicate(pathOf(entry.key), entry, known);
-      last.set(entry.key, entry);
     }
-    return this.#options.syntax === 'json' || last.size === map.entries.length ? map.entries : [...last.values()];
+    if (this.#options.syntax === 'json' || first.size === map.entries.length) return map.entries;
+    return [...new Map(map.entries.map((entry) => [entry.key, entry])).values()];
   }
 
   #reportDuplicate(path: string, entry: SourceEntry, first: SourceEntry): void {

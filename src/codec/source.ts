@@ -185,6 +185,7 @@ function readDocuments(text: string, file: string, { lineCounter, positionAt, ma
  * of Kubernetes rejects it, the yaml library treats it as an empty line.
  */
 function misplacedTab(text: string, documents: readonly Document[]): number | null {
+  if (!text.includes('\t')) return null;
   const lines = [...text.matchAll(/^\t[ \t]*(?:#.*)?\r?$/gm)].map(({ index }) => index);
   if (lines.length === 0) return null;
   const shelters = sheltersOf(documents);
@@ -303,26 +304,23 @@ class TreeReader {
     return this.#targets.get(alias);
   }
 
-  /** In order: entries merged with `<<` replace preceding keys and are replaced by following keys. */
-  #readEntries(map: YAMLMap, depth: number): SourceEntry[] {
-    // By key for merge keys only: these replace and are replaced, while a duplicate key is kept.
-    const entries = new Set<{ readonly entry: SourceEntry; readonly merged: boolean }>();
-    const byKey = new Map<string, { readonly entry: SourceEntry; readonly merged: boolean }>();
-    const put = (entry: SourceEntry, merged: boolean): void => {
-      const same = byKey.get(entry.key);
-      if (same !== undefined && (merged || same.merged)) entries.delete(same);
-      const added = { entry, merged };
-      entries.add(added);
-      byKey.set(entry.key, added);
-    };
+  #readEntries(map: YAMLMap, depth: number): readonly SourceEntry[] {
+    const entries: SourceEntry[] = [];
+    let merged: MergedEntries | null = null;
     for (const pair of map.items as Pair[]) {
       const key = this.#readKey(pair, map);
       if (key === null) continue;
       const value: SourceNode = pair.value === null ? emptyAt(key.keyOffset) : this.read(pair.value, depth + 1);
-      if (key.merge) for (const entry of this.#mergeEntries(value)) put(entry, true);
-      else put({ key: key.key, keyOffset: key.keyOffset, value }, false);
+      if (key.merge) {
+        merged ??= new MergedEntries(entries);
+        for (const entry of this.#mergeEntries(value)) merged.put(entry, true);
+      } else {
+        const entry = { key: key.key, keyOffset: key.keyOffset, value };
+        if (merged === null) entries.push(entry);
+        else merged.put(entry, false);
+      }
     }
-    return [...entries].map(({ entry }) => entry);
+    return merged === null ? entries : merged.inOrder();
   }
 
   #readKey(pair: Pair, map: YAMLMap): { key: string; keyOffset: number; merge: boolean } | null {
@@ -361,6 +359,29 @@ class TreeReader {
   #problem(message: string, offset: number): void {
     if (this.#problems.length >= MAX_PROBLEMS) return;
     this.#problems.push({ code: 'CONFIG_SYNTAX', message: `not valid YAML: ${message}`, position: this.#positionAt(offset) });
+  }
+}
+
+/** The entries of a mapping with merge keys: entries merged with `<<` replace preceding keys and are replaced by following keys. */
+class MergedEntries {
+  readonly #entries = new Set<{ readonly entry: SourceEntry; readonly merged: boolean }>();
+  /** For merge keys only: these replace and are replaced, while a duplicate key is kept. */
+  readonly #byKey = new Map<string, { readonly entry: SourceEntry; readonly merged: boolean }>();
+
+  constructor(preceding: readonly SourceEntry[]) {
+    for (const entry of preceding) this.put(entry, false);
+  }
+
+  put(entry: SourceEntry, merged: boolean): void {
+    const same = this.#byKey.get(entry.key);
+    if (same !== undefined && (merged || same.merged)) this.#entries.delete(same);
+    const added = { entry, merged };
+    this.#entries.add(added);
+    this.#byKey.set(entry.key, added);
+  }
+
+  inOrder(): readonly SourceEntry[] {
+    return [...this.#entries].map(({ entry }) => entry);
   }
 }
 

@@ -10,16 +10,23 @@ export type YamlScalar =
   | { readonly type: 'timestamp'; readonly value: string }
   | { readonly type: 'string'; readonly value: string };
 
-const BOOL: ReadonlyMap<string, boolean> = new Map([
-  ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map((word) => [word, true] as const),
-  ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
+/** Texts that are not strings, in all spellings. */
+const WORDS: ReadonlyMap<string, YamlScalar> = new Map<string, YamlScalar>([
+  ...words(['', '~', 'null', 'Null', 'NULL'], { type: 'null', value: null }),
+  ...words(['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'], { type: 'bool', value: true }),
+  ...words(['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'], { type: 'bool', value: false }),
+  ...words(['.nan', '.NaN', '.NAN'], { type: 'float', value: Number.NaN }),
+  ...words(['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'], { type: 'float', value: Number.POSITIVE_INFINITY }),
+  ...words(['-.inf', '-.Inf', '-.INF'], { type: 'float', value: Number.NEGATIVE_INFINITY }),
 ]);
-const NULL = new Set(['', '~', 'null', 'Null', 'NULL']);
-const SPECIAL_FLOAT: ReadonlyMap<string, number> = new Map([
-  ...['.nan', '.NaN', '.NAN'].map((word) => [word, Number.NaN] as const),
-  ...['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'].map((word) => [word, Number.POSITIVE_INFINITY] as const),
-  ...['-.inf', '-.Inf', '-.INF'].map((word) => [word, Number.NEGATIVE_INFINITY] as const),
-]);
+const LONGEST_WORD = Math.max(...[...WORDS.keys()].map(({ length }) => length));
+
+function words(spellings: readonly string[], scalar: YamlScalar): readonly (readonly [string, YamlScalar])[] {
+  return spellings.map((spelling) => [spelling, scalar]);
+}
+
+/** Most numbers: exact as a JavaScript number. */
+const SHORT_DECIMAL = /^(?:0|[1-9][0-9]{0,14})$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const DOT_FLOAT = /^\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+)?$/;
 const TIMESTAMP =
@@ -32,11 +39,8 @@ const TIMESTAMP =
  * @see go.yaml.in/yaml/v2 resolve.go, which sigs.k8s.io/yaml and therefore kubelet and kubeadm use
  */
 export function resolvePlainScalar(text: string): YamlScalar {
-  if (NULL.has(text)) return { type: 'null', value: null };
-  const bool = BOOL.get(text);
-  if (bool !== undefined) return { type: 'bool', value: bool };
-  const special = SPECIAL_FLOAT.get(text);
-  if (special !== undefined) return { type: 'float', value: special };
+  const word = text.length > LONGEST_WORD ? undefined : WORDS.get(text);
+  if (word !== undefined) return word;
   const first = text.charCodeAt(0);
   if (first === 0x2e)
     return DOT_FLOAT.test(text) ? { type: 'float', value: Number(text.replaceAll('_', '')) } : { type: 'string', value: text };
@@ -45,6 +49,7 @@ export function resolvePlainScalar(text: string): YamlScalar {
 }
 
 function resolveNumber(text: string): YamlScalar {
+  if (SHORT_DECIMAL.test(text)) return { type: 'int', value: Number(text) };
   if (TIMESTAMP.test(text)) return { type: 'timestamp', value: text };
   const plain = text.replaceAll('_', '');
   const int = parseGoInteger(plain.replace(SIGNED_BINARY, '$10b$2'));
