@@ -188,18 +188,27 @@ function makeCatalogue(entries: {
   const fields = new Map(entries.fields.map((entry) => [entry.path, entry]));
   const flags = new Map(entries.flags.map((entry) => [entry.flag, entry]));
   const gates = new Map(entries.gates.map((entry) => [entry.name, entry]));
-  return {
-    fields,
-    flags,
-    gates,
-    field: (path, minor) => fieldAt(fields.get(path), minor),
-    flag: (name, minor) => flagAt(flags.get(name), minor),
-    gate: (name, minor) => gateAt(gates.get(name), minor),
+  return { fields, flags, gates, field: byMinor(fields, fieldAt), flag: byMinor(flags, flagAt), gate: byMinor(gates, gateAt) };
+}
+
+/** Looks up what an entry is in a minor. All entries of a minor are computed at its first use: rules look up the same ones for each file. */
+function byMinor<Entry, Found>(
+  entries: ReadonlyMap<string, Entry>,
+  at: (entry: Entry, minor: Minor) => Found | null,
+): (name: string, minor: Minor) => Found | null {
+  const tables = new Map<Minor, ReadonlyMap<string, Found | null>>();
+  return (name, minor) => {
+    let table = tables.get(minor);
+    if (table === undefined) {
+      table = new Map([...entries].map(([key, entry]) => [key, at(entry, minor)]));
+      tables.set(minor, table);
+    }
+    return table.get(name) ?? null;
   };
 }
 
-function fieldAt(entry: FieldEntry | undefined, minor: Minor): Field | null {
-  if (!entry || minor < entry.minors[0] || minor > entry.minors[1]) return null;
+function fieldAt(entry: FieldEntry, minor: Minor): Field | null {
+  if (minor < entry.minors[0] || minor > entry.minors[1]) return null;
   return {
     path: entry.path,
     type: latest(entry.typeByMinor, minor)?.type ?? entry.type,
@@ -212,8 +221,8 @@ function fieldAt(entry: FieldEntry | undefined, minor: Minor): Field | null {
   };
 }
 
-function flagAt(entry: FlagEntry | undefined, minor: Minor): Flag | null {
-  if (!entry || minor < entry.since || isRemoved(entry, minor)) return null;
+function flagAt(entry: FlagEntry, minor: Minor): Flag | null {
+  if (minor < entry.since || isRemoved(entry, minor)) return null;
   const deprecated = entry.deprecatedSince !== null && minor >= entry.deprecatedSince && minor <= (entry.deprecatedUntil ?? minor);
   return {
     name: entry.flag,
@@ -225,9 +234,9 @@ function flagAt(entry: FlagEntry | undefined, minor: Minor): Flag | null {
   };
 }
 
-function gateAt(entry: GateEntry | undefined, minor: Minor): Gate | null {
-  const version = latest(entry?.versions, minor);
-  if (!entry || !version || isRemoved(entry, minor)) return null;
+function gateAt(entry: GateEntry, minor: Minor): Gate | null {
+  const version = latest(entry.versions, minor);
+  if (!version || isRemoved(entry, minor)) return null;
   const dependencies = latest(entry.dependencies, minor)?.gates ?? [];
   return { name: entry.name, stage: version.stage, default: version.default, locked: version.lockToDefault, dependencies, entry };
 }
