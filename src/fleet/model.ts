@@ -84,8 +84,8 @@ export interface ResolvedHost {
    * file. Hosts with a shared layer share the object, so that it is decoded once.
    */
   readonly overlays: readonly FleetOverlay[];
-  /** The layers are fragments of `--config-dir`. Absent: they are merged into config.yaml. */
-  readonly kubeletConfigDir?: true;
+  /** The layers are fragments of `--config-dir`. Absent or false: they are merged into config.yaml. */
+  readonly kubeletConfigDir?: boolean | undefined;
   /** Variables for templates, computed on demand. */
   variables(): ReadonlyMap<string, VariableValue>;
   /**

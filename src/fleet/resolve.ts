@@ -145,7 +145,7 @@ function asHost(
     ssh: { ...ssh, jumps, direct },
     nodeRegistration,
     declared,
-    ...(kubeletConfigDir ? { kubeletConfigDir } : {}),
+    kubeletConfigDir,
     preparation,
     hooks,
     overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),

@@ -131,10 +131,11 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const paths = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
   const statePaths = input.reading === undefined ? [] : managerStatePaths(input.reading.rootDir);
   const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
-  const { init, health, commit, url, kubeletFiles, states } = found;
-  const others = ownFragmentPaths(found.fragments).filter((path) => !paths.includes(path));
+  const { health, states } = found;
+  const { init, commit, url, kubeletFiles, fragments, unitFiles } = found.common;
+  const others = ownFragmentPaths(fragments).filter((path) => !paths.includes(path));
   const outdated = others.length === 0 ? new Map<string, FileFact>() : await observe(host, fileFacts(others), signal);
-  const files = new Map([...found.files, ...found.unitFiles]);
+  const files = new Map([...found.files, ...unitFiles]);
   if (url === undefined || url === input.health.url)
     return { files, kubeletFiles, states, outdated, init, health, commit, before: { url: input.health.url, health } };
   return {
@@ -153,7 +154,7 @@ function factsAbout(
   { paths, statePaths }: { readonly paths: readonly string[]; readonly statePaths: readonly string[] },
   healthzUrl: string | null,
 ) {
-  return combineFacts({ ...FACTS, files: fileFacts(paths), states: fileFacts(statePaths), health: kubeletHealth(healthzUrl) });
+  return combineFacts({ common: COMMON_FACTS, files: fileFacts(paths), states: fileFacts(statePaths), health: kubeletHealth(healthzUrl) });
 }
 
 /**
@@ -180,14 +181,14 @@ function healthzUrlIn(configYaml: string): string | null | undefined {
 }
 
 /** Facts of every host. */
-const FACTS = {
+const COMMON_FACTS = combineFacts({
   unitFiles: fileFacts(UNIT_FILE_PATHS),
   kubeletFiles: fileFacts([CONFIG_YAML, FLAGS_ENV]),
   init: initSystem,
   commit: commitRecord,
   fragments: FRAGMENT_NAMES,
   url: currentHealthzUrl,
-};
+});
 
 function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
   const found = (path: string): FileFact | null => facts.files.get(path) ?? null;

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
+import type { FactQueries } from '../../host/facts/query.ts';
 import type { FieldChange } from '../../host/plan/impact.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import { type HostText, layerRunningConfig, type ReadHostText, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
@@ -14,6 +15,7 @@ export class NodeGroups {
   readonly #designs = new Map<string, GroupDesign>();
   readonly #effective = new Map<string, LayeredConfig>();
   readonly #changes = new Map<string, readonly FieldChange[]>();
+  readonly #queries = new Map<string, FactQueries>();
   readonly #numbers = new Map<object | string, number>();
   readonly #most: number;
 
@@ -64,6 +66,18 @@ export class NodeGroups {
   }
 
   /**
+   * The queries of all hosts with these values, made for the first of them.
+   * @param values all values that the queries depend on
+   */
+  queriesOf(values: readonly (string | undefined)[], make: () => FactQueries): FactQueries {
+    this.#limit();
+    const key = JSON.stringify(values);
+    const queries = this.#queries.get(key) ?? make();
+    this.#queries.set(key, queries);
+    return queries;
+  }
+
+  /**
    * All inputs of `designGroup`: the large objects, which the run loads once, by identity, and the other values
    * as text.
    */
@@ -84,10 +98,11 @@ export class NodeGroups {
   }
 
   #limit(): void {
-    if (this.#designs.size < this.#most && this.#effective.size < this.#most) return;
+    if (this.#designs.size < this.#most && this.#effective.size < this.#most && this.#queries.size < this.#most) return;
     this.#designs.clear();
     this.#effective.clear();
     this.#changes.clear();
+    this.#queries.clear();
     this.#numbers.clear();
   }
 }

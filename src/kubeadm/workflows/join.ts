@@ -96,9 +96,11 @@ const JOIN_FACTS = combineFacts({
 });
 
 /** The queries that every join needs, for the first round trip. */
-export function joinQueries({ nodeRegistration: { criSocket }, caCertPath }: JoinOptions): FactQueries {
-  const { queries } = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
-  return { ...queries, ...JOIN_FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...fileFacts([caCertPath]).queries };
+export function joinQueries({ nodeRegistration: { criSocket }, caCertPath, groups }: JoinOptions): FactQueries {
+  return groups.queriesOf(['join', criSocket, caCertPath], () => {
+    const { queries } = hostFacts(criSocket === undefined ? null : withScheme(criSocket));
+    return { ...queries, ...JOIN_FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...fileFacts([caCertPath]).queries };
+  });
 }
 
 /**

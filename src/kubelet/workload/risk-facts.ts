@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, jsonEqual, parseJsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, jsonEqual, parseJsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { localAddresses } from '../../host/facts/addresses.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
@@ -31,8 +31,7 @@ export interface RiskFactsOptions extends RiskChange {
 
 /** Whether the change affects one of these fields, which may be members of others (`a.b`). */
 export function affects({ before, after }: RiskChange, paths: readonly string[]): boolean {
-  const at = (config: JsonObject, path: string): Json => valueAt(config, path) ?? null;
-  return paths.some((path) => before === null || !jsonEqual(at(before, path), at(after, path)));
+  return paths.some((path) => before === null || !jsonEqual(valueAt(before, path) ?? null, valueAt(after, path) ?? null));
 }
 
 const RESERVATIONS = ['kubeReserved', 'systemReserved'];
