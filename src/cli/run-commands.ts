@@ -20,7 +20,15 @@ export interface CommandLine {
   readonly version: string;
   /** The commands of the program. */
   readonly commands: readonly CommandEntry[];
+  /** Loads shell completion; absent: the program has none. */
+  readonly loadComplete?: (() => Promise<RunComplete>) | undefined;
 }
+
+/** Prints the values for the last word of a command line, see complete.ts. */
+export type RunComplete = (
+  services: CommandServices,
+  line: { readonly program: Command; readonly words: readonly string[] },
+) => Promise<ExitCode>;
 
 /**
  * Runs one command line. As kubeadm, every failure has the exit code 1, and a command line without words prints help.
@@ -33,7 +41,7 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
 }
 
 async function runLine(commandLine: CommandLine): Promise<ExitCode> {
-  const { argv, services, version, commands } = commandLine;
+  const { argv, services, version, commands, loadComplete } = commandLine;
   let code: ExitCode = 0;
   const ownServices: CommandServices = {
     ...services,
@@ -43,10 +51,11 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
     code = result;
   };
   try {
-    if (argv[0] === COMPLETE) {
+    if (argv[0] === COMPLETE && loadComplete !== undefined) {
       const words = argv.slice(1);
       const program = await buildProgram(ownServices, { argv: words, exit, version, commands });
-      return (await import('./complete.ts')).runComplete(ownServices, { program, words });
+      const runComplete = await loadComplete();
+      return runComplete(ownServices, { program, words });
     }
     const line = helpAsOption(argv);
     const program = await buildProgram(ownServices, { argv: line, exit, version, commands });

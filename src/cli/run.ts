@@ -9,5 +9,6 @@ import type { Services } from './services.ts';
  * @returns the exit code; errors were printed on stderr
  */
 export function runCli(argv: readonly string[], services: Services, version: string): Promise<ExitCode> {
-  return runCommands({ argv, services, version, commands: COMMANDS });
+  const loadComplete = async () => (await import('./complete.ts')).runComplete;
+  return runCommands({ argv, services, version, commands: COMMANDS, loadComplete });
 }
