@@ -28,12 +28,13 @@ export function section(title, text) {
 
 /**
  * The notices as a comment of a program, so that a copy of the file contains them.
- * Typographic characters are replaced: with one outside Latin-1, V8 would keep the whole program in two bytes
- * per character.
+ * Typographic characters are replaced and others escaped as in JavaScript strings: with one character outside ASCII,
+ * Node.js would keep the whole program in two bytes per character.
  */
 export function noticesComment(notices) {
-  const ascii = { '\u2018': "'", '\u2019': "'", '\u201c': '"', '\u201d': '"', '\u2013': '-', '\u2014': '-' };
-  const text = notices.replace(/[\u2013-\u201d]/g, (character) => ascii[character] ?? character).replaceAll('*/', '* /');
+  const typographic = { '\u2018': "'", '\u2019': "'", '\u201c': '"', '\u201d': '"', '\u2013': '-', '\u2014': '-', '\u00a9': '(c)' };
+  const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const text = notices.replace(/[^\0-\x7f]/g, (character) => typographic[character] ?? escaped(character)).replaceAll('*/', '* /');
   return `/*\nThe licences of this program and of the software it contains.\n\n${text}*/\n`;
 }
 

@@ -43,6 +43,8 @@ function missingNotices(built: Buffer): readonly string[] {
   const plain = (text: string): string =>
     text
       .trim()
+      .replace(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+      .replaceAll('\u00a9', '(c)')
       .replace(/[\u2018\u2019\u201c\u201d'"]/g, "'")
       .replace(/[\u2013\u2014]/g, '-');
   const from = built.indexOf(`kubeletadm ${version} (Apache-2.0)\n`);
@@ -141,6 +143,16 @@ describe('npm run build:package', () => {
 
   it('builds an agent program that contains the licences of all its parts', () => {
     expect(missingNotices(readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs')))).toEqual([]);
+  });
+
+  it('builds an agent program of ASCII characters, which Node.js keeps in one byte each', () => {
+    expect(readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs')).findIndex((byte) => byte > 0x7f)).toBe(-1);
+  });
+
+  it("builds an agent program that imports Node's modules without reading all their members", () => {
+    const program = readFileSync(join(ROOT, 'dist/kubeletadm-agent.mjs'), 'utf8');
+    expect(program.match(/\bfrom ?["'][\w:/]+["']/g)).toEqual(["from'node:module'"]);
+    expect(program).toContain('process.getBuiltinModule("node:https")');
   });
 
   it('builds a program that executes no module from outside itself', async () => {
