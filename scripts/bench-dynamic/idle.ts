@@ -12,6 +12,8 @@ import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { notify, until, validate } from './assess.ts';
 
 const SECONDS = Number(process.env.BENCH_IDLE ?? 60);
+/** The Node.js that runs the agent; with BENCH_EXECUTABLE, the executable of `npm run build:sea`. */
+const { BENCH_NODE = process.execPath, BENCH_EXECUTABLE } = process.env;
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const CONFIG = '/var/lib/kubelet/config.yaml';
 
@@ -63,8 +65,15 @@ export async function benchIdle(): Promise<void> {
   put('agent.conf', api.kubeconfigWithToken('agent'), 0o600);
   const words = ['agent', '--kubeconfig', join(root, 'agent.conf'), '--node-name', 'node-1', '--trial', '2s', '--listen', ''];
   // As in the unit.
-  const env = { MALLOC_ARENA_MAX: '1', PATH: `${join(root, 'bin')}:/usr/bin:/bin`, HOME: directory, KUBELETADM_ROOT: root };
-  const agent = spawn(process.execPath, [bundle, ...words], { env, stdio: ['ignore', 'inherit', 'inherit'] });
+  const env = {
+    MALLOC_ARENA_MAX: '1',
+    MALLOC_MMAP_THRESHOLD_: '32768',
+    PATH: `${join(root, 'bin')}:/usr/bin:/bin`,
+    HOME: directory,
+    KUBELETADM_ROOT: root,
+  };
+  const [program, ...first] = BENCH_EXECUTABLE === undefined ? ([BENCH_NODE, bundle] as const) : ([BENCH_EXECUTABLE] as const);
+  const agent = spawn(program, [...first, ...words], { env, stdio: ['ignore', 'inherit', 'inherit'] });
   const reason = (): string => {
     const { conditions = [] } = (api.get('v1', 'Node', 'node-1')?.status ?? {}) as {
       readonly conditions?: readonly { readonly type: string; readonly reason: string }[];
@@ -107,11 +116,20 @@ async function measure(
   await new Promise((resolve) => setTimeout(resolve, SECONDS * 1000));
   const cpu = cpuSeconds(pid);
   const asked = api.requests.length - 1 - api.requests.lastIndexOf(begin.last as never);
-  validate(`RSS, ${when}`, Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024, 100, 'MB');
+  const { rss, pss, anonymous } = memoryMegabytes(pid);
+  validate(`RSS, ${when}`, rss, 100, 'MB');
+  notify(`PSS and anonymous memory, ${when}`, `${pss.toFixed(1)} MB, ${anonymous.toFixed(1)} MB`);
   validate(`CPU in ${SECONDS} s, ${when}`, ((cpu.own - begin.cpu.own) / SECONDS) * 100, 0.1, '%');
   notify(`CPU of its child processes, ${when}`, `${(((cpu.children - begin.cpu.children) / SECONDS) * 100).toFixed(2)} %`);
   validate(`requests in ${SECONDS} s, ${when}`, asked, 0, '');
   notify(`open watches, ${when}`, String(api.openWatches));
+}
+
+/** Memory of a process. The rest of the RSS are pages of files, which processes share. @see proc_pid_smaps(5) */
+function memoryMegabytes(pid: number): { readonly rss: number; readonly pss: number; readonly anonymous: number } {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const megabytes = (name: string): number => Number(new RegExp(`^${name}: +(\\d+) kB$`, 'm').exec(text)?.[1]) / 1024;
+  return { rss: megabytes('Rss'), pss: megabytes('Pss'), anonymous: megabytes('Anonymous') };
 }
 
 /** CPU time of a process and its finished children. Linux counts in hundredths of a second. */

@@ -3,6 +3,8 @@
 // BENCH_ROUNDS=15       good assignments, and a third as many bad ones
 // BENCH_AGENTS=500      agents at one API server
 // BENCH_IDLE=60         seconds of idle time
+// BENCH_NODE=           the Node.js that runs the idle agent
+// BENCH_EXECUTABLE=     the executable of npm run build:sea as the idle agent
 // BENCH_ONLY=           names of sections: speed,idle,crowd
 //
 // The kubelets are stand-ins: the bench measures the agent, over SSH in the lab for latency, and in a
