@@ -27,6 +27,7 @@ export function addKnowledgeCommands(config: Command, on: On): void {
 /** Kinds with a JSON Schema. */
 const SCHEMA_KINDS = [
   'KubeletConfiguration',
+  'KubeletConfigurationOverlay',
   'InitConfiguration',
   'ClusterConfiguration',
   'JoinConfiguration',
@@ -45,7 +46,7 @@ function schemaCommand(config: Command, on: On): void {
     );
   on(schema, schemaRequest, async () => (await import('./config-schema.ts')).runConfigSchema);
   addSections(schema, {
-    notes: `For overlays, use the schema of KubeletConfiguration; for fleet files, run kubeletadm fleet schema. Editors find the schema by the first line of a file:
+    notes: `Overlays of init, join and fleets use the schema of KubeletConfiguration. For fleet files, run kubeletadm fleet schema. Editors find the schema by the first line of a file:
   # yaml-language-server: $schema=config.schema.json`,
     examples: `  kubeletadm config schema > config.schema.json
   kubeletadm config schema KubeletConfiguration --kubernetes-version 1.30 > kubelet.schema.json`,

@@ -7,6 +7,8 @@ import { kubeletConfigurationType } from './type.ts';
 /** A form of a scalar that is valid in place of its own type, such as a template of a fleet file. */
 export interface JsonSchemaOptions {
   readonly alternative?: JsonObject | undefined;
+  /** Whether every field may be null, as in an overlay, which removes a field so. */
+  readonly isRemovable?: boolean | undefined;
 }
 
 /**
@@ -27,7 +29,8 @@ function objectSchema({ fields }: ObjectNode, context: Context): JsonObject {
   const properties = [...fields.values()].map(({ name, path, type, pointer }): [string, JsonObject] => {
     const description = context.catalogue.fields.get(path)?.description;
     // Go reads no duration from null, but a pointer to one.
-    const schema: JsonObject = type.kind === 'duration' && pointer ? { type: ['string', 'null'] } : typeSchema(type, context);
+    const schema: JsonObject =
+      type.kind === 'duration' && (pointer || context.isRemovable === true) ? { type: ['string', 'null'] } : typeSchema(type, context);
     return [name, description === undefined || description === '' ? schema : { description, ...schema }];
   });
   return { type: ['object', 'null'], additionalProperties: false, properties: Object.fromEntries(properties) };
