@@ -3,6 +3,7 @@ import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
+import { conditionOf } from '../../../kube/node-conditions.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { missingOfStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
 import { recordedManifest, UPGRADE_ORDER, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
@@ -14,8 +15,9 @@ const NAME = 'control-plane/recover';
 /**
  * Waits until the kubelet runs the Pods whose manifests an interrupted upgrade wrote last, and the API server answers
  * the administrator. The kubelet may not have seen the manifest yet, and an API server that has just started, or whose
- * etcd is starting, does not answer or rejects all users. Ends after the time limit without an error: the upgrade then
- * names the component.
+ * etcd is starting, does not answer or rejects all users. The Node is NotReady if its kubelet could not report to the API
+ * server for 40 s, and an upgrade would refuse it; the kubelet reports again within seconds. Ends after the time limit
+ * without an error: the upgrade then names the component.
  */
 export async function waitForInterrupted(
   context: PhaseContext,
@@ -35,7 +37,7 @@ export async function waitForInterrupted(
     { ...context, phase: NAME },
     {
       probe: async () => {
-        const answer = await apiIssue(context, api);
+        const answer = await apiIssue(context, { api, nodeName });
         if (answer === 'refused') return { done: undefined };
         const missing = answer === null ? (await Promise.all(written.map((pod) => missingOfStaticPod(context, pod)))).flat() : [answer];
         return missing.length === 0 ? { done: undefined } : { pending: missing };
@@ -49,13 +51,21 @@ export async function waitForInterrupted(
   );
 }
 
-/** Why the API server does not answer yet, as a clause; `refused`: waiting does not help; null: it answers. */
-async function apiIssue(context: PhaseContext, api: ApiAccess): Promise<string | null> {
+/**
+ * Why the API server does not answer yet or does not know the state of the Node, as a clause; `refused`: waiting does not
+ * help; null: it does.
+ */
+async function apiIssue(
+  context: PhaseContext,
+  { api, nodeName }: { readonly api: ApiAccess; readonly nodeName: string },
+): Promise<string | null> {
   try {
     const cluster = await api.reach(context);
     if (cluster === null) return 'the API server does not answer';
     await cluster.get(KUBEADM_CONFIG_REF);
-    return null;
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    const isUnknown = node !== null && conditionOf(node, 'Ready')?.status === 'Unknown';
+    return isUnknown ? `the kubelet of Node ${nodeName} has not reported its state` : null;
   } catch (error) {
     if (!isAppError(error)) throw error;
     if (!STARTING.some((code) => isAppError(error, code))) return 'refused';

@@ -7,6 +7,7 @@ import { COMPONENTS, ETCD_DB, killedAfter, manifestOf, type UpgradeWorld, upgrad
 /** Timeouts that change the startup probe of etcd, and so its manifest. */
 const NEW_PROBE = { timeouts: { upgradeManifests: '1m0s', controlPlaneComponentHealthCheck: '2m0s' } };
 const isNewEtcd = (text: string): boolean => text.includes('failureThreshold: 12');
+const NODE = { apiVersion: 'v1', kind: 'Node', name: 'cp-1' };
 const MEMBER = '/var/lib/etcd/member';
 const BACKUP = /kubeadm-backup-etcd-[0-9-]+\/etcd/;
 
@@ -101,6 +102,28 @@ describe('planRecovery', () => {
     world.clock.at(world.clock.elapsedMs + 3_000, () => world.stale.clear());
     expect(await world.recover()).toBeNull();
     expect(world.stale.size).toBe(0);
+  });
+
+  it('waits for a Node whose kubelet could not report while its API server was interrupted', async () => {
+    const world = await killedAfter(manifestOf('kube-apiserver'));
+    const ready = (status: string) =>
+      world.cluster.patch(NODE, 'merge', { status: { conditions: [{ type: 'Ready', status }] } }, { subresource: 'status' });
+    await ready('Unknown');
+    let isReady = false;
+    world.clock.at(world.clock.elapsedMs + 3_000, () => {
+      isReady = true;
+      void ready('True');
+    });
+    expect(await world.recover()).toBeNull();
+    expect(isReady).toBe(true);
+  });
+
+  it('does not wait for a Node whose kubelet reports that it is not Ready', async () => {
+    const world = await killedAfter(manifestOf('kube-apiserver'));
+    await world.cluster.patch(NODE, 'merge', { status: { conditions: [{ type: 'Ready', status: 'False' }] } }, { subresource: 'status' });
+    const startedMs = world.clock.elapsedMs;
+    expect(await world.recover()).toBeNull();
+    expect(world.clock.elapsedMs).toBe(startedMs);
   });
 
   it('keeps a manifest that someone changed after the interruption', async () => {
