@@ -1,8 +1,9 @@
-// npm run bench:kubeadm: time of init, join and reset on the same hosts, in turn: kubeadm and kubeletadm on the host
-// itself, both started over SSH, and kubeletadm on the local host with --host.
+// npm run bench:kubeadm: time of init, join, reset and upgrade on the same hosts, in turn: kubeadm and kubeletadm on the
+// host itself, both started over SSH, and kubeletadm on the local host with --host.
 //
 // KUBEBUILDER_ASSETS=DIR   directory of kubeadm, kubectl, kubelet, kube-apiserver, kube-controller-manager, kube-scheduler
 //                          and etcd of one version; required
+// BENCH_ONLY=upgrade       only upgrades. They need KUBERNETES_VERSIONS_DIR=DIR, the directory of kubernetes-1.35.6/bin
 // BENCH_ROUNDS=5           runs of each program; medians are compared
 // BENCH_ONLY=worker        only join and reset of a worker, all in one cluster of kubeadm; default: all commands, each run in a
 //                          new cluster
@@ -20,10 +21,12 @@ import { imageArchive } from '../../test/support/container-images.ts';
 import { ETCD_PROBES, importControlPlaneImages } from '../../test/support/control-plane-images.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../../test/support/lab-hosts.ts';
 import { findRealBinaries } from '../../test/support/real-apiserver.ts';
+import { prepareUpgrades, upgradeCycle, whyNoUpgrades } from './upgrade.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const WORKER_ONLY = process.env.BENCH_ONLY === 'worker';
+const UPGRADE_ONLY = process.env.BENCH_ONLY === 'upgrade';
 /** Our time in multiples of kubeadm's that is acceptable. */
 const BAR = 1.2;
 const TOKEN = 'abcdef.0123456789abcdef';
@@ -86,13 +89,17 @@ async function main(): Promise<void> {
         },
       },
     ];
+    const noUpgrades = WORKER_ONLY ? 'BENCH_ONLY=worker' : whyNoUpgrades();
+    if (noUpgrades === null) prepareUpgrades(lab, kubelet);
+    else print(`skipped: upgrade: ${noUpgrades}`);
     const times = new Map<string, Map<string, number[]>>();
     if (WORKER_ONLY) createCluster(lab, kubeadmOnHost);
     print(`${ROUNDS} rounds; load before: ${loadNow()}`);
     for (let round = 0; round < ROUNDS; round++) {
       const order = round % 2 === 0 ? contestants : contestants.toReversed();
       for (const contestant of order) {
-        const runs = WORKER_ONLY ? workerCycle(lab, contestant) : cycle(lab, contestant);
+        const installs = WORKER_ONLY ? workerCycle(lab, contestant) : UPGRADE_ONLY ? [] : cycle(lab, contestant);
+        const runs = new Map([...installs, ...(noUpgrades === null ? await upgrades(lab, contestant) : [])]);
         for (const [step, ms] of runs) {
           const byName = times.get(step) ?? new Map<string, number[]>();
           times.set(step, byName.set(contestant.name, [...(byName.get(contestant.name) ?? []), ms]));
@@ -135,6 +142,12 @@ function workerCycle(lab: LabHosts, contestant: Contestant): ReadonlyMap<string,
     ['join, worker', timed(contestant, 'node2', JOIN_WORKER)],
     ['reset, worker', timed(contestant, 'node2', RESET)],
   ]);
+}
+
+/** Upgrades of a cluster of the previous version: each step in milliseconds. */
+function upgrades(lab: LabHosts, contestant: Contestant): Promise<ReadonlyMap<string, number>> {
+  for (const host of lab.names) clean(lab, host);
+  return upgradeCycle(lab, { timed: (host, words) => timed(contestant, host, words), ignore: IGNORE });
 }
 
 const JOIN_WORKER = `join --config /root/join.yaml ${IGNORE}`;
