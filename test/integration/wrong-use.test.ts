@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { interrupted } from '../../src/base/errors.ts';
 import { runCommand } from '../support/run-cli.ts';
@@ -90,4 +92,14 @@ describe('an interrupted command', () => {
     });
     expect(result).toEqual({ code: 130, stdout: '', stderr: text });
   });
+});
+
+describe('apply without an API server', () => {
+  it('prints the error and exits', () => {
+    const program = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
+    const argv = ['--import', 'tsx', program, 'apply', '-f', fleet, '--yes'];
+    const env = { PATH: process.env.PATH, HOME: directory, XDG_STATE_HOME: state };
+    const { status, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8', timeout: 60_000, killSignal: 'SIGKILL' });
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringMatching(/^no API server is configured.*\[NO_API_SERVER\]\n$/) });
+  }, 90_000);
 });

@@ -58,7 +58,7 @@ export interface FleetRunView {
   readonly reporter: Reporter;
   /** All hosts are done. */
   done(result: FleetResult): void;
-  /** The hosts are done, or the run failed; may be called twice. */
+  /** The hosts are done, or the run failed; may be called several times. */
   close(): void;
 }
 
@@ -126,18 +126,22 @@ async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, 
     view.done(result);
     return result;
   }
-  const run = await openFleetRun(services, work.request, { ...work, dryRun: false, reporter });
   try {
-    if (run.access !== null) requireSameServer(work, run.access);
-    const applied = await runFleet(run.members, rules, { ...journaled(view.ports, journal, services), claims: run.claims });
-    view.close();
-    await run.settle(applied);
-    const result = planned.length === 0 ? applied : withPlanned(applied, planned);
-    view.done(result);
-    return result;
+    const run = await openFleetRun(services, work.request, { ...work, dryRun: false, reporter });
+    try {
+      if (run.access !== null) requireSameServer(work, run.access);
+      const applied = await runFleet(run.members, rules, { ...journaled(view.ports, journal, services), claims: run.claims });
+      view.close();
+      await run.settle(applied);
+      const result = planned.length === 0 ? applied : withPlanned(applied, planned);
+      view.done(result);
+      return result;
+    } finally {
+      view.close();
+      await run.close();
+    }
   } finally {
     view.close();
-    await run.close();
   }
 }
 
