@@ -25,7 +25,7 @@ export function defineBundle(bundle: Command, on: On): void {
     .option('--package <path>', 'package (.deb or .rpm), or a directory of them (repeatable)', collect)
     .option(
       '--file <path>',
-      'executable or archive that a fleet file installs (install: binaries), or a directory of them (repeatable)',
+      'executable or archive for hosts whose fleet file contains "install: binaries", or a directory of such files (repeatable)',
       collect,
     );
   on(create, createRequest, async () => (await import('./bundle.ts')).runBundleCreate);

@@ -6,7 +6,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
     description:
-      'Bootstrap a control plane. With --kubeconfig, set up an existing API server for joins instead, and join the target hosts to it',
+      'Bootstrap a control plane. With --kubeconfig, prepare an existing cluster for joins instead (upload ConfigMaps and RBAC rules), and join the target hosts to it',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

@@ -441,7 +441,7 @@ function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequ
 
 function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
   if (address === undefined || more.length > 0)
-    throw usageError('dynamic inspect needs one host', 'Pass one host; localhost is the local host');
+    throw usageError('dynamic inspect needs one host', 'Pass one host; localhost is read directly, without SSH');
   const plan = planRequest(options);
   if (options.repair !== true && plan.dryRun)
     throw usageError('--dry-run requires --repair', 'Add --repair, or omit --dry-run: without --repair the command changes nothing');

@@ -56,7 +56,11 @@ function unknownCode(code: string, entries: readonly ProblemEntry[]): AppError {
   const isCode = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(code);
   const list = `To list all codes, run kubeletadm explain${isCode ? '' : `. For fields and flags of kubelets, run kubeletadm config explain ${code}`}`;
   return new AppError(
-    { code: 'EXPLAIN_UNKNOWN_CODE', message: `no problem has the code ${code}`, hint: guess === null ? list : `Did you mean ${guess}?` },
+    {
+      code: 'EXPLAIN_UNKNOWN_CODE',
+      message: `the code ${code} is unknown`,
+      hint: guess === null ? list : `Did you mean ${guess}?`,
+    },
     { exitCode: 2 },
   );
 }

@@ -204,13 +204,13 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <result>',
-          'only hosts with this result of their last run; failed: every host that did not succeed (failed, rolled back, refused, unreachable or not started)',
+          'only hosts whose last run did not succeed: hosts that failed, were rolled back, refused, unreachable or not started',
         ).choices(['failed']),
       ),
   );
   apply.option(
     '-y, --yes',
-    'apply a fleet file without asking (default: show the plan and ask; required without a terminal). A saved plan is always applied without asking',
+    'apply a fleet file without asking (default: show the plan and ask). Without a terminal, this option is required. A saved plan is always applied without asking',
   );
   apply.addOption(requireSignature());
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
@@ -292,11 +292,13 @@ function addRunOptions(
 const PLANNED_ALLOW =
   'value of --allow that apply will be run with: most disruptive class of changes to allow on a running kubelet; the classes are explained below (default: new-pods-only)';
 
-const PLANNED_POD_LOSS = 'plan for apply with --allow-pod-loss: a change may terminate running pods or keep new pods from starting';
+const PLANNED_POD_LOSS =
+  'create the plan that apply --allow-pod-loss would apply: a change may terminate running pods or keep new pods from starting';
 
 const PLANNED_BUNDLE = 'value of --bundle that apply will be run with: a file made by kubeletadm bundle create';
 
-const PLANNED_TAKE_OVER = 'plan for apply with --take-over: a host may join under the name of an existing Node that is not Ready';
+const PLANNED_TAKE_OVER =
+  'create the plan that apply --take-over would apply: a host may join under the name of an existing Node that is not Ready';
 
 function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
   const [only = ''] = args;

@@ -40,7 +40,7 @@ export function defineJoin(join: Command, on: On): void {
   });
   const phase = join
     .command('phase')
-    .description('Run one phase of join, e.g. join phase control-plane-prepare certs for control-plane-prepare/certs')
+    .description('Run one phase of join. For the phase control-plane-prepare/certs: join phase control-plane-prepare certs')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
   on(options(phase), phaseRequest, load);
   definePhaseCommands(phase, JOIN_PHASES, {

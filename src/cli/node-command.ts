@@ -26,7 +26,7 @@ function nodeExplainCommand(node: Command, on: On): void {
   on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
   addSections(explain, {
     notes:
-      'localhost is the local host. With --kubeconfig, the configuration on a host is also compared with the configuration that its kubelet reports through the API server.',
+      'The host localhost is read directly, without SSH. With --kubeconfig, the configuration on a host is also compared with the configuration that its kubelet reports through the API server.',
     examples: EXAMPLES,
   });
 }

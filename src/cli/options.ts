@@ -203,7 +203,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
       )
       .option(
         '--sudo-password-stdin',
-        'read the sudo password from the first line of standard input, with --ssh-password-stdin from the second (default: from the environment variable KUBELETADM_SUDO_PASSWORD, if set)',
+        'read the sudo password from the first line of standard input, or from the second line if --ssh-password-stdin is given too (default: from the environment variable KUBELETADM_SUDO_PASSWORD, if set)',
       )
       .option('-K, --ask-become-pass', 'ask for the sudo password on the terminal, once for all hosts')
       .option('--connect-timeout <seconds>', 'time limit for connecting to a host', integerBetween(1, SECONDS_OF_A_DAY), 10)
@@ -223,9 +223,9 @@ function hostPatterns(file: string): string {
 /** Selection of Nodes by label or by the hosts of a fleet file, in place of names. */
 export function addNodeSelectionOptions(command: Command, fleetNote = ''): Command {
   return command
-    .option('-l, --selector <labels>', 'instead of node names: label selector of Nodes, as in kubectl')
-    .option('--group <groups>', 'instead of node names: groups of a fleet file (repeatable)', collectList)
-    .option('--limit <hosts>', `instead of node names: ${hostPatterns('the fleet file')}`, collectList)
+    .option('-l, --selector <labels>', 'in place of node names, a label selector of Nodes, as in kubectl')
+    .option('--group <groups>', 'in place of node names, groups of a fleet file (repeatable)', collectList)
+    .option('--limit <hosts>', `in place of node names, ${hostPatterns('the fleet file')}`, collectList)
     .option('-f, --fleet <file>', `fleet file of --group and --limit; '-' for standard input${fleetNote} (default: fleet.yaml)`);
 }
 
@@ -330,7 +330,7 @@ export function addNodeOptions(command: Command): Command {
       )
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
-      .option('--cloud-config <file>', 'path on the host of the configuration file of an in-tree cloud provider')
+      .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider, as a path on the host')
       .option('--kubelet-extra-args <name=value>', 'kubelet flag; the last value of a flag wins (repeatable)', collect),
   );
 }

@@ -49,7 +49,7 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
   );
   const phase = apply
     .command('phase')
-    .description('Run one phase of upgrade apply, e.g. upgrade apply phase addon coredns v1.36.2 for addon/coredns')
+    .description('Run one phase of upgrade apply. For the phase addon/coredns: upgrade apply phase addon coredns v1.36.2')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {

@@ -59,7 +59,7 @@ function defineUpgradeNode(upgrade: Command, on: On): void {
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
     .command('phase')
-    .description('Run one phase of upgrade node, e.g. upgrade node phase addon coredns for addon/coredns')
+    .description('Run one phase of upgrade node. For the phase addon/coredns: upgrade node phase addon coredns')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, UPGRADE_NODE_PHASES, {

@@ -324,8 +324,8 @@ export function mutuallyExclusive(a: string, b: string): Problem {
 }
 
 /** A field that another setting requires. */
-export function requiredWith(what: string, reason: string): Problem {
-  return error('CONFIG_MISSING_VALUE', `${what} is required ${reason}`);
+export function requiredWith(what: string, reason: string, hint?: string): Problem {
+  return error('CONFIG_MISSING_VALUE', `${what} is required ${reason}`, hint);
 }
 
 /** A negative duration. */

@@ -216,7 +216,7 @@ describe('TLS', () => {
     const other = await createAuthority();
     const ca = Buffer.from(other.certPem).toString('base64');
     expect(await failure(clusterOf(kubeconfig({ 'certificate-authority-data': ca }, { token: TOKEN })).version())).toMatch(
-      /^cannot reach the API server https:\/\/127\.0\.0\.1:\d+: certificate signed by (?:an unknown CA|another CA with the same name)\. The kubeconfig needs the cluster's own CA in certificate-authority-data .+ \[CLUSTER_UNREACHABLE\]$/,
+      /^cannot reach the API server https:\/\/127\.0\.0\.1:\d+: certificate signed by (?:an unknown CA|another CA with the same name)\. Set certificate-authority-data in the kubeconfig to the CA of the cluster .+ \[CLUSTER_UNREACHABLE\]$/,
     );
   });
 

@@ -67,7 +67,7 @@ describe('the values for a word', () => {
     ['config explain maxPa', ['maxParallelImagePulls', ':4']],
     ['config explain NodeSw', ['NodeSwap', ':4']],
     ['node explain localhost maxP', ['maxPods', 'maxParallelImagePulls', ':4']],
-    ['config schema Kube', ['KubeletConfiguration', ':4']],
+    ['config schema Kube', ['KubeletConfiguration', 'KubeletConfigurationOverlay', ':4']],
     ['explain AGENT_DO', ['AGENT_DOWN', ':4']],
     ['certs renew admin.conf ad', [':4']],
     ['completion f', ['fish', ':4']],

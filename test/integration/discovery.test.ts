@@ -351,7 +351,7 @@ describe('bootstrap token', () => {
 
   it('for signing, but not for authentication', async () => {
     expect(lastLine(await withToken('signer.0123456789abcdef'))).toMatch(
-      /the API server rejects the token signer: the token has just expired, lacks the usage authentication, .*\[DISCOVERY_TOKEN_REFUSED\]$/,
+      /the API server rejects the token signer: the token has just expired, lacks the usage "authentication", .*\[DISCOVERY_TOKEN_REFUSED\]$/,
     );
   });
 

@@ -104,7 +104,7 @@ describe('http fact', () => {
         expect(answers.notFound).toMatchObject({ status: 404, body: expect.stringContaining('404 page not found') });
         expect(answers.failing).toEqual({ status: 500, body: '[-]syncloop failed' });
       }
-      expect(answers.refused).toEqual({ error: expect.stringMatching(/refused|connect|no answer|wget/i) });
+      expect(answers.refused).toEqual({ error: expect.stringMatching(/refused|connect|no response|wget/i) });
     });
   });
 
@@ -170,7 +170,7 @@ describe('http fact', () => {
         expect(answers.ok).toEqual({ status: 200, body: 'ok' });
         if (name === 'wget') expect(answers.failing).toEqual({ error: expect.stringContaining('wget') });
         else expect(answers.failing).toMatchObject({ status: 500, body: expect.stringContaining('[-]etcd failed') });
-        expect(answers.refused).toEqual({ error: expect.stringMatching(/refused|connect|no answer|wget/i) });
+        expect(answers.refused).toEqual({ error: expect.stringMatching(/refused|connect|no response|wget/i) });
       },
     );
   });

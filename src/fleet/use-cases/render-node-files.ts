@@ -85,7 +85,7 @@ export async function renderNodeFiles(
 }
 
 function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): AppError {
-  const message = `config render ${path}: init does not write this file on ${host}`;
+  const message = `config render ${path}: this path is none of the files that init writes on ${host}`;
   const hint = `init writes these files: ${files.map((file) => file.path).join(', ')}. To pass a configuration file, use --config`;
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }

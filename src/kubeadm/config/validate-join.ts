@@ -45,6 +45,9 @@ function* tokenMissingFindings(path: string, discovery: BootstrapTokenDiscovery)
       missing: true,
     };
   }
-  if (token === undefined) yield { path: `${path}.token`, problem: requiredWith('a token', reason), missing: true };
+  if (token === undefined) {
+    const problem = requiredWith('a bootstrap token', reason, 'Pass --token (printed by kubeletadm token create on a control plane)');
+    yield { path: `${path}.token`, problem, missing: true };
+  }
   if (caCertHashes.length === 0 && !unsafeSkipCAVerification) yield { path: `${path}.caCertHashes`, problem: pinMissing(), missing: true };
 }

@@ -185,8 +185,8 @@ export function noSignature(
   { others, isKnown }: { readonly others: number; readonly isKnown: boolean },
 ): Problem {
   const causes = isKnown
-    ? 'the token lacks the usage signing or was just created'
-    : 'the token is unknown, has expired, lacks the usage signing, or was just created';
+    ? 'the token lacks the usage "signing" or was just created'
+    : 'the token is unknown, has expired, lacks the usage "signing", or was just created';
   if (others === 0) {
     const message = `ConfigMap kube-public/cluster-info has no signatures: the bootstrapsigner of kube-controller-manager does not run, or ${causes}`;
     const hint = `Check that kube-controller-manager runs with the controller bootstrapsigner, or create ${TOKEN_COMMAND}`;
@@ -240,8 +240,8 @@ export function pinMismatch(
 /** The verified server rejects the token. */
 export function tokenRefused(endpoint: string, tokenId: string, isSigned: boolean): Problem {
   const message = isSigned
-    ? `the API server rejects the token ${tokenId}: the token has just expired, lacks the usage authentication, or kube-apiserver runs without --enable-bootstrap-token-auth`
-    : `the API server rejects the token ${tokenId}: the token is unknown, has expired, or lacks the usage authentication`;
+    ? `the API server rejects the token ${tokenId}: the token has just expired, lacks the usage "authentication", or kube-apiserver runs without --enable-bootstrap-token-auth`
+    : `the API server rejects the token ${tokenId}: the token is unknown, has expired, or lacks the usage "authentication"`;
   return problem(endpoint, 'TOKEN_REFUSED', message, NEW_TOKEN);
 }
 

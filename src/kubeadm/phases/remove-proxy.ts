@@ -5,7 +5,7 @@ import { definePhase } from '../../host/phase.ts';
 /** Removes the proxy that `apply` configured. Its file may contain credentials. A proxy of the image is kept. */
 export const removeProxy = definePhase<null, RemovedProxyFacts>({
   name: 'proxy',
-  short: 'Remove the proxy of the fleet file',
+  short: 'Remove the HTTP proxy settings that a fleet file configured',
   observe: ({ host, signal }) => observe(host, removedProxyFacts, signal),
   plan: planProxyRemoval,
 });

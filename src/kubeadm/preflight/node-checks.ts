@@ -59,7 +59,7 @@ const runtimeVersion: Check = ({ facts, criSocket, kubeletMinor }) => {
       ? error('ContainerRuntimeVersion', message, 'Upgrade the container runtime to containerd 2.0, CRI-O 1.28 or later')
       : warning(
           'ContainerRuntimeVersion',
-          `${message}. Before the kubelet, upgrade the container runtime to containerd 2.0, CRI-O 1.28 or later`,
+          `${message}. Upgrade the container runtime before the kubelet: to containerd 2.0 or later, or CRI-O 1.28 or later`,
         ),
   ];
 };

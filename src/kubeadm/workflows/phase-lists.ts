@@ -78,7 +78,7 @@ const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
   { name: 'control-plane/kubeconfig', short: 'Renew the certificates of admin.conf and super-admin.conf' },
   {
     name: 'control-plane/complete',
-    short: 'Remove the record of the upgrade from the host, so that no later run rolls the static Pods back',
+    short: 'Mark the upgrade as complete: a later run no longer restores the previous static Pods',
   },
 ];
 const KUBELET_SERVER: PhaseHelp = { name: 'kubeconfig', short: 'Let the kubelet use the API server of its own host' };
@@ -124,6 +124,6 @@ export const RESET_PHASES: readonly PhaseHelp[] = [
   { name: 'agent-rights', short: 'Delete the RBAC rules of the kubeletadm agent' },
   { name: 'remove-etcd-member', short: 'Remove the local etcd member from the etcd cluster' },
   { name: 'cleanup-node', short: 'Stop the kubelet and remove the files written by init or join' },
-  { name: 'proxy', short: 'Remove the proxy of the fleet file' },
+  { name: 'proxy', short: 'Remove the HTTP proxy settings that a fleet file configured' },
   { name: 'leftovers', short: 'List the files and settings that reset does not remove, and the commands that remove them' },
 ];

@@ -36,12 +36,15 @@ See docs/troubleshooting.md#agent_down
   });
 
   it.each([
-    ['HOST_LOKED', 'no problem has the code HOST_LOKED. Did you mean HOST_LOCKED? [EXPLAIN_UNKNOWN_CODE]\n'],
+    ['HOST_LOKED', 'the code HOST_LOKED is unknown. Did you mean HOST_LOCKED? [EXPLAIN_UNKNOWN_CODE]\n'],
     [
       'maxPods',
-      'no problem has the code maxPods. To list all codes, run kubeletadm explain. For fields and flags of kubelets, run kubeletadm config explain maxPods. [EXPLAIN_UNKNOWN_CODE]\n',
+      'the code maxPods is unknown. To list all codes, run kubeletadm explain. For fields and flags of kubelets, run kubeletadm config explain maxPods. [EXPLAIN_UNKNOWN_CODE]\n',
     ],
-    ['NO_SUCH_CODE', 'no problem has the code NO_SUCH_CODE. To list all codes, run kubeletadm explain. [EXPLAIN_UNKNOWN_CODE]\n'],
+    [
+      'NO_SUCH_CODE',
+      'the code NO_SUCH_CODE is unknown. To list all codes, run kubeletadm explain. [EXPLAIN_UNKNOWN_CODE]\n',
+    ],
   ])('refuses %s', async (name, message) => {
     expect(await runCommand(['explain', name])).toEqual({ code: 2, stdout: '', stderr: message });
   });

@@ -157,7 +157,7 @@ async function observeHashes({ cluster }: PhaseContext, nodeName: string, names:
  */
 export const completeControlPlane = definePhase<BackupControlPlaneInput, ReadonlyMap<string, FileFact | null>>({
   name: 'control-plane/complete',
-  short: 'Remove the record of the upgrade from the host, so that no later run rolls the static Pods back',
+  short: 'Mark the upgrade as complete: a later run no longer restores the previous static Pods',
   observe: ({ host, signal }, { manifests }) =>
     observe(host, fileFacts([UPGRADE_RECORD_PATH, ...[...manifests.values()].map(({ path }) => path)]), signal),
   plan: (files, { manifests }) => {

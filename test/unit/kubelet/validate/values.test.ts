@@ -819,7 +819,7 @@ describe('messages', () => {
       'discovery: {bootstrapToken: {}}',
       [
         'f.yaml:3:13 discovery.bootstrapToken.apiServerEndpoint: the endpoint ADDRESS:PORT of the API server is required for discovery by token [CONFIG_MISSING_VALUE]',
-        'f.yaml:3:13 discovery.bootstrapToken.token: a token is required for discovery by token [CONFIG_MISSING_VALUE]',
+        'f.yaml:3:13 discovery.bootstrapToken.token: a bootstrap token is required for discovery by token. Pass --token (printed by kubeletadm token create on a control plane). [CONFIG_MISSING_VALUE]',
         'f.yaml:3:13 discovery.bootstrapToken.caCertHashes: token discovery requires caCertHashes to verify the cluster CA. On a control plane, run kubeletadm token create --print-join-command, and pass the printed --discovery-token-ca-cert-hash. Or pass the CA certificate with --ca-cert. To accept any CA (insecure), pass --discovery-token-unsafe-skip-ca-verification. [CONFIG_MISSING_VALUE]',
       ],
     ],

@@ -120,14 +120,14 @@ describe('the token', () => {
     expect(found).not.toBeNull();
     expect(clock.elapsedMs).toBe(8_000);
     expect(reporter.messages('WAITING')).toEqual([
-      'discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info is signed for 1 other token, but not for the token abcdef: the token is unknown, has expired, lacks the usage signing, or was just created; retrying for up to 1m0s',
+      'discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info is signed for 1 other token, but not for the token abcdef: the token is unknown, has expired, lacks the usage "signing", or was just created; retrying for up to 1m0s',
     ]);
   });
 
   it('has no signature until the timeout', async () => {
     const { message, exitCode, clock } = await attempt({ replies: [info({ signers: {} })], pins: [] });
     expect(message).toBe(
-      `discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info has no signatures: the bootstrapsigner of kube-controller-manager does not run, or the token is unknown, has expired, lacks the usage signing, or was just created (gave up after 1m0s). Check that kube-controller-manager runs with the controller bootstrapsigner, or create a new token on a control plane: kubeletadm token create --print-join-command. [DISCOVERY_NO_SIGNATURE]`,
+      `discovery (10.0.0.1:6443): ConfigMap kube-public/cluster-info has no signatures: the bootstrapsigner of kube-controller-manager does not run, or the token is unknown, has expired, lacks the usage "signing", or was just created (gave up after 1m0s). Check that kube-controller-manager runs with the controller bootstrapsigner, or create a new token on a control plane: kubeletadm token create --print-join-command. [DISCOVERY_NO_SIGNATURE]`,
     );
     expect([exitCode, clock.elapsedMs]).toEqual([1, 60_000]);
   });
