@@ -94,13 +94,13 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     ...(input.cleanupTmpDir ? [KUBEADM_TMP_DIR] : []),
     ...etcdData(input),
   ].filter(isFull);
+  const isRunning = facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found';
   const changes: readonly HostChange[] = [
     ...removeCommit(facts.commit),
-    ...(facts.unit !== null && facts.unit.activeState !== 'inactive' && facts.unit.loadState !== 'not-found'
-      ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its files are removed' } as const]
-      : []),
+    ...(isRunning ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its files are removed' } as const] : []),
     ...(pods.length > 0 ? [removePods(input)] : []),
-    ...(facts.mountsBelowKubelet
+    // A kubelet mounts volumes of new Pods until it is stopped, also after this plan.
+    ...(facts.mountsBelowKubelet || (isRunning && isFull(KUBELET_DIR))
       ? [
           {
             kind: 'unmount-below',

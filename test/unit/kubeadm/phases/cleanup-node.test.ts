@@ -50,6 +50,14 @@ describe('cleanup-node', () => {
     ]);
   });
 
+  it('unmounts what the running kubelet mounts after the plan', async () => {
+    expect(await plan({ '/var/lib/kubelet/config.yaml': 'x\n' })).toEqual([
+      'stop-unit kubelet',
+      'unmount-below /var/lib/kubelet',
+      'empty-directory /var/lib/kubelet',
+    ]);
+  });
+
   it('only stops the kubelet when no other state exists', async () => {
     expect(await plan({})).toEqual(['stop-unit kubelet']);
   });
