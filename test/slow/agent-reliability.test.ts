@@ -140,10 +140,16 @@ describe('a bad configuration ends in the last known good configuration', () => 
     await withGood();
     world.behaviours.set(60, { healthz: 500 });
     world.behaviours.set(61, { crashesAfter: 3 });
-    for (const pods of [60, 61]) {
+    for (const [i, pods] of [60, 61].entries()) {
       await world.push(`b${pods}`, payload(pods));
       await world.assign(`b${pods}`);
-      await world.until('it rolls back', async () => phase('fallen-back')() && JSON.stringify(await world.status()).includes(`b${pods}`));
+      // Started with the bad configuration, and again with the good one.
+      const starts = 3 + 2 * i;
+      await world.until(
+        'it rolls back',
+        async () =>
+          world.startTimes.length === starts && phase('fallen-back')() && JSON.stringify(await world.status()).includes(`b${pods}`),
+      );
       expect(world.runs()).toBe(50);
     }
     await world.assign('b60');

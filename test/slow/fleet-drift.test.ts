@@ -101,7 +101,9 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
     const file = write(DEAD[0] ?? '');
     expect((await run('apply', '--yes', '-f', file, '--canary', '0')).code).toBe(4);
     const { code, stdout } = await run('apply', '--yes', '-f', file, '--retry', 'failed', '--limit', 'node2');
-    expect(stdout).toMatch(/^Nothing to do on the selected hosts\. Earlier runs left other hosts unfinished: dead1 \(last run: \S+Z\)\.\n$/);
+    expect(stdout).toMatch(
+      /^Nothing to do on the selected hosts\. Earlier runs left other hosts unfinished: dead1 \(last run: \S+Z\)\.\n$/,
+    );
     expect(code).toBe(0);
   });
 

@@ -308,7 +308,9 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     fleet('baseline: {kubeletConfiguration: {podPidsLimit: 1001}}\n');
     expect(await apply('--retry', 'failed')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^Nothing to do on the selected hosts\. Earlier runs left other hosts unfinished: dead \(last run: \S+Z\)\.\n$/),
+      stdout: expect.stringMatching(
+        /^Nothing to do on the selected hosts\. Earlier runs left other hosts unfinished: dead \(last run: \S+Z\)\.\n$/,
+      ),
     });
     expect((await apply()).stdout).toBe('3 hosts: 1 changed, 2 unchanged.\n');
     const runs = join(directory, 'state', 'kubeletadm', 'runs');

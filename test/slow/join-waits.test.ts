@@ -79,7 +79,7 @@ timeouts:
     expect(code).toBe(1);
     expect(stderr).toMatch(/node2: kubelet-wait-bootstrap: .* of system:bootstrap:[a-z0-9]{6} is pending\..*\[BOOTSTRAP_TIMEOUT\]/);
     expect(stderr).toContain(
-      'the groups of this CSR are system:bootstrappers, system:bootstrappers:kubeadm:default-node-token, system:authenticated',
+      'names one of its groups: system:bootstrappers, system:bootstrappers:kubeadm:default-node-token, system:authenticated',
     );
     expect(Object.keys(tree())).not.toContain('etc/kubernetes/bootstrap-kubelet.conf');
     const roleRef = {

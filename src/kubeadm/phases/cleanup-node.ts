@@ -32,7 +32,6 @@ interface CleanupFacts {
   /** The configuration fragments that kubeletadm wrote. */
   readonly fragments: ReadonlyMap<string, FileFact | null>;
   readonly directories: ReadonlyMap<string, readonly string[] | null>;
-  readonly mountsBelowKubelet: boolean;
   /** Null: the container runtime cannot be queried. */
   readonly pods: readonly string[] | null;
   /** A change that was not confirmed, or was rolled back. */
@@ -41,18 +40,6 @@ interface CleanupFacts {
 
 const KUBECONFIGS = ['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map(
   (name) => `${KUBERNETES_DIR}/${name}.conf`,
-);
-
-/** Whether file systems are mounted below the kubelet's directory, which may be a symbolic link. */
-const mountsBelowKubelet = defineFact(
-  {
-    mounts: { kind: 'file', path: '/proc/self/mounts' },
-    directory: { kind: 'command', argv: ['sh', '-c', `cd -P "\${KUBELETADM_ROOT-}$1" && pwd -P`, 'sh', KUBELET_DIR] },
-  },
-  ({ mounts, directory }) => {
-    const below = `${directory.exitCode === 0 ? directory.stdout.replace(/\n$/, '') : KUBELET_DIR}/`;
-    return (mounts?.content ?? '').split('\n').some((line) => (line.split(' ')[1] ?? '').startsWith(below));
-  },
 );
 
 /** umount(8) options for the flags of umount(2) that ResetConfiguration names. */
@@ -72,7 +59,6 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       files: fileFacts([...KUBECONFIGS, UPGRADE_RECORD_PATH]),
       names: FRAGMENT_NAMES,
       directories: directoryLists([MANIFESTS_DIR, KUBELET_DIR, input.certificatesDir, KUBEADM_TMP_DIR, ...etcdData(input)]),
-      mountsBelowKubelet,
       commit: commitRecord,
       pods: podList(input.criSocket),
     });
@@ -99,8 +85,8 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     ...removeCommit(facts.commit),
     ...(isRunning ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its files are removed' } as const] : []),
     ...(pods.length > 0 ? [removePods(input)] : []),
-    // A kubelet mounts volumes of new Pods until it is stopped, also after this plan.
-    ...(facts.mountsBelowKubelet || (isRunning && isFull(KUBELET_DIR))
+    // Always, as in kubeadm: a kubelet mounts volumes of new Pods until it is stopped, also after this plan.
+    ...(isFull(KUBELET_DIR)
       ? [
           {
             kind: 'unmount-below',
