@@ -41,10 +41,7 @@ See docs/troubleshooting.md#agent_down
       'maxPods',
       'the code maxPods is unknown. To list all codes, run kubeletadm explain. For fields and flags of kubelets, run kubeletadm config explain maxPods. [EXPLAIN_UNKNOWN_CODE]\n',
     ],
-    [
-      'NO_SUCH_CODE',
-      'the code NO_SUCH_CODE is unknown. To list all codes, run kubeletadm explain. [EXPLAIN_UNKNOWN_CODE]\n',
-    ],
+    ['NO_SUCH_CODE', 'the code NO_SUCH_CODE is unknown. To list all codes, run kubeletadm explain. [EXPLAIN_UNKNOWN_CODE]\n'],
   ])('refuses %s', async (name, message) => {
     expect(await runCommand(['explain', name])).toEqual({ code: 2, stdout: '', stderr: message });
   });
