@@ -51,6 +51,8 @@ function runThread(path: string, work: Work): Promise<readonly Batch[]> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(path, { workerData: work });
     worker.once('message', resolve).once('error', reject);
+    // After the message, this has no effect.
+    worker.once('exit', (code) => reject(new Error(`a thread of the validation exited with code ${code} without a result`)));
   });
 }
 
