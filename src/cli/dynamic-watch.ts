@@ -1,6 +1,7 @@
 import { formatProblem, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
+import { isRolledBack } from '../dynamic/assess-progress.ts';
 import { notAnnounced } from '../dynamic/use-cases/assign.ts';
 import { minReadyOf, type RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
@@ -123,7 +124,9 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
       const { why } = node.verdict;
       // A node without an assignment has nothing else to report.
       const state = node.verdict.state === 'local' ? 'uses its local configuration' : stateText(node);
-      print('DYNAMIC_STATE', `${state}${why === null ? '' : `: ${why}`}`, {
+      // The error of a single node, which follows, has the reason.
+      const isRepeated = total === 1 && isRolledBack(node.verdict);
+      print('DYNAMIC_STATE', `${state}${why === null || isRepeated ? '' : `: ${why}`}`, {
         host: node.config.name,
         data: { ...nodeDocument(node) },
       });

@@ -19,6 +19,11 @@ const FINAL: ReadonlySet<ConfigState> = new Set([...ROLLED_BACK, 'looping', 'off
 /** The Node authorizer grants a new assignment's ConfigMap after a moment: the first read may fail. */
 const SYNC_GRACE_MS = 60_000;
 
+/** Whether a kubelet did not take over its assigned configuration, or went back to an earlier one. */
+export function isRolledBack({ state }: ConfigVerdict): boolean {
+  return ROLLED_BACK.has(state);
+}
+
 /**
  * Assesses the progress of a node since its assignment. A node is updated when it is Ready with the desired
  * configuration.
@@ -26,7 +31,7 @@ const SYNC_GRACE_MS = 60_000;
 export function assessProgress(config: NodeConfig, verdict: ConfigVerdict, goal: Goal, elapsedMs: number): Progress {
   if (runsDesired(config, verdict, goal) && (goal.desired === null || config.isReady)) return 'updated';
   // The rollback of a previous assignment is ignored.
-  const isAbout = !ROLLED_BACK.has(verdict.state) || sameSource(config.status?.assigned ?? null, goal.desired);
+  const isAbout = !isRolledBack(verdict) || sameSource(config.status?.assigned ?? null, goal.desired);
   return (FINAL.has(verdict.state) && isAbout) || (verdict.state === 'not-synced' && elapsedMs > SYNC_GRACE_MS) ? 'failed' : 'in-progress';
 }
 

@@ -6,6 +6,7 @@ import { namesText } from '../../base/text/name-ranges.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
+import { isRolledBack } from '../assess-progress.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 import type { RolloutStage } from '../rollout.ts';
@@ -189,7 +190,7 @@ function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResul
   const [only, ...others] = outcomes;
   if (others.length > 0 || only === undefined) return 4;
   if (only.error !== null) return only.error.exitCode;
-  return ['rolled-back', 'rejected'].includes(only.validated.verdict.state) ? 5 : 1;
+  return isRolledBack(only.validated.verdict) ? 5 : 1;
 }
 
 /** Whether the API server rejected the assignment. */

@@ -208,7 +208,7 @@ function firstNumber(name: string): number {
 }
 
 function unsupported(minor: Minor): AppError {
-  const message = `kubelet ${formatMinor(minor)} reads no configuration fragments: --config-dir needs kubelet ${formatMinor(FIRST_CONFIG_DIR_MINOR)} or later`;
+  const message = `kubelet ${formatMinor(minor)} reads no drop-in configuration files: --config-dir needs kubelet ${formatMinor(FIRST_CONFIG_DIR_MINOR)} or later`;
   const hint = 'Upgrade the kubelet, or set kubeletConfigDir: false in the fleet file (--kubelet-config-dir=false)';
   return new AppError({ code: 'CONFIG_DIR_UNSUPPORTED', message, hint }, { exitCode: 3 });
 }
@@ -218,13 +218,13 @@ function differs(paths: readonly string[], { history }: LayeredConfig): AppError
     const origin = history.get(path.replaceAll('[', '.').replaceAll(']', ''))?.at(-1)?.origin ?? history.get(path)?.at(-1)?.origin;
     return origin === undefined ? path : `${path} (${formatOrigin(origin)})`;
   });
-  const message = `with configuration fragments (--config-dir), the kubelet would ignore these empty lists of config.yaml: ${shown.join(', ')}`;
+  const message = `with drop-in configuration files (--config-dir), the kubelet would ignore these empty lists of config.yaml: ${shown.join(', ')}`;
   const hint = 'Set these fields in an overlay or with --set, or set kubeletConfigDir: false';
   return new AppError({ code: 'CONFIG_DIR_DIFFERS', message, hint }, { exitCode: 2 });
 }
 
 function tooManyLayers(): AppError {
-  const message = 'the configuration of the node has too many parts (baseline, groups, overlays) for fragments of --config-dir';
+  const message = 'the configuration of the node has too many layers (baseline, groups, overlays) for the drop-in files of --config-dir';
   return new AppError(
     { code: 'CONFIG_DIR_DIFFERS', message, hint: 'Use fewer groups for this host, or set kubeletConfigDir: false' },
     { exitCode: 2 },

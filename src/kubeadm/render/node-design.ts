@@ -98,7 +98,7 @@ function renderFlags(templates: Templates, flags: readonly Arg[]): DesiredFile {
 function checkConfigDir(commandLine: readonly Arg[]): void {
   const other = commandLine.find(({ name, value }) => name === 'config-dir' && value !== KUBELET_CONF_D);
   if (other === undefined) return;
-  const message = `kubeletadm writes the configuration fragments of this node to ${KUBELET_CONF_D}, but the kubelet has the flag --config-dir=${other.value}`;
+  const message = `kubeletadm writes the drop-in configuration files of this node to ${KUBELET_CONF_D}, but the kubelet has the flag --config-dir=${other.value}`;
   const hint = `Move the files of ${other.value} to ${KUBELET_CONF_D} and remove the flag. Or set kubeletConfigDir: false`;
   throw new AppError({ code: 'CONFIG_DIR_CONFLICT', path: 'config-dir', message, hint }, { exitCode: 2 });
 }
