@@ -1,7 +1,7 @@
 import { onAbort } from '../base/abort.ts';
 import { formatProblem } from '../base/errors.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
-import { namesText } from '../base/text/name-ranges.ts';
+import { namesText, sortedNames } from '../base/text/name-ranges.ts';
 import type { FleetPorts } from '../fleet/fleet.ts';
 import { problemsOf } from '../fleet/fleet-failure.ts';
 import type { InterruptedRun } from '../fleet/use-cases/apply-fleet.ts';
@@ -117,8 +117,7 @@ function sameWarnings(reporter: Reporter) {
     }),
     flush: (): void => {
       if (kept.size === 0) return;
-      const { compare } = new Intl.Collator('en', { numeric: true });
-      for (const { event, hosts } of kept.values()) reporter.report({ ...event, host: namesText(hosts.toSorted(compare)) });
+      for (const { event, hosts } of kept.values()) reporter.report({ ...event, host: namesText(sortedNames(hosts)) });
       kept.clear();
     },
   };

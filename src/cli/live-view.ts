@@ -1,5 +1,5 @@
 import { formatGoDuration } from '../base/text/go-duration.ts';
-import { nameRanges } from '../base/text/name-ranges.ts';
+import { nameRanges, sortedNames } from '../base/text/name-ranges.ts';
 import { visibleInLine } from '../base/text/printable.ts';
 import { type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
 import { cut } from '../base/text/table.ts';
@@ -177,12 +177,9 @@ function limited<Row extends { readonly hosts: readonly string[] }>(
 
 /** `edge-031`, `edge-[033:050] (18)`; a long list is truncated, but not its number. */
 function namesOf(hosts: readonly string[]): string {
-  const names = visibleInLine(nameRanges(hosts.toSorted(BY_NAME)).join(', '));
+  const names = visibleInLine(nameRanges(sortedNames(hosts)).join(', '));
   return hosts.length === 1 ? cut(names, MAX_NAME) : `${cut(names, MAX_NAME - 6)} (${hosts.length})`;
 }
-
-/** Orders names with numbers: `n2` before `n10`. */
-const BY_NAME = new Intl.Collator('en', { numeric: true }).compare;
 
 function rowLine(row: FoldedRow, shown: readonly FoldedRow[], { width, now }: { readonly width: number; readonly now: number }): Text {
   const seconds = formatSeconds(now - row.since).padStart(SECONDS);

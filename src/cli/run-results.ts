@@ -1,5 +1,5 @@
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
-import { namesText } from '../base/text/name-ranges.ts';
+import { namesText, sortedNames } from '../base/text/name-ranges.ts';
 import { wrapText } from '../base/text/table.ts';
 import { summarizeChanges } from '../fleet/change-summary.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
@@ -57,7 +57,7 @@ export function resultLines(
   let lines = 0;
   const report = ({ level, code, text, hosts, durationsMs }: Group): void => {
     lines++;
-    const host = namesText(hosts.toSorted(BY_NAME));
+    const host = namesText(sortedNames(hosts));
     const count = hosts.length === 1 ? '' : `(${hosts.length} ${noun}) `;
     const duration = durationsMs.length === 0 ? '' : ` (${durationText(durationsMs)})`;
     reporter.report({ level, code, host, message: wrapped(`${count}${text}${duration}`, host, width) });
@@ -123,9 +123,6 @@ export function runResults(reporter: Reporter, options: RunResultsOptions): RunR
 
 const CODES: Readonly<Partial<Record<HostStatus, string>>> = { changed: 'HOST_CHANGED', unchanged: 'HOST_UNCHANGED' };
 const FAILED: ReadonlySet<HostStatus> = new Set(['failed', 'reverted', 'refused', 'unreachable']);
-
-/** Orders names with numbers: `n2` before `n10`. */
-const BY_NAME = new Intl.Collator('en', { numeric: true }).compare;
 
 function counted(groups: readonly Group[]): Group {
   const hosts = groups.flatMap((group) => group.hosts);

@@ -63,14 +63,12 @@ export async function recordChange(recorder: ChangeRecorder, { plan: whole, erro
   const { host, clock, writing, note, reporter } = recorder;
   const problems = error === null ? [] : [...new Set(error.problems.map(({ code }) => code))];
   const entry = historyEntry({ id: recorder.id, time: clock.now(), operator: writing.owner.name, note, result, problems, plan });
-  try {
-    await writeEntry(recorder, entry);
-  } catch (failure) {
+  const written = writeEntry(recorder, entry).catch((failure: unknown) => {
     if (!isAppError(failure)) throw failure;
     const message = `the change is not recorded in ${HISTORY_PATH}: ${failure.message}`;
     reporter.report({ level: 'warning', code: 'HISTORY_NOT_WRITTEN', host: host.name, message });
-  }
-  await announce(recorder, result, entry);
+  });
+  await Promise.all([written, announce(recorder, result, entry)]);
 }
 
 function resultOf(error: AppError | null): HistoryEnd {

@@ -116,7 +116,7 @@ q_http() {
   if command -v curl >/dev/null; then
     o=$(curl -sS $k --noproxy '*' --max-time "$2" -w '\\n%{http_code}' "$u" 2>&1); r=$?
     if [ $r = 0 ]; then printf 'status %s\\n%s' "\${o##*"$nl"}" "\${o%"$nl"*}"
-    else printf 'error %s\\n' "$(printf '%s\\n' "$o" | grep '^curl:' | head -n 1)"; fi
+    else o=curl:\${o#*curl:}; printf 'error %s\\n' "\${o%%"$nl"*}"; fi
   elif [ -z "$k" ] && command -v bash >/dev/null; then
     o=$(timeout "$2" bash --norc --noprofile -c 'exec 3<>"/dev/tcp/$1/$2" && printf "GET %s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n" "$3" "$1" >&3 && cat <&3' sh "$n" "\${a##*:}" "$q" </dev/null 2>&1); r=$?
     case $o in
