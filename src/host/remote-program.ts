@@ -86,9 +86,14 @@ export type ProgramOperation = Operation | PieceOperation | UploadOperation | Up
  * <exit code>\n` ends each answer, on stderr `\n<nonce> <index>\n`.
  */
 export function renderQuestions(queries: readonly FactQuery[], options: ProgramOptions): string {
-  const lines = queries.map((question, index) =>
-    question.kind === 'file' ? `out\n${fileLine(question, index)}` : `out\n${queryLines(question)}\nmark ${index} $?`,
-  );
+  const isParallel = (question: FactQuery): boolean => question.kind === 'command' && question.isParallel === true;
+  const linesOf = (belongs: (question: FactQuery) => boolean): readonly string[] =>
+    queries.flatMap((question, index) => {
+      if (!belongs(question)) return [];
+      return question.kind === 'file' ? `out\n${fileLine(question, index)}` : `out\n${queryLines(question)}\nmark ${index} $?`;
+    });
+  const parallel = linesOf(isParallel);
+  const others = linesOf((question) => !isParallel(question));
   const needs = (kind: FactQuery['kind']): boolean => queries.some((question) => question.kind === kind);
   const functions = [
     QUERY_FUNCTIONS,
@@ -96,7 +101,11 @@ export function renderQuestions(queries: readonly FactQuery[], options: ProgramO
     needs('list') ? LIST_FUNCTIONS : '',
     needs('http') ? HTTP_FUNCTIONS : '',
   ];
-  return renderProgram([BEGIN_BOTH, ...lines, needs('file') ? 'q_files; out; exit 0' : 'out; exit 0'], functions, options);
+  const main = [...others, ...(needs('file') ? ['q_files'] : []), 'out'];
+  // The answers of the parallel commands wait in a pipe until those of the others are complete.
+  const lines =
+    parallel.length === 0 ? main : ['out', '{', ...parallel, 'out', '} 2>/dev/null | {', 'exec 3<&0 </dev/null', ...main, 'cat <&3', '}'];
+  return renderProgram([BEGIN_BOTH, ...lines, 'exit 0'], functions, options);
 }
 
 /**

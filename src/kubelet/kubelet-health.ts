@@ -32,7 +32,7 @@ export function kubeletHealth(url: string | null) {
 }
 
 /** Attempts of one query during a wait: most kubelets are healthy within less than a second. */
-const ATTEMPTS = 12;
+const ATTEMPTS = 24;
 
 function healthWith(url: string | null, attempts: { readonly attempts?: number }) {
   return combineFacts({

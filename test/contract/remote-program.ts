@@ -349,6 +349,26 @@ export function remoteProgramContract(shell: Shell): void {
       expect(answers.after.stdout).toBe('still here\n');
     });
 
+    it('runs a parallel command while the other queries run, and reads none of its errors', async () => {
+      const flag = join(mkdtempSync(join(tmpdir(), 'kubeletadm-parallel-')), 'flag');
+      const sh = (script: string) => ({ kind: 'command', argv: ['sh', '-c', script] }) as const;
+      const answers = await onSystem().query({
+        first: { ...sh(`echo waits >&2; until [ -e ${flag} ]; do sleep 0.01; done; printf seen; exit 3`), isParallel: true },
+        before: sh('echo before; echo err >&2'),
+        second: { ...sh('yes | head -n 100000'), isParallel: true },
+        stdin: { kind: 'command', argv: ['cat'] },
+        flag: sh(`: >${flag}; exit 4`),
+        hosts: { kind: 'file', path: '/etc/hosts' },
+      });
+      expect(answers.first).toEqual({ exitCode: 3, stdout: 'seen', stderr: '' });
+      expect(answers.before).toEqual({ exitCode: 0, stdout: 'before\n', stderr: 'err\n' });
+      expect(answers.second).toEqual({ exitCode: 0, stdout: 'y\n'.repeat(100_000), stderr: '' });
+      expect(answers.stdin).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+      expect(answers.flag.exitCode).toBe(4);
+      expect(answers.hosts?.type).toBe('file');
+      rmSync(dirname(flag), { recursive: true });
+    });
+
     it.each([
       '',
       'a: 1\n',

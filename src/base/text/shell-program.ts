@@ -101,15 +101,25 @@ q_list() {
 }
 `.trimStart();
 
-/** HTTP requests. The host repeats them itself: a wait for a service that starts would need many programs otherwise. */
+/**
+ * HTTP requests. The host repeats them itself: a wait for a service that starts would need many programs otherwise. It
+ * sends none until a process listens on the port: each would take processor time from the service that starts.
+ */
 export const HTTP_FUNCTIONS = `
 q_wait() {
   a=$1; shift
   while [ "$a" -gt 1 ]; do
-    o=$(q_http "$@"); case $o in *refused*|*"t connect to server"*) ;; *) printf %s "$o"; return 0;; esac
-    a=$((a - 1)); sleep 0.05 2>/dev/null || sleep 1
+    if q_listens "$1"; then
+      o=$(q_http "$@"); case $o in *refused*|*"t connect to server"*) ;; *) printf %s "$o"; return 0;; esac
+    fi
+    a=$((a - 1)); sleep 0.03 2>/dev/null || sleep 1
   done
   q_http "$@"
+}
+q_listens() {
+  h=\${1#*://}; h=\${h%%/*}; case $h in *:*) h=$(printf ':%04X' "\${h##*:}") || return 0;; *) return 0;; esac
+  grep -q "$h [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
+  [ $? != 1 ]
 }
 q_http() {
   u=$1; h=\${u#*://}; k=; case $u in https:*) k=-k;; esac; a=\${h%%/*}; q=/; case $h in */*) q=/\${h#*/};; esac; n=\${a%:*}; n=\${n#[}; n=\${n%]}

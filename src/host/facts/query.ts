@@ -36,11 +36,20 @@ export type FactQuery =
   | { readonly kind: 'file'; readonly path: string; readonly content?: boolean; readonly denied?: 'absent' }
   /** `lasting`: no phase changes the answer, so it is queried once per run. */
   | { readonly kind: 'list'; readonly path: string; readonly lasting?: true }
-  /** `stdin`: input of the command. Default: empty. Suitable for secrets, which must not be in an argv. */
-  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly stdin?: string; readonly lasting?: true }
+  /**
+   * `stdin`: input of the command. Default: empty. Suitable for secrets, which must not be in an argv.
+   * `isParallel`: a slow command, which runs at the same time as the other queries; its stderr is not read.
+   */
+  | {
+      readonly kind: 'command';
+      readonly argv: readonly string[];
+      readonly stdin?: string;
+      readonly lasting?: true;
+      readonly isParallel?: true;
+    }
   /**
    * With https the certificate is not verified: use it only for health checks of components on the same host.
-   * `attempts`: the host repeats the request every 50 ms while the connection is refused; default: one attempt.
+   * `attempts`: the host repeats the request every 30 ms while the connection is refused; default: one attempt.
    */
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number; readonly attempts?: number };
 

@@ -45,7 +45,7 @@ export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver
   const runtime = runtimeNameOf(criSocket);
   const asked: readonly Asked[] = [[CRICTL, crictlRuntimeConfig(criSocket), parseCrictlRuntimeConfig], ...TOOLS[runtime]];
   const queries: Record<string, FactQuery> = {};
-  for (const [source, argv] of asked) queries[source] = { kind: 'command', argv };
+  for (const [source, argv] of asked) queries[source] = toolQuery(source, argv);
   return defineFact(queries, (answers) => {
     for (const [source, , parse] of asked) {
       const { exitCode, stdout } = answers[source] as CommandFact;
@@ -64,8 +64,8 @@ export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver
 export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
   const isContainerd = runtimeNameOf(criSocket) === 'containerd';
   const dump = TOOLS.containerd[0] as Asked;
-  const queries: Record<string, FactQuery> = { [CRICTL]: { kind: 'command', argv: crictlRuntimeConfig(criSocket) } };
-  if (isContainerd) queries[dump[0]] = { kind: 'command', argv: dump[1] };
+  const queries: Record<string, FactQuery> = { [CRICTL]: toolQuery(CRICTL, crictlRuntimeConfig(criSocket)) };
+  if (isContainerd) queries[dump[0]] = toolQuery(dump[0], dump[1]);
   return defineFact(queries, (answers) => {
     const reported = answers[CRICTL] as CommandFact;
     if (reported.exitCode === 0) return true;
@@ -77,6 +77,11 @@ export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
 }
 
 const CRICTL = 'crictl runtime-config';
+
+/** The tools of runtimes take up to 50 ms. Only the errors of crictl are read. */
+function toolQuery(source: string, argv: readonly string[]): FactQuery {
+  return source === CRICTL ? { kind: 'command', argv } : { kind: 'command', argv, isParallel: true };
+}
 
 /** Without an existing socket crictl would wait for its timeout. */
 function crictlRuntimeConfig(criSocket: string): readonly string[] {
