@@ -114,7 +114,7 @@ q_wait() {
     fi
     a=$((a - 1)); sleep 0.03 2>/dev/null || sleep 1
   done
-  q_http "$@"
+  if q_listens "$1"; then q_http "$@"; else echo "error $1: connection refused"; fi
 }
 q_listens() {
   h=\${1#*://}; h=\${h%%/*}; case $h in *:*) h=$(printf ':%04X' "\${h##*:}") || return 0;; *) return 0;; esac
