@@ -70,7 +70,7 @@ function addJoinOptions(command: Command): Command {
       .option('--take-over', TAKE_OVER)
       .option(
         '--wait-ready [duration]',
-        'wait until the Node is Ready, for at most this duration (5m if omitted); then wait at most 1m until a test pod (the probe pod) has started on the node',
+        'wait until the Node is Ready, at most for this duration (--wait-ready alone: 5m), and then until a test pod (the probe pod) has started on the node, at most 1m',
       ),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>

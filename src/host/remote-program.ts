@@ -104,7 +104,7 @@ export function renderQuestions(queries: readonly FactQuery[], options: ProgramO
   const main = [...others, ...(needs('file') ? ['q_files'] : []), 'out'];
   // The answers of the parallel commands wait in a pipe until those of the others are complete.
   const lines =
-    parallel.length === 0 ? main : ['out', '{', ...parallel, 'out', '} 2>/dev/null | {', 'exec 3<&0 </dev/null', ...main, 'cat <&3', '}'];
+    parallel.length === 0 ? main : ['out', '{', ...parallel, 'out', '} 2>/dev/null | {', 'exec 8<&0 </dev/null', ...main, 'cat <&8', '}'];
   return renderProgram([BEGIN_BOTH, ...lines, 'exit 0'], functions, options);
 }
 
