@@ -6,7 +6,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
     description:
-      'Bootstrap a control plane. With --kubeconfig, prepare an existing cluster for joins instead (upload ConfigMaps and RBAC rules), and join the target hosts to it',
+      'Bootstrap a control plane. With --kubeconfig, no control plane is created: the ConfigMaps and RBAC rules of kubeadm are uploaded to an existing cluster, and the hosts (--host) join it',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

@@ -261,7 +261,7 @@ const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fle
 
 const ASSIGN_STATES = 'trial: the kubelet runs the new configuration, good: the configuration passed its trial';
 
-const ASSIGN_NOTES = `Exit code 4: at least one of several selected nodes was not updated. Exit code 5: the only selected node rolled back, or --on-failure revert restored the previous assignment of all changed nodes.
+const ASSIGN_NOTES = `Exit code 4: several nodes were selected, and at least one was not updated. Exit code 5: one node was selected and rolled back, or --on-failure revert restored the previous assignment of all changed nodes.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 

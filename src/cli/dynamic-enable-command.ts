@@ -39,7 +39,7 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     )
     .option(
       '--node-js <path>',
-      'path on the host of the Node.js binary that runs kubeletadm-agent.mjs (default: node in the PATH of the host)',
+      'path of Node.js on the target host, with which the agent (kubeletadm-agent.mjs) is run (default: node in the PATH of the host)',
     )
     // The former name, which reads like the name of a Node.
     .addOption(new Option('--node <path>', 'same as --node-js').hideHelp())

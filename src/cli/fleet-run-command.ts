@@ -204,7 +204,7 @@ export function defineApply(apply: Command, on: On): void {
       .addOption(
         new Option(
           '--retry <result>',
-          'only hosts whose last run did not succeed: hosts that failed, were rolled back, refused, unreachable or not started',
+          'failed: apply only to the hosts that were not successful in the last run, because they failed, were rolled back, refused, unreachable or not started',
         ).choices(['failed']),
       ),
   );
@@ -290,12 +290,12 @@ function addRunOptions(
 }
 
 const PLANNED_ALLOW =
-  'value of --allow that apply will be run with: most disruptive class of changes to allow on a running kubelet; the classes are explained below (default: new-pods-only)';
+  'most disruptive class of changes that apply --allow will permit on a running kubelet; the classes are explained below (default: new-pods-only)';
 
 const PLANNED_POD_LOSS =
   'create the plan that apply --allow-pod-loss would apply: a change may terminate running pods or keep new pods from starting';
 
-const PLANNED_BUNDLE = 'value of --bundle that apply will be run with: a file made by kubeletadm bundle create';
+const PLANNED_BUNDLE = 'file made by kubeletadm bundle create, if apply will be run with --bundle and this file';
 
 const PLANNED_TAKE_OVER =
   'create the plan that apply --take-over would apply: a host may join under the name of an existing Node that is not Ready';

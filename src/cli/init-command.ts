@@ -35,7 +35,7 @@ export function defineInit(init: Command, on: On): void {
   addSections(on(options(init), initRequest, load), { notes: IMPACT_NOTES, phases: INIT_PHASES, examples: EXAMPLES });
   const phase = init
     .command('phase')
-    .description('Run one phase of init. For the phase upload-config/kubelet: init phase upload-config kubelet')
+    .description('Run one phase of init, for example init phase upload-config kubelet for the phase upload-config/kubelet')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
   on(options(phase), initRequest, load);
   definePhaseCommands(phase, INIT_PHASES, {

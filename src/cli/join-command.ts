@@ -40,7 +40,7 @@ export function defineJoin(join: Command, on: On): void {
   });
   const phase = join
     .command('phase')
-    .description('Run one phase of join. For the phase control-plane-prepare/certs: join phase control-plane-prepare certs')
+    .description('Run one phase of join, for example join phase control-plane-prepare certs for the phase control-plane-prepare/certs')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
   on(options(phase), phaseRequest, load);
   definePhaseCommands(phase, JOIN_PHASES, {
@@ -70,7 +70,7 @@ function addJoinOptions(command: Command): Command {
       .option('--take-over', TAKE_OVER)
       .option(
         '--wait-ready [duration]',
-        'wait until the Node is Ready, at most for this duration (--wait-ready alone: 5m), and then until a test pod (the probe pod) has started on the node, at most 1m',
+        'wait until the Node is Ready, at most for this duration (5m if no duration is given). After that, a test pod (the probe pod) must start on the node within 1m',
       ),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>

@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'maximum number of failed hosts, or percentage of all selected hosts; after more failures, the remaining hosts are skipped; 100%: no limit. Without this option, the limit grows during the run: 10% of the hosts changed so far, from 1 to 10 hosts',
+        'maximum number of failed hosts, or percentage of all selected hosts; after more failures, the remaining hosts are skipped; 100%: no limit. Without this option: 10% of the hosts changed so far, but at least 1 host and at most 10 hosts',
       ),
   );
 }

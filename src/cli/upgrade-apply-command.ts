@@ -49,7 +49,7 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
   );
   const phase = apply
     .command('phase')
-    .description('Run one phase of upgrade apply. For the phase addon/coredns: upgrade apply phase addon coredns v1.36.2')
+    .description('Run one phase of upgrade apply, for example upgrade apply phase addon coredns v1.36.2 for the phase addon/coredns')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {
@@ -82,7 +82,7 @@ export function addControlPlaneOptions(command: Command): Command {
 }
 
 const FORCE =
-  'upgrade despite these findings: the version is a pre-release, kubelets are too old or cannot be listed, or the new version does not support a kubelet setting (the setting is removed); implies --yes';
+  'upgrade despite these findings: the version is a pre-release, kubelets are too old or cannot be listed, or the new version does not support a kubelet setting, which the upgrade then deletes from the configuration; implies --yes';
 
 /** The last word is the version, as with kubeadm. */
 function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyRequest {

@@ -59,7 +59,7 @@ function defineUpgradeNode(upgrade: Command, on: On): void {
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
   const phase = node
     .command('phase')
-    .description('Run one phase of upgrade node. For the phase addon/coredns: upgrade node phase addon coredns')
+    .description('Run one phase of upgrade node, for example upgrade node phase addon coredns for the phase addon/coredns')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, UPGRADE_NODE_PHASES, {
@@ -77,7 +77,7 @@ function addUpgradeOptions(command: Command): Command {
       )
       .option(
         '--patches <dir>',
-        'directory of patches; those of the KubeletConfiguration replace the patches stored on the host, all others apply only to this upgrade',
+        'directory of patches. Its patches of the KubeletConfiguration are stored on the host, in place of the stored ones. Other patches are not stored: they apply only to this upgrade',
       )
       .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all overlays stored on the host')
       .option(

@@ -74,7 +74,7 @@ export function renderFlagsEnv(flags: readonly Arg[]): string {
 export function joinFlags(flags: readonly Arg[]): string {
   for (const flag of flags) {
     const problem = flagProblem(flag);
-    if (problem !== null) throw new AppError({ ...problem, path: `kubeletExtraArgs ${flag.name}` }, { exitCode: 2 });
+    if (problem !== null) throw new AppError({ ...problem, path: `kubelet flag --${flag.name}` }, { exitCode: 2 });
   }
   return flags.map(formatFlag).join(' ');
 }

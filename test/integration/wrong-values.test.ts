@@ -141,7 +141,7 @@ describe('unusable values', () => {
     [
       'node labels with a space',
       ['init', '--rootfs', directory, '--node-name', 'n1', '--node-labels', 'a b'],
-      `${directory}: kubeletExtraArgs node-labels: "a b" is not key=value. Write the labels as comma-separated pairs without spaces, for example pool=edge,zone=a. [FLAG_NOT_ENCODABLE]`,
+      `${directory}: kubelet flag --node-labels: "a b" is not key=value. Write the labels as comma-separated pairs without spaces, for example pool=edge,zone=a. [FLAG_NOT_ENCODABLE]`,
     ],
   ])('%s', async (_, argv, line) => {
     const { code, stderr } = await run(...argv);

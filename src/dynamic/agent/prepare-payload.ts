@@ -334,7 +334,7 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const hint = changes.every(({ class: name }) => name === 'drain')
     ? '. Drain the node first, or raise the class with dynamic enable --allow'
     : '';
-  return `the agent of this node runs with --allow=${allow}, which does not allow the changes of ${reported.join(', ')}${hint}`;
+  return `the agent of this node runs with --allow=${allow} (set by dynamic enable), which does not permit these changes: ${reported.join(', ')}${hint}`;
 }
 
 function describeChange({ path, before, after }: ClassifiedChange): string {

@@ -78,7 +78,7 @@ const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
   { name: 'control-plane/kubeconfig', short: 'Renew the certificates of admin.conf and super-admin.conf' },
   {
     name: 'control-plane/complete',
-    short: 'Mark the upgrade as complete: a later run no longer restores the previous static Pods',
+    short: 'Record that the upgrade is complete. After an interrupted upgrade, the next run first restores the previous static Pods',
   },
 ];
 const KUBELET_SERVER: PhaseHelp = { name: 'kubeconfig', short: 'Let the kubelet use the API server of its own host' };

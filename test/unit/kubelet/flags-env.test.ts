@@ -192,7 +192,7 @@ describe('renderFlagsEnv', () => {
   ])('refuses %s', (_, value) => {
     const render = (): string => renderFlagsEnv(args(['v', '2'], ['node-labels', value]));
     expect(render).toThrow(AppError);
-    expect(render).toThrow(/kubeletExtraArgs node-labels.*\[FLAG_NOT_ENCODABLE\]/);
+    expect(render).toThrow(/kubelet flag --node-labels: .*\[FLAG_NOT_ENCODABLE\]/);
   });
 
   it.each([['a b'], ['"a'], ['a\tb']])('refuses the name %j', (name) => {
