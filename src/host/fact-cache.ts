@@ -87,7 +87,8 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
     },
     query: async <Q extends FactQueries>(queries: Q, { areKeys, send }: CachedQuery) => {
       if (!holding) drop();
-      const asked = areKeys ? queries : byKey(queries);
+      const named = areKeys ? null : Object.entries(queries).map(([name, question]) => [name, queryKey(question)] as const);
+      const asked = named === null ? queries : Object.fromEntries(named.map(([name, key]) => [key, queries[name] as FactQuery]));
       const keys = Object.keys(asked);
       if (holding) for (const key of keys) if (!isCostly(asked[key])) current?.queries.set(key, asked[key] as FactQuery);
       const missing = keys.filter((key) => answerTo(key, answers) === undefined);
@@ -103,7 +104,7 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
       }
       if (areKeys && known.length === 1) return known[0] as Answers<Q>;
       const result: Record<string, Answer<FactQuery> | undefined> = {};
-      for (const [name, question] of Object.entries(queries)) result[name] = answerTo(areKeys ? name : queryKey(question), known);
+      for (const [name, key] of named ?? keys.map((key) => [key, key] as const)) result[name] = answerTo(key, known);
       return result as Answers<Q>;
     },
     drop,
@@ -129,8 +130,4 @@ function isCostly(question: FactQuery | undefined): boolean {
 
 function only(keys: readonly string[], asked: FactQueries): FactQueries {
   return Object.fromEntries(keys.map((key) => [key, asked[key] as FactQuery]));
-}
-
-function byKey(queries: FactQueries): FactQueries {
-  return Object.fromEntries(Object.values(queries).map((question) => [queryKey(question), question]));
 }
