@@ -6,7 +6,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
     description:
-      'Bootstrap a control plane. With --kubeconfig, no control plane is created: the ConfigMaps and RBAC rules of kubeadm are uploaded to an existing cluster, and the hosts (--host) join it',
+      'Bootstrap a control plane. With --kubeconfig instead: upload the ConfigMaps and RBAC rules of kubeadm to an existing cluster, then join the hosts (--host) to this cluster',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

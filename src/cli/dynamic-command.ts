@@ -243,7 +243,7 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
   return underHeading(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
-        new Option('--wait <state>', `state to wait for on each node; ${meanings}, none: change all nodes at once without waiting`)
+        new Option('--wait <state>', `state to wait for on each node. ${meanings}. none: change all nodes at once without waiting`)
           .choices(choices)
           .default(choices[0]),
       )
@@ -259,9 +259,10 @@ function addAssignmentReason(command: Command): Command {
 
 const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fleet here, not of --file', good: ' or with --wait good' };
 
-const ASSIGN_STATES = 'trial: the kubelet runs the new configuration, good: the configuration passed its trial';
+const ASSIGN_STATES =
+  'trial: the kubelet runs the new configuration, and its trial period has begun. good: the trial period has ended without a failure';
 
-const ASSIGN_NOTES = `Exit code 4: several nodes were selected, and at least one was not updated. Exit code 5: one node was selected and rolled back, or --on-failure revert restored the previous assignment of all changed nodes.
+const ASSIGN_NOTES = `Exit code 4: at least one of several nodes was not updated. Exit code 5: nothing has changed in the end, because the only node rolled back or because --on-failure revert restored the previous assignment of all changed nodes.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 

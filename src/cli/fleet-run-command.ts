@@ -295,7 +295,7 @@ const PLANNED_ALLOW =
 const PLANNED_POD_LOSS =
   'create the plan that apply --allow-pod-loss would apply: a change may terminate running pods or keep new pods from starting';
 
-const PLANNED_BUNDLE = 'file made by kubeletadm bundle create, if apply will be run with --bundle and this file';
+const PLANNED_BUNDLE = 'show the plan of apply --bundle with this file (from kubeletadm bundle create)';
 
 const PLANNED_TAKE_OVER =
   'create the plan that apply --take-over would apply: a host may join under the name of an existing Node that is not Ready';

@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'maximum number of failed hosts, or percentage of all selected hosts; after more failures, the remaining hosts are skipped; 100%: no limit. Without this option: 10% of the hosts changed so far, but at least 1 host and at most 10 hosts',
+        'number of hosts, or percentage of the selected hosts, that may fail. After one more failure, no further host is changed. 100%: no limit (default: a limit of 1 host, which grows with the run to 10% of the changed hosts, at most 10)',
       ),
   );
 }

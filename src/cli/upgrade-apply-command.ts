@@ -82,7 +82,7 @@ export function addControlPlaneOptions(command: Command): Command {
 }
 
 const FORCE =
-  'upgrade despite these findings: the version is a pre-release, kubelets are too old or cannot be listed, or the new version does not support a kubelet setting, which the upgrade then deletes from the configuration; implies --yes';
+  'upgrade despite these findings: the version is a pre-release; kubelets are too old; kubelets cannot be listed; the kubelet configuration has settings that the new version lacks. The upgrade deletes such settings. Implies --yes';
 
 /** The last word is the version, as with kubeadm. */
 function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyRequest {

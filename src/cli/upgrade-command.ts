@@ -77,7 +77,7 @@ function addUpgradeOptions(command: Command): Command {
       )
       .option(
         '--patches <dir>',
-        'directory of patches. Its patches of the KubeletConfiguration are stored on the host, in place of the stored ones. Other patches are not stored: they apply only to this upgrade',
+        'directory of patches. Patches of the KubeletConfiguration are stored on the host and replace those of earlier commands. Patches of static Pods and add-ons apply only to this upgrade',
       )
       .option('--overlay <file>', 'file with KubeletConfiguration fields of this node; replaces all overlays stored on the host')
       .option(

@@ -9,7 +9,7 @@ const WORDINGS: readonly (readonly [message: RegExp, wording: string])[] = [
   [/^unexpected \S+ at node end$/i, 'unexpected text after a complete value'],
   [
     /^nested mappings are not allowed in compact mappings$/i,
-    'a second ": " in one value. Quote the value, or correct the indentation of the next line',
+    'the value contains ": ". Quote the value. If the ": " belongs to the next line, that line is indented too far',
   ],
   [
     /^implicit keys need to be on a single line$/i,

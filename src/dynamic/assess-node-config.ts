@@ -150,7 +150,7 @@ function isOnItsWay({ word }: NodeConfig): boolean {
 
 /** The agent tries a rejected payload again when the value of the annotation changes. */
 function agentHint(node: string): string {
-  return `Assign another ConfigMap, or run kubeletadm dynamic reset ${node}. To try the same configuration again: kubectl annotate node ${node} --overwrite ${RETRY_ANNOTATION}=$(date +%s)`;
+  return `Assign another ConfigMap, or remove the assignment: kubeletadm dynamic reset ${node}. Or remove the cause, then try the same configuration again: kubectl annotate node ${node} --overwrite ${RETRY_ANNOTATION}=$(date +%s)`;
 }
 const SEE_LOG = 'See journalctl -u kubelet on the host';
 

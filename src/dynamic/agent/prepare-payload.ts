@@ -330,11 +330,18 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
 }
 
 function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
-  const reported = changes.slice(0, 5).map(({ path, class: name, reason }) => `${path} (${name}: ${reason})`);
+  const [only, ...more] = changes;
+  const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const hint = changes.every(({ class: name }) => name === 'drain')
     ? '. Drain the node first, or raise the class with dynamic enable --allow'
     : '';
   return `the agent of this node runs with --allow=${allow} (set by dynamic enable), which does not permit these changes: ${reported.join(', ')}${hint}`;
+}
+
+/** The first fields with their classes: `cgroupDriver (unsafe)`. */
+function classedFields(changes: readonly ClassifiedChange[]): readonly string[] {
+  const shown = changes.slice(0, 5).map(({ path, class: name }) => `${path} (${name})`);
+  return changes.length > shown.length ? [...shown, `${changes.length - shown.length} more`] : shown;
 }
 
 function describeChange({ path, before, after }: ClassifiedChange): string {

@@ -91,7 +91,7 @@ export function conditionOf(state: AgentState): ConfigCondition {
         : { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
     case 'rejected':
     case 'fallen-back': {
-      const what = state.lastKnownGood === null ? 'the local configuration' : 'the last known good configuration';
+      const what = state.lastKnownGood === null ? 'the local configuration (config.yaml)' : 'the last known good configuration';
       const runs = isSeen(state) ? `the kubelet runs ${what}` : notSeenText(state, what);
       const reason = state.phase === 'rejected' ? REJECTED_REASON : 'FallenBack';
       return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };

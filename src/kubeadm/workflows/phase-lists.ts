@@ -78,7 +78,7 @@ const CONTROL_PLANE_UPGRADE: readonly PhaseHelp[] = [
   { name: 'control-plane/kubeconfig', short: 'Renew the certificates of admin.conf and super-admin.conf' },
   {
     name: 'control-plane/complete',
-    short: 'Record that the upgrade is complete. After an interrupted upgrade, the next run first restores the previous static Pods',
+    short: 'Record on the host that the upgrade of its static Pods is complete',
   },
 ];
 const KUBELET_SERVER: PhaseHelp = { name: 'kubeconfig', short: 'Let the kubelet use the API server of its own host' };

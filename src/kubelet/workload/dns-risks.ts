@@ -36,7 +36,7 @@ function domainRisks(before: RiskInput['before'], after: RiskInput['after']): re
   if (before === null) return [];
   const [then, now] = [textAt(before, path), textAt(after, path)];
   if (then === now || then === '') return [];
-  const why = `clusterDomain changes from ${then} to ${now || 'nothing'}: new pods resolve short names of Services only in the domain that the cluster's DNS serves`;
+  const why = `clusterDomain changes from ${then} to ${now || 'nothing'}: if the DNS of the cluster still serves ${then}, new pods cannot resolve short names of Services`;
   return [{ path, why, pods: [], severity: 'warning' }];
 }
 

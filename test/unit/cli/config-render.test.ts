@@ -19,7 +19,7 @@ describe('config render PATH', () => {
     const { code, stdout, stderr } = await render(...paths);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(
-      /config render (\/nope|init\.yaml): this path is none of the files that init writes on .*init writes these files: .*\/var\/lib\/kubelet\/config\.yaml/,
+      /config render: init would write no file (\/nope|init\.yaml) on .*The files are: .*\/var\/lib\/kubelet\/config\.yaml/,
     );
   });
 });

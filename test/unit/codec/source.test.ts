@@ -95,7 +95,7 @@ describe('parseSource', () => {
       /^3:6 CONFIG_SYNTAX not valid YAML: the \{ is not closed with \}/,
     ],
     ['an open quotation mark', 'a: "x\n', /CONFIG_SYNTAX not valid YAML: the quotation mark " that opens the value is not closed$/],
-    ['two mappings in one line', 'a: b: c\n', /^1:\d+ CONFIG_SYNTAX not valid YAML: a second ": " in one value\. /],
+    ['two mappings in one line', 'a: b: c\n', /^1:\d+ CONFIG_SYNTAX not valid YAML: the value contains ": "\. /],
     ['text after a list', '[a]\nb\n', /^2:1 CONFIG_SYNTAX not valid YAML: unexpected text after a complete value$/],
     [
       'unequal indentation',

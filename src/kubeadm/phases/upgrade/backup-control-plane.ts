@@ -157,7 +157,7 @@ async function observeHashes({ cluster }: PhaseContext, nodeName: string, names:
  */
 export const completeControlPlane = definePhase<BackupControlPlaneInput, ReadonlyMap<string, FileFact | null>>({
   name: 'control-plane/complete',
-  short: 'Record that the upgrade is complete. After an interrupted upgrade, the next run first restores the previous static Pods',
+  short: 'Record on the host that the upgrade of its static Pods is complete',
   observe: ({ host, signal }, { manifests }) =>
     observe(host, fileFacts([UPGRADE_RECORD_PATH, ...[...manifests.values()].map(({ path }) => path)]), signal),
   plan: (files, { manifests }) => {

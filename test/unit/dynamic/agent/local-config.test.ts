@@ -1,4 +1,5 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -73,11 +74,12 @@ describe('a watch of a file', () => {
         resolve();
       };
       watchFile(path, seen, stop.signal, 5);
-      // The first read happens before this timer.
-      setTimeout(() => {
+      // Node.js reads in order: the first read of the watch has ended before the last of these.
+      const reads = Array.from({ length: 8 }, () => stat(path));
+      void Promise.all(reads).then(() => {
         isChanged = true;
         change(path);
-      }, 50);
+      });
     });
     stop.abort();
     rmSync(directory, { recursive: true, force: true });

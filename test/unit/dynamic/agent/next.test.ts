@@ -90,7 +90,7 @@ describe('a trial', () => {
     expect(conditionOf(agent.state)).toEqual({
       status: 'False',
       reason: 'FallenBack',
-      message: `${cause}; the kubelet runs the local configuration`,
+      message: `${cause}; the kubelet runs the local configuration (config.yaml)`,
     });
   });
 
