@@ -13,13 +13,13 @@ export interface Problem {
   /** Stable, upper-case id, e.g. `CONFIG_UNKNOWN_FIELD`. */
   readonly code: string;
   readonly message: string;
-  readonly hint?: string;
-  readonly severity?: 'error' | 'warning';
-  /** The affected host, printed first in the line. */
+  readonly hint?: string | undefined;
+  readonly severity?: 'error' | 'warning' | undefined;
+  /** The affected host, printed first in the line. Never undefined: `{ host, ...problem }` adds a missing host. */
   readonly host?: string;
-  readonly position?: Position;
+  readonly position?: Position | undefined;
   /** Field path inside the document, e.g. `nodeRegistration.taints[0].effect`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
 }
 
 /**
@@ -112,7 +112,7 @@ export function aboutHost<T>(host: string, what: () => T): T {
 
 /** Usage error: a flag or argument is invalid. Nothing was changed. */
 export function usageError(message: string, hint?: string): AppError {
-  return new AppError({ code: 'USAGE', message, ...(hint === undefined ? {} : { hint }) }, { exitCode: 2 });
+  return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }
 
 /** The user interrupted the program: the abort reason of the process-wide signal. */

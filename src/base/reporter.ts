@@ -8,11 +8,11 @@ export interface ReportEvent {
   readonly level: 'debug' | 'info' | 'warning' | 'error';
   readonly code: string;
   readonly message: string;
-  readonly host?: string;
-  readonly phase?: string;
+  readonly host?: string | undefined;
+  readonly phase?: string | undefined;
   /** Minimum verbosity (`-v`) that shows the event: 0 always, 1 facts, 2 commands, 3 output. */
-  readonly verbosity?: 0 | 1 | 2 | 3 | 4 | 5;
-  readonly data?: JsonObject;
+  readonly verbosity?: 0 | 1 | 2 | 3 | 4 | 5 | undefined;
+  readonly data?: JsonObject | undefined;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface ReportEvent {
  */
 export interface Reporter {
   /** The reporter drops events above this verbosity; absent: it shows all. */
-  readonly verbosity?: number;
+  readonly verbosity?: number | undefined;
   report(event: ReportEvent): void;
 }
 

@@ -60,8 +60,7 @@ export async function waitUntil<T, P>(
       nextProgressMs = changed === undefined ? nextProgressMs + progressMs : waitedMs + progressMs;
       reported = state;
       const message = await describe(pending, waitedMs);
-      const place = { ...(host === undefined ? {} : { host: host.name }), ...(phase === undefined ? {} : { phase }) };
-      reporter?.report({ level: 'info', code: 'WAITING', ...place, message });
+      reporter?.report({ level: 'info', code: 'WAITING', host: host?.name, phase, message });
     }
     await clock.sleep(Math.min(pauseMs(waitedMs, tries), Math.max(timeoutMs - elapsedMs(), 1)), signal);
   }

@@ -17,7 +17,7 @@ export function quoteValue(text: string): string {
 }
 
 function error(code: string, message: string, hint?: string): Problem {
-  return { code, message, ...(hint === undefined ? {} : { hint }) };
+  return { code, message, hint };
 }
 
 function warning(code: string, message: string, hint?: string): Problem {

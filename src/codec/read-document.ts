@@ -28,7 +28,7 @@ export interface WrittenOrigin {
 /** Code and hint of a problem that a schema reports, passed in the `params` of a zod issue. */
 export interface IssueParams {
   readonly code: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 /** Properties of a document type in addition to its schema. */
@@ -309,7 +309,7 @@ function prune(json: unknown, path: readonly Step[]): readonly Step[] {
 function problemOf(issue: Issue, found: SourceNode | null, grammar: DocumentGrammar): Problem {
   if (issue.code === 'custom') {
     const params = issue.params as IssueParams;
-    return { code: params.code, message: issue.message, ...(params.hint === undefined ? {} : { hint: params.hint }) };
+    return { code: params.code, message: issue.message, hint: params.hint };
   }
   const values = issue.code === 'invalid_value' ? issue.values.map(String) : undefined;
   if (found === null) return missingField(values);

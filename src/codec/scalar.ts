@@ -20,7 +20,7 @@ export type Token =
 export interface ScalarFault {
   readonly kind: 'wrong-type' | 'out-of-range' | 'invalid-duration' | 'invalid-quantity' | 'invalid-timestamp';
   readonly message: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 export type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFault };
@@ -150,7 +150,7 @@ function readTimestamp(token: Token): ScalarResult {
 }
 
 function wrongType(expected: string, token: Token, hint?: string): ScalarResult {
-  return { fault: { kind: 'wrong-type', message: `${expected}, not ${describe(token)}`, ...(hint === undefined ? {} : { hint }) } };
+  return { fault: { kind: 'wrong-type', message: `${expected}, not ${describe(token)}`, hint } };
 }
 
 function hintString(token: Token): string | undefined {

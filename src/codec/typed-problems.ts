@@ -30,7 +30,7 @@ export function wrongKind(member: 'apiVersion' | 'kind', found: string, expected
  * ignores the field.
  */
 export function unknownField(place: FieldPlace, lenient: boolean, hint?: string): Problem {
-  return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', ...withHint(hint), ...severity(lenient), ...place };
+  return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', hint, ...severity(lenient), ...place };
 }
 
 /** A duplicate key of an object, of which the last is effective. With `lenient` it is a warning. */
@@ -50,7 +50,7 @@ export function wrongShape(
   place: FieldPlace,
   { expected, found, hint }: { readonly expected: string; readonly found: string; readonly hint: string | undefined },
 ): Problem {
-  return { code: 'CONFIG_WRONG_TYPE', message: `must be ${expected}, not ${found}`, ...withHint(hint), ...place };
+  return { code: 'CONFIG_WRONG_TYPE', message: `must be ${expected}, not ${found}`, hint, ...place };
 }
 
 const CODES = {
@@ -63,7 +63,7 @@ const CODES = {
 
 /** A single value that is invalid for its field. */
 export function wrongScalar(place: Omit<FieldPlace, 'position'> & { readonly position?: Position }, fault: ScalarFault): Problem {
-  return { code: CODES[fault.kind], message: fault.message, ...withHint(fault.hint), ...place };
+  return { code: CODES[fault.kind], message: fault.message, hint: fault.hint, ...place };
 }
 
 /** A file that starts like JSON but is not valid JSON. */
@@ -74,8 +74,4 @@ export function invalidJson(position: Position): Problem {
 
 function severity(lenient: boolean): { readonly severity?: 'warning' } {
   return lenient ? { severity: 'warning' } : {};
-}
-
-function withHint(hint: string | undefined): { readonly hint?: string } {
-  return hint === undefined ? {} : { hint };
 }

@@ -82,7 +82,12 @@ function placeFailure(error: unknown, loaded: LoadedFleet, index: number): ReadI
   if (!isAppError(error)) throw error;
   const member = loaded.fleet.imports?.[index]?.ansibleInventory === undefined ? 'sshConfig' : 'ansibleInventory';
   const place = placeInImport(loaded, index, member);
-  return { ...NOTHING, problems: error.problems.map((problem) => ({ ...place, ...problem })) };
+  const problems = error.problems.map((problem) => ({
+    ...problem,
+    position: problem.position ?? place?.position,
+    path: problem.path ?? place?.path,
+  }));
+  return { ...NOTHING, problems };
 }
 
 function placeInImport({ document }: LoadedFleet, index: number, member: string): Place | undefined {
