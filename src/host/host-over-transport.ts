@@ -68,7 +68,7 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
           transport,
           rootDir,
           nonce: options.nonce,
-          ...(commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs }),
+          timeoutMs: commandTimeoutMs,
           ...queryOptions,
         },
       );
@@ -112,7 +112,7 @@ export function hostOver(transport: Transport, options: HostOptions): Host {
         done += part.length;
       }
     },
-    ...(transport.dial === undefined ? {} : { dial: transport.dial }),
+    dial: transport.dial,
     close: () => transport.close(),
   };
 }
@@ -122,7 +122,7 @@ interface Asking {
   readonly rootDir: string | null;
   readonly nonce: () => string;
   readonly signal?: AbortSignal | undefined;
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** One answer for each query, in order. */

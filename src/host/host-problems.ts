@@ -1,4 +1,4 @@
-import { AppError } from '../base/errors.ts';
+import { AppError, type Position } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { MAX_FILE_BYTES } from './facts/query.ts';
 
@@ -14,13 +14,10 @@ interface HostProblem {
 function hostError(
   code: string,
   { host, cause }: HostProblem,
-  text: { message: string; hint: string; detail?: string; position?: { file: string; line: number; column: number } },
+  text: { message: string; hint: string; detail?: string; position?: Position | undefined },
 ): AppError {
   const { message, hint, detail, position } = text;
-  return new AppError(
-    { code, host, message, hint, ...(position === undefined ? {} : { position }) },
-    { ...(detail ? { detail } : {}), cause },
-  );
+  return new AppError({ code, host, message, hint, position }, { ...(detail ? { detail } : {}), cause });
 }
 
 /** Why a connection failed whose host name has no address. */
@@ -31,7 +28,7 @@ const NAME_HINT = 'Check the spelling of the name, HostName in the SSH configura
  * @param input.address the address of the connection, e.g. `10.0.0.7:22`; `why` is a clause such as
  * `connection refused`
  */
-export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string }): AppError {
+export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string | undefined }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
     hint:
@@ -114,7 +111,7 @@ export function hostAuthFailed(
     tried: readonly string[];
     skipped: readonly string[];
     accepts: readonly string[];
-    why?: string;
+    why?: string | undefined;
   },
 ): AppError {
   const { user, address, tried, skipped, accepts, why } = input;
@@ -220,10 +217,10 @@ export function knownHostsUnreadable(input: HostProblem & { file: string; why: s
  * A file of RevokedHostKeys cannot be used, so no host key can be trusted. @param input.line position of a
  * syntax error
  */
-export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number; why: string; hint: string }): AppError {
+export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number | undefined; why: string; hint: string }): AppError {
   const { file, line, why, hint } = input;
   return hostError('HOST_KEY_UNKNOWN', input, {
-    ...(line === undefined ? {} : { position: { file, line, column: 1 } }),
+    position: line === undefined ? undefined : { file, line, column: 1 },
     message: `cannot check the host key: ${why}`,
     hint,
   });
@@ -243,8 +240,8 @@ export function throughJumpHost(error: unknown, host: string): unknown {
 
 /** ssh_config is invalid or uses an unsupported option. Exit code 2: nothing was changed. */
 export function sshConfigInvalid(input: {
-  file?: string;
-  line?: number;
+  file?: string | undefined;
+  line?: number | undefined;
   host?: string;
   message: string;
   hint: string;
@@ -257,7 +254,7 @@ export function sshConfigInvalid(input: {
       message,
       hint,
       ...(host === undefined ? {} : { host }),
-      ...(file === undefined ? {} : { position: { file, line: line ?? 1, column: 1 } }),
+      position: file === undefined ? undefined : { file, line: line ?? 1, column: 1 },
     },
     { exitCode: 2, cause },
   );

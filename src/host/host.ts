@@ -7,7 +7,7 @@ export interface PerformOptions {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   /** Called when each operation is complete, in order. */
-  readonly onDone?: (index: number) => void;
+  readonly onDone?: ((index: number) => void) | undefined;
   /** The run changes the host no more: its lock is released by the same program. Without a lock of no effect. */
   readonly isLast?: boolean | undefined;
 }
@@ -29,8 +29,8 @@ export interface Host {
   query<Q extends FactQueries>(queries: Q, options?: QueryOptions): Promise<Answers<Q>>;
   perform(operations: readonly Operation[], options?: PerformOptions): Promise<void>;
   /** Opens a TCP connection from the host. Absent: the local host reaches the same addresses directly. */
-  readonly dial?: Dial;
+  readonly dial?: Dial | undefined;
   /** Parses texts of the host, equal texts of several hosts once. Absent: each text is parsed. */
-  readonly parseText?: ParseText;
+  readonly parseText?: ParseText | undefined;
   close(): Promise<void>;
 }

@@ -25,7 +25,7 @@ export interface PhaseContext {
    */
   readonly writing?: WriterOptions;
   /** Parses texts of the hosts of a run. Absent: each text is parsed. */
-  readonly parseText?: ParseText;
+  readonly parseText?: ParseText | undefined;
   /** The Node that the host claims in a run over several hosts. Absent: single host. */
   readonly claim?: OwnClaim;
 }

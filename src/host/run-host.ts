@@ -105,7 +105,7 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
     held = true;
     await current.perform([...before, ...operations, ...(isLast ? release : [])], {
       ...performOptions,
-      ...(onDone === undefined ? {} : { onDone: (index) => (isOwn(index) ? undefined : onDone(index - before.length)) }),
+      onDone: onDone && ((index) => (isOwn(index) ? undefined : onDone(index - before.length))),
     });
     open = armed?.id ?? open;
     armed = null;
@@ -193,8 +193,8 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
         await performLocked(writing, operations, options);
       }
     },
-    ...(first.dial === undefined ? {} : { dial: (address, signal) => over((host) => dialFrom(host, address, signal)) }),
-    ...(parseText === undefined ? {} : { parseText }),
+    dial: first.dial && ((address, signal) => over((host) => dialFrom(host, address, signal))),
+    parseText,
     end: async () => {
       try {
         if (held) await over((host) => host.perform(release));

@@ -21,7 +21,7 @@ export class CommitGoneError extends AppError {
 
   constructor(host: string, record: CommitRecord | null, what: string) {
     const hint = HINTS[record?.state ?? 'none'];
-    super({ host, code: 'COMMIT_GONE', message: `${what}: ${describeCommit(record)}`, ...(hint === undefined ? {} : { hint }) });
+    super({ host, code: 'COMMIT_GONE', message: `${what}: ${describeCommit(record)}`, hint });
     this.record = record;
   }
 }

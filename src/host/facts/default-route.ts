@@ -6,8 +6,8 @@ import { defineFact } from './fact.ts';
  * family.
  */
 export interface DefaultRoute {
-  readonly ipv4?: string;
-  readonly ipv6?: string;
+  readonly ipv4?: string | undefined;
+  readonly ipv6?: string | undefined;
 }
 
 /**
@@ -31,7 +31,7 @@ export const defaultRoute = defineFact(
           ? firstAddressOf(addresses.stdout, device4)
           : source.stdout.split(/\s+/).find((word) => /^\d+(?:\.\d+){3}$/.test(word));
     const ipv6 = device6 === null ? undefined : parseIfInet6(linesOf(inet6?.content ?? '', device6))[0];
-    return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
+    return { ipv4, ipv6 };
   },
 );
 

@@ -101,7 +101,7 @@ export type Change = HostChange | ClusterChange;
 export interface Warning {
   readonly code: string;
   readonly message: string;
-  readonly field?: string;
+  readonly field?: string | undefined;
 }
 
 /**

@@ -46,7 +46,7 @@ export interface HostDefaults {
   /** Existing runtime sockets: without any, containerd's is used; more than one is an error. */
   readonly criSockets: readonly string[];
   /** Address of the default route's interface, for each family that has one. */
-  readonly defaultRoute: { readonly ipv4?: string; readonly ipv6?: string };
+  readonly defaultRoute: { readonly ipv4?: string | undefined; readonly ipv6?: string | undefined };
   /**
    * A global address on the loopback interface, for hosts whose other interfaces have none; selected by a
    * loopback `advertiseAddress`.

@@ -1,4 +1,4 @@
-import { defaultRoute } from '../../host/facts/default-route.ts';
+import { type DefaultRoute, defaultRoute } from '../../host/facts/default-route.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
@@ -36,7 +36,7 @@ const STATIC_PODS: readonly StaticPodName[] = ['kube-apiserver', 'kube-controlle
 
 /** Facts about a host for a control plane, in addition to the facts about any node. */
 export interface ControlPlaneHost {
-  readonly route: { readonly ipv4?: string; readonly ipv6?: string };
+  readonly route: DefaultRoute;
   readonly size: HostSize;
   readonly clock: number | null;
   readonly firewalldActive: boolean;
