@@ -104,7 +104,7 @@ export function clusterRefused(what: string, refusal: Refusal, options?: AppErro
   const code = refusalCode(refusal);
   const reported = withoutEchoes(refusal.message ?? '') || `the API server answered ${refusal.httpStatus}`;
   const hint = refusal.hint ?? HINTS[code];
-  return problem({ code, message: `cannot ${what}: ${reported}`, ...(hint === undefined ? {} : { hint }) }, options);
+  return problem({ code, message: `cannot ${what}: ${reported}`, hint }, options);
 }
 
 const HINTS: Readonly<Record<string, string>> = {

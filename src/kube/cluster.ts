@@ -33,7 +33,7 @@ export interface Cluster {
   version(): Promise<string>;
   get(ref: ObjectRef): Promise<KubeObject | null>;
   list(
-    kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string },
+    kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string | undefined },
     options?: ListOptions,
   ): Promise<ListResult>;
   create(object: KubeObject): Promise<KubeObject>;
@@ -47,7 +47,7 @@ export interface Cluster {
    * CLUSTER_GONE when the resourceVersion has expired: list again.
    */
   watch(
-    kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string },
+    kind: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string | undefined },
     options: WatchOptions,
   ): AsyncIterable<WatchEvent>;
   /**
@@ -99,8 +99,8 @@ export interface PatchOptions {
 }
 
 export interface ListOptions {
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
+  readonly fieldSelector?: string | undefined;
+  readonly labelSelector?: string | undefined;
 }
 
 export interface WatchOptions extends ListOptions {

@@ -89,7 +89,7 @@ export async function rebuildHostKubeconfig(source: HostKubeconfigSource): Promi
     server: target.cluster.server,
     caPem,
     user: target.user?.name ?? '',
-    ...(target.cluster.tlsServerName === undefined ? {} : { tlsServerName: target.cluster.tlsServerName }),
+    tlsServerName: target.cluster.tlsServerName,
   };
   const rebuilt = { file: `${source.host}:${source.path}`, server: target.cluster.server, caPem };
   const certificate = await reader.clientCertificate(target.user);

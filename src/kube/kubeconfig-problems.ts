@@ -6,8 +6,8 @@ export function kubeconfigInvalid(message: string, position: Position, hint?: st
     code: 'KUBECONFIG_INVALID',
     message,
     position,
-    ...(path === undefined ? {} : { path }),
-    ...(hint === undefined ? {} : { hint }),
+    path,
+    hint,
   };
 }
 

@@ -38,7 +38,7 @@ export interface KubeconfigCluster {
   readonly caFile?: string;
   readonly insecureSkipTlsVerify: boolean;
   readonly tlsServerName?: string;
-  readonly proxyUrl?: string;
+  readonly proxyUrl?: string | undefined;
 }
 
 export interface KubeconfigUser {

@@ -6,9 +6,9 @@ import type { KubeObject } from './object.ts';
 export interface FollowedKind {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly namespace?: string;
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
+  readonly namespace?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly labelSelector?: string | undefined;
 }
 
 export interface FollowCollectionOptions {
@@ -61,10 +61,7 @@ async function followOnce(
   onAnswer: () => void,
 ): Promise<boolean> {
   const { cluster, signal, onObjects, isFinal = () => false, clock, random } = options;
-  const selected = {
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-  };
+  const selected = { fieldSelector, labelSelector };
   const { items, resourceVersion } = await cluster.list(kind, selected);
   onAnswer();
   const keyOf = ({ metadata: { namespace, name } }: KubeObject): string =>

@@ -12,7 +12,7 @@ export function describeRef({ kind, namespace, name }: Pick<ObjectRef, 'kind' | 
 }
 
 /** `ConfigMaps in namespace "kube-system"`, `Nodes`: a collection in messages. */
-export function describeCollection({ kind, namespace }: { readonly kind: string; readonly namespace?: string }): string {
+export function describeCollection({ kind, namespace }: { readonly kind: string; readonly namespace?: string | undefined }): string {
   return `${kind}s${namespace === undefined ? '' : ` in namespace "${namespace}"`}`;
 }
 

@@ -77,7 +77,7 @@ export function qualifiedResource(type: Pick<ResourceType, 'group' | 'plural'>):
  */
 export function resourcePath(
   type: ResourceType,
-  at: { readonly namespace?: string; readonly name?: string; readonly subresource?: string } = {},
+  at: { readonly namespace?: string | undefined; readonly name?: string; readonly subresource?: string | undefined } = {},
 ): string {
   const root = type.group === '' ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`;
   const namespace = type.namespaced && at.namespace !== undefined ? ['namespaces', at.namespace] : [];

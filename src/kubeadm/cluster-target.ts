@@ -14,7 +14,7 @@ export interface OperatorClusterTarget {
   readonly root?: KubeconfigRoot;
   readonly context?: string | undefined;
   /** Host that opens the connections; absent: the local host. */
-  readonly from?: Host;
+  readonly from?: Host | undefined;
 }
 
 /** Uses the credentials of a host. */
@@ -23,9 +23,9 @@ export interface HostClusterTarget {
   /** As `OperatorClusterTarget.root`; the kubeconfig of a host references no file. */
   readonly root?: KubeconfigRoot;
   /** Replaces the server address of the kubeconfig. */
-  readonly server?: string;
+  readonly server?: string | undefined;
   /** Host that opens the connections; absent: the local host. */
-  readonly from?: Host;
+  readonly from?: Host | undefined;
 }
 
 export interface EtcdTarget extends EtcdCredentials {

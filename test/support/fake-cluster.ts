@@ -145,7 +145,7 @@ export function fakeCluster(options: FakeClusterOptions = {}): FakeCluster {
 interface Asked {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   readonly name: string;
   readonly verb: string;
   readonly subresource?: string;
@@ -230,13 +230,13 @@ interface WatchContext {
 }
 
 /** `Event in default`, `Node`: a collection in `calls`. */
-function placeOfCall({ kind, namespace }: { kind: string; namespace?: string }): string {
+function placeOfCall({ kind, namespace }: { kind: string; namespace?: string | undefined }): string {
   return namespace === undefined ? kind : `${kind} in ${namespace}`;
 }
 
 async function* watchFake(
   context: WatchContext,
-  kind: { apiVersion: string; kind: string; namespace?: string },
+  kind: { apiVersion: string; kind: string; namespace?: string | undefined },
   options: WatchOptions,
 ): AsyncGenerator<WatchEvent> {
   const { store, registry, user, enter, watches } = context;
@@ -290,7 +290,7 @@ function typeOf({ apiVersion, kind }: { readonly apiVersion: string; readonly ki
   return type;
 }
 
-function placeIn(type: ResourceType, { namespace }: { readonly namespace?: string }): string {
+function placeIn(type: ResourceType, { namespace }: { readonly namespace?: string | undefined }): string {
   return type.namespaced ? (namespace ?? '') : '';
 }
 

@@ -11,7 +11,7 @@ export interface FollowOptions extends Pick<FollowCollectionOptions, 'cluster' |
 /** Watches one object with `listWatch`. Ends when the signal is aborted or the object is final. */
 export async function watchObject(ref: ObjectRef, { onObject, isFinal = () => false, ...options }: FollowOptions): Promise<void> {
   const { apiVersion, kind, namespace, name } = ref;
-  const followed = { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), fieldSelector: `metadata.name=${name}` };
+  const followed = { apiVersion, kind, namespace, fieldSelector: `metadata.name=${name}` };
   await listWatch(followed, {
     ...options,
     onObjects: (objects) => onObject(objects.get(name) ?? null),

@@ -33,7 +33,7 @@ export interface KubeClusterOptions {
   /** Default: the kubeconfig's current-context. */
   readonly context?: string | undefined;
   /** Replaces the address in the kubeconfig, e.g. with the local API server's. */
-  readonly server?: string;
+  readonly server?: string | undefined;
   /** Proxy variables (HTTPS_PROXY, NO_PROXY) for a kubeconfig without proxy-url; default: none. */
   readonly env?: ProxyEnvironment;
   /** Timeout of one call, retries included; default 10,000. */
@@ -52,7 +52,7 @@ export interface KubeClusterOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string };
+type Kind = { readonly apiVersion: string; readonly kind: string; readonly namespace?: string | undefined };
 
 const SYSTEM_CLOCK: Clock = { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
 const PAGE_SIZE = 500;
@@ -138,7 +138,7 @@ function clientOver({ server, context, sender, closed, close }: Client): Cluster
     },
     patch: async (ref, patchType, patch, { subresource, dryRun } = {}) => {
       const type = await typeOf(ref);
-      const path = resourcePath(type, { ...ref, ...(subresource === undefined ? {} : { subresource }) });
+      const path = resourcePath(type, { ...ref, subresource });
       const query = dryRun === true ? { query: { dryRun: 'All' } } : {};
       const contentType = CONTENT_TYPES[patchType];
       return call({ what: `patch ${describeRef(ref)}`, method: 'PATCH', path, body: patch, contentType, ...query }, ref);
@@ -168,7 +168,7 @@ function loadTarget({ kubeconfig, root, context, server, env = {} }: KubeCluster
   const cluster = server === undefined ? target.cluster : { ...target.cluster, server: trimTrailing(server, '/') };
   const proxyUrl = cluster.proxyUrl ?? environmentProxy(cluster.server, env);
   return {
-    target: { ...target, cluster: { ...cluster, ...(proxyUrl === undefined ? {} : { proxyUrl }) } },
+    target: { ...target, cluster: { ...cluster, proxyUrl } },
     file,
     folder: dirname(file),
   };

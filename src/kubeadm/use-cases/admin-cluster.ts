@@ -30,6 +30,6 @@ export async function adminCluster(services: NodeClusterPorts, host: Host): Prom
     signal,
   });
   const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await answers(services, question)) ? {} : { from: host };
-  return services.connectCluster({ kubeconfig, ...from });
+  const from = host.dial === undefined || (await answers(services, question)) ? undefined : host;
+  return services.connectCluster({ kubeconfig, from });
 }

@@ -18,7 +18,7 @@ export interface ThisMachine extends Pick<RunTime, 'signal'> {
 
 /** Connects from the host when the host is reached over SSH, otherwise from the local host. */
 export function connectOver({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
-  return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, ...(server === null ? {} : { server }) });
+  return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, server: server ?? undefined });
 }
 
 /** The default routes of the local host. */

@@ -34,8 +34,8 @@ export async function nodeCluster(services: NodeClusterPorts, host: Host): Promi
   if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
   const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: HINT, signal });
   const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await answers(services, question)) ? {} : { from: host };
-  return services.connectCluster({ kubeconfig, ...from });
+  const from = host.dial === undefined || (await answers(services, question)) ? undefined : host;
+  return services.connectCluster({ kubeconfig, from });
 }
 
 function noCredentials(host: Host, message: string): AppError {

@@ -49,7 +49,7 @@ export interface OpenedCluster {
 export interface OpenClusterRun {
   readonly dryRun: boolean;
   readonly staged: boolean;
-  readonly from?: Host;
+  readonly from?: Host | undefined;
   /** For a command that changes the cluster, or plans to: reports context and server URL. Null: the command only reads. */
   readonly writes: Reporter | null;
 }
@@ -85,8 +85,7 @@ export async function openCluster(services: OpenClusterPorts, request: Kubeconfi
     const message = `cluster: ${formatClusterName({ context: target.context, server: target.cluster.server })} (${kubeconfig.file})`;
     run.writes.report({ level: 'info', code: 'CLUSTER', message });
   }
-  const from = run.from === undefined ? {} : { from: run.from };
-  const cluster = await services.connectCluster({ kubeconfig: found, ...from, context });
+  const cluster = await services.connectCluster({ kubeconfig: found, from: run.from, context });
   const apiServer = await addressOf(services, target.cluster, kubeconfig);
   if (!run.dryRun) return { cluster, apiServer, tlsServerName: target.cluster.tlsServerName, warnings: [] };
   return cluster.version().then(

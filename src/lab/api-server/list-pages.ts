@@ -17,8 +17,8 @@ export function listOf(type: ResourceType, items: readonly KubeObject[], metadat
 
 /** The requested part of a list. */
 export interface PageQuery {
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
+  readonly fieldSelector?: string | undefined;
+  readonly labelSelector?: string | undefined;
   readonly limit?: number;
   readonly continue?: string;
 }
