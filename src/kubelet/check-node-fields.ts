@@ -25,7 +25,7 @@ export function checkNodeFields(layered: LayeredConfig, { minor, assumed, catalo
   return problems.map(({ code, path, message, hint }) => ({
     code,
     message: `${path}: ${message}${hint === undefined ? '' : `. ${hint}`}`,
-    ...(path === undefined ? {} : { field: path }),
+    field: path,
   }));
 }
 

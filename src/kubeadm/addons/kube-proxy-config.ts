@@ -14,9 +14,9 @@ const HEADER = { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProx
 export interface KubeProxyDefaultsInput {
   /** Advertise address of the local API endpoint; its family determines the bind address. */
   readonly advertiseAddress: string;
-  readonly podSubnet?: string;
+  readonly podSubnet?: string | undefined;
   /** The mode of a configuration without one; absent: it stays unset, and kube-proxy chooses. */
-  readonly mode?: string;
+  readonly mode?: string | undefined;
   /** Whether kubeadm of the release warns about the mode ipvs. */
   readonly warnsOfIpvs?: boolean;
 }

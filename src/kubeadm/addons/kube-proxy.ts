@@ -70,8 +70,8 @@ function kubeProxyConfigMap(
   const { podSubnet } = cluster.networking;
   const input = {
     advertiseAddress: localAPIEndpoint.advertiseAddress,
-    ...(podSubnet === undefined ? {} : { podSubnet }),
-    ...(mode === null ? {} : { mode }),
+    podSubnet,
+    mode: mode ?? undefined,
     warnsOfIpvs,
   };
   const written = kubeProxy === null ? null : readWritten(decodeKubeProxyConfiguration(kubeProxy));

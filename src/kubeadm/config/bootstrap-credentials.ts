@@ -12,7 +12,7 @@ export interface BootstrapCredentials {
   /** Names of the user and the context in the kubeconfig; kubeadm keeps those of a file. */
   readonly user: string;
   readonly context: string;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   readonly entry: CredentialEntry;
 }
 
@@ -47,7 +47,7 @@ export function userCredentials(
     'auth-provider': user.authProvider && hideTexts(user.authProvider),
   };
   const entry = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as CredentialEntry;
-  return { user: user.name, context, ...(namespace === undefined ? {} : { namespace }), entry };
+  return { user: user.name, context, namespace, entry };
 }
 
 function base64(text: string | undefined): string | undefined {

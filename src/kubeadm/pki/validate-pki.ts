@@ -39,7 +39,7 @@ export interface DesiredPki {
    * An additional control plane: CAs and the `sa` keys are copied from the existing control planes and are never
    * generated.
    */
-  readonly joins?: boolean;
+  readonly joins?: boolean | undefined;
   readonly now: Date;
 }
 

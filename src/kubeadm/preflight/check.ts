@@ -6,7 +6,7 @@ export interface Finding {
   readonly id: CheckName;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 export interface PreflightVerdict {

@@ -239,7 +239,7 @@ const CHECKS: readonly Check[] = [
 ];
 
 function error(id: CheckName, message: string, hint?: string): Finding {
-  return { id, severity: 'error', message, ...(hint === undefined ? {} : { hint }) };
+  return { id, severity: 'error', message, hint };
 }
 
 function warning(id: CheckName, message: string): Finding {

@@ -107,7 +107,7 @@ function stepNote({ did, what, message }: MigrationStep): Warning {
 }
 
 function problemNote({ code, path, message }: Problem): Warning {
-  return { code, ...(path === undefined ? {} : { field: path }), message: `${KUBELET_CONFIG}: ${path ?? ''} ${message}` };
+  return { code, field: path, message: `${KUBELET_CONFIG}: ${path ?? ''} ${message}` };
 }
 
 function lostProblem({ what, message }: MigrationStep): Problem {

@@ -23,6 +23,6 @@ export function requireValid({ problems }: LoadedConfig): readonly Warning[] {
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return problems.map(({ code, message, path, position }) => {
     const place = position === undefined ? '' : `${formatPosition(position)}: `;
-    return { code, message: `${place}${path === undefined ? '' : `${path}: `}${message}`, ...(path === undefined ? {} : { field: path }) };
+    return { code, message: `${place}${path === undefined ? '' : `${path}: `}${message}`, field: path };
   });
 }

@@ -150,6 +150,6 @@ function refuseErrors(problems: readonly Problem[]): readonly Warning[] {
   if (errors.length > 0) throw new AppError(errors);
   return problems.map(({ code, message, path, position }): Warning => {
     const place = position === undefined ? '' : `${position.file}:${position.line}: `;
-    return { code, message: `${place}${path ?? ''} ${message}`.trim(), ...(path === undefined ? {} : { field: path }) };
+    return { code, message: `${place}${path ?? ''} ${message}`.trim(), field: path };
   });
 }

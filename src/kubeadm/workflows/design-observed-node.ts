@@ -44,7 +44,7 @@ export interface DesignOptions extends PreflightInput {
   /** Paths that the run writes before the kubelet starts, in addition to the files of the design. */
   readonly written?: readonly string[];
   /** The existing instance-config.yaml, when it stays unchanged. */
-  readonly instancePatch?: JsonObject;
+  readonly instancePatch?: JsonObject | undefined;
 }
 
 export interface DesignedNode {

@@ -68,5 +68,5 @@ export function queryKubelet(
 }
 
 function notQueried(host: Host, message: string, hint?: string): AppError {
-  return new AppError({ host: host.name, code: 'KUBELET_NOT_ASKED', message, ...(hint === undefined ? {} : { hint }) }, { exitCode: 2 });
+  return new AppError({ host: host.name, code: 'KUBELET_NOT_ASKED', message, hint }, { exitCode: 2 });
 }

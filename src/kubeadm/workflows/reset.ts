@@ -263,7 +263,7 @@ function kubeconfigFinding({ code, message, path, position, hint }: Problem): Fi
     id: 'HostKubeconfig',
     severity: code === 'HOST_KUBECONFIG_REFUSED' ? 'error' : 'warning',
     message: `${[place, path].filter(Boolean).join(' ')}: ${message}`,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   };
 }
 

@@ -104,7 +104,7 @@ export async function prepareUpgrade(
     featureGates: baseline.featureGates,
     imageRepository: baseline.imageRepository,
     podsOf: context.cluster,
-    ...(instancePatch === null ? {} : { instancePatch }),
+    instancePatch: instancePatch ?? undefined,
   });
   const annotated = await identifyAnnotated(context, options, node.registration.name);
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];

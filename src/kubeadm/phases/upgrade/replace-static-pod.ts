@@ -112,7 +112,7 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
       try {
         await waitForStaticPod(context, {
           ...expected,
-          ...(input.restore === null ? {} : { restored: { unhealthyMs: ETCD_HEALTH_MS, answers } }),
+          restored: input.restore === null ? undefined : { unhealthyMs: ETCD_HEALTH_MS, answers },
         });
       } catch (error) {
         if (input.restore === null || !isAppError(error)) throw error;

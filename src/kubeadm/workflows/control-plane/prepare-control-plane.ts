@@ -119,7 +119,7 @@ export interface PrepareControlPlaneInput {
   /** Whether the phase that generates the file runs. */
   readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
   /** The host joins an existing cluster. */
-  readonly joins?: boolean;
+  readonly joins?: boolean | undefined;
   /** Files that an earlier phase writes, by path. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
   /** The phase that writes the manifest of a component. */
@@ -167,7 +167,7 @@ export async function prepareControlPlane(
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const identity = { cluster, nodeName: registration.name, localAPIEndpoint: observed.localAPIEndpoint };
   const pki = await preparePki(context, {
-    ...(joins === undefined ? {} : { joins }),
+    joins,
     node: identity,
     kubernetesDir: options.kubeconfigDir ?? KUBERNETES_DIR,
     kubeconfigs,

@@ -63,8 +63,7 @@ export async function discoverByKubeconfig(
   const caPem = ownCa ?? named?.caPem;
   if (caPem === undefined) throw mistake(problems.noCa(kubeconfig.file));
   const { server, tlsServerName, proxyUrl } = cluster;
-  const route = { ...(tlsServerName === undefined ? {} : { tlsServerName }), ...(proxyUrl === undefined ? {} : { proxyUrl }) };
-  return { apiServer: { server, caPem, ...route }, credentials };
+  return { apiServer: { server, caPem, tlsServerName, proxyUrl }, credentials };
 }
 
 /** Reads cluster-info over verified TLS; null if the API server denies it. */
