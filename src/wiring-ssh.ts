@@ -119,15 +119,12 @@ async function resolveTarget(route: string | FleetHostTarget, config: SshConfig,
 function sshOverrides(ssh: SshOptions): SshOverrides {
   return {
     identityFiles: ssh.identityFiles ?? [],
-    ...(ssh.knownHostsFile === undefined ? {} : { userKnownHostsFiles: [resolve(ssh.knownHostsFile)] }),
-    ...(ssh.acceptNewHostKeys === true ? { strictHostKeyChecking: 'accept-new' as const } : {}),
-    ...(ssh.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: ssh.connectTimeoutMs }),
+    userKnownHostsFiles: ssh.knownHostsFile === undefined ? undefined : [resolve(ssh.knownHostsFile)],
+    strictHostKeyChecking: ssh.acceptNewHostKeys === true ? 'accept-new' : undefined,
+    connectTimeoutMs: ssh.connectTimeoutMs,
   };
 }
 
 function credentials({ password, passphrase }: SshOptions) {
-  return {
-    ...(password === undefined ? {} : { password }),
-    ...(passphrase === undefined ? {} : { askPassphrase: async () => passphrase }),
-  };
+  return { password, askPassphrase: passphrase && (async () => passphrase) };
 }

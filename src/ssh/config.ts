@@ -26,7 +26,7 @@ export interface SshConfigQuery {
   /** The host as the user wrote it, compared with `Host`. */
   readonly alias: string;
   /** An explicit user, which takes precedence over ssh_config. */
-  readonly user?: string;
+  readonly user?: string | undefined;
   readonly localUser: string;
   /** Expands the tokens in the value of HostName. */
   readonly expandHostName: (value: string, host: string) => string;

@@ -3,10 +3,10 @@ import { isSafeHostName, isSafeUserName } from './names.ts';
 
 /** A host as the user names it. Missing parts default to ssh_config. */
 export interface SshDestination {
-  readonly user?: string;
+  readonly user?: string | undefined;
   /** Alias, name or address, without brackets. */
   readonly host: string;
-  readonly port?: number;
+  readonly port?: number | undefined;
 }
 
 const EXAMPLE = 'Write user@host, user@host:port, user@[IPv6 address]:port, ssh://user@host:port, or a Host entry of ssh_config';
@@ -28,7 +28,7 @@ export function parseSshDestination(text: string): SshDestination {
   if (host === '') throw invalid('missing host');
   if (/[\s/@[\]]/.test(host) || !isSafeHostName(host)) throw invalid('the host contains an invalid character');
   if (portText !== undefined && !isPort(portText)) throw invalid(`"${portText}" is not a valid port (1 to 65535)`);
-  return { host, ...(user === undefined ? {} : { user }), ...(portText === undefined ? {} : { port: Number(portText) }) };
+  return { host, user, port: portText === undefined ? undefined : Number(portText) };
 }
 
 /** Whether a text is a decimal TCP port number. */

@@ -11,7 +11,7 @@ export interface OpensshLogin {
   readonly localCommand: string;
   readonly configFile?: string | undefined;
   /** A known_hosts file with the only accepted keys. */
-  readonly pinnedKeysFile?: string;
+  readonly pinnedKeysFile?: string | undefined;
 }
 
 /**

@@ -175,7 +175,7 @@ function nothingLeft(line: SshConfigLine | undefined, what: string, hint: string
 }
 
 function invalid(line: SshConfigLine | undefined, message: string, hint: string): Error {
-  return sshConfigInvalid({ ...(line === undefined ? {} : { file: line.file, line: line.line }), message, hint });
+  return sshConfigInvalid({ file: line?.file, line: line?.line, message, hint });
 }
 
 /**

@@ -39,16 +39,16 @@ export interface SshOverrides {
   /** As in ssh_config: `user@host:port,…`, or `none`. */
   readonly proxyJump?: string;
   /** Also for jump hosts. */
-  readonly userKnownHostsFiles?: readonly string[];
+  readonly userKnownHostsFiles?: readonly string[] | undefined;
   /** Also for jump hosts. */
-  readonly strictHostKeyChecking?: StrictHostKeyChecking;
+  readonly strictHostKeyChecking?: StrictHostKeyChecking | undefined;
   /** Also for jump hosts. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /**
    * The client that connects. OpenSSH's own client supports settings that the built-in one does not (such as
    * ProxyCommand). Also for jump hosts. Default `builtin`.
    */
-  readonly client?: 'builtin' | 'openssh';
+  readonly client?: 'builtin' | 'openssh' | undefined;
 }
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 20_000;
@@ -67,7 +67,7 @@ export function resolveSshTarget(destination: string, config: SshConfig, overrid
 /** The chain of hosts whose ProxyJump led to this host, and the line that names it. */
 interface Route {
   readonly seen: readonly string[];
-  readonly line?: SshConfigLine;
+  readonly line?: SshConfigLine | undefined;
 }
 
 function resolve(destination: SshDestination, config: SshConfig, overrides: SshOverrides, route: Route): SshTarget {
@@ -83,7 +83,7 @@ function resolve(destination: SshDestination, config: SshConfig, overrides: SshO
   const tokensOf = (settings: SshSettings): Tokens => readTokens(settings, { alias, explicitUser, destination, overrides, environment });
   const settings: SshSettings = evaluateSshConfig(config.files, {
     alias,
-    ...(explicitUser === undefined ? {} : { user: explicitUser }),
+    user: explicitUser,
     localUser: environment.userName,
     expandHostName: (value, host) => expandTokens(value, { '%': '%', h: host }, 'HostName'),
     exec: (command, sofar) => config.exec(expandTokens(command, tokensOf(sofar), 'Match exec')),
@@ -246,15 +246,10 @@ function readProxyJump({ settings, config, overrides, tokens, seen }: JumpInput)
     .split(',')
     .map((hop) => hop.trim());
   const { userKnownHostsFiles, strictHostKeyChecking, connectTimeoutMs, client } = overrides;
-  const inherited: SshOverrides = {
-    ...(userKnownHostsFiles === undefined ? {} : { userKnownHostsFiles }),
-    ...(strictHostKeyChecking === undefined ? {} : { strictHostKeyChecking }),
-    ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
-    ...(client === undefined ? {} : { client }),
-  };
+  const inherited: SshOverrides = { userKnownHostsFiles, strictHostKeyChecking, connectTimeoutMs, client };
   return hops.flatMap((hop, index) => {
     const forHop = index === 0 ? inherited : { ...inherited, proxyJump: 'none' };
-    const target = resolve(parseSshDestination(hop), config, forHop, { seen, ...(line === undefined ? {} : { line }) });
+    const target = resolve(parseSshDestination(hop), config, forHop, { seen, line });
     return [...target.proxyJump, { ...target, proxyJump: [] }];
   });
 }
@@ -347,7 +342,7 @@ function warning(line: SshConfigLine | undefined, message: string, hint: string)
 }
 
 function invalid(line: SshConfigLine | undefined, message: string, hint: string): Error {
-  return sshConfigInvalid({ ...(line === undefined ? {} : { file: line.file, line: line.line }), message, hint });
+  return sshConfigInvalid({ file: line?.file, line: line?.line, message, hint });
 }
 
 function isNone(value: string | undefined): boolean {

@@ -132,7 +132,7 @@ export function opensshTransport(target: SshTarget, options: OpensshTransportOpt
 const LOST = { kind: 'gone' } as const;
 
 async function open(target: SshTarget, shared: OpensshShared, configFile: string | undefined, signal: AbortSignal): Promise<Master> {
-  const options = { ...(configFile === undefined ? {} : { configFile }), signal };
+  const options = { configFile, signal };
   if (target.proxyJump.length === 0) return openMaster(target, { ...options, ...shared.place(), via: null });
   const jump = lease(target.proxyJump, shared, configFile);
   try {

@@ -18,8 +18,8 @@ export interface SshTransportOptions extends HostKeyPolicy {
   /** State shared by all hosts of the process. Default: a separate one. */
   readonly shared?: SshShared;
   /** Password of the user on the destination host, not on jump hosts. Tried after all keys. */
-  readonly password?: Secret;
-  readonly askPassphrase?: AskPassphrase;
+  readonly password?: Secret | undefined;
+  readonly askPassphrase?: AskPassphrase | undefined;
   /**
    * Maximum number of concurrent commands on the connection; the host may allow fewer. Default 8: OpenSSH's
    * MaxSessions is 10, and stopping a command needs one.

@@ -79,7 +79,7 @@ export function authentication(
         tried,
         skipped: [...skipped, ...waiting.map(({ label }) => `${label} (the host does not accept it)`)],
         accepts,
-        ...(why === undefined ? {} : { why }),
+        why,
         cause,
       }),
   };

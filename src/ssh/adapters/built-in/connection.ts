@@ -61,7 +61,7 @@ const FIRST_DELAY_MS = 200;
 export async function openConnection(
   target: SshTarget,
   options: ConnectOptions,
-  { via = null, signal }: { readonly via?: SshConnection | null; readonly signal?: AbortSignal } = {},
+  { via = null, signal }: { readonly via?: SshConnection | null; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<SshConnection> {
   const address = addressOf(target);
   const { connectTimeoutMs: timeoutMs } = target;
@@ -269,7 +269,7 @@ function gated(handler: Authentication['handler'], progress: Progress): Authenti
 function handshakeFailure({ target, auth, received, isEncrypted }: Progress, error: ClientError | null): AppError {
   const address = addressOf(target);
   const unreachable = (why: string, hint?: string): AppError =>
-    hostUnreachable({ host: target.name, address, why, ...(hint === undefined ? {} : { hint }), cause: error ?? undefined });
+    hostUnreachable({ host: target.name, address, why, hint, cause: error ?? undefined });
   if (error !== null && isConfigurationError(error)) return unreachable(printable(error.message));
   if (error?.level === 'client-authentication') return auth.failure(undefined, error);
   // A server that closes a connection without reading pending data resets it, and its message may be lost.

@@ -55,8 +55,7 @@ async function shownKey(target: SshTarget, { jumps, options, signal }: Looking):
   };
   try {
     const via = lease === null ? null : await untilAborted(lease.connection, signal);
-    const route = { via, ...(signal === undefined ? {} : { signal }) };
-    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, route);
+    await openConnection(target, { hostKeys: options.hostKeys, identities: NO_IDENTITIES, verifyHostKey }, { via, signal });
     throw new Error('connected without a check of the host key');
   } catch (error) {
     if (error instanceof Observed) return error.key;

@@ -147,5 +147,5 @@ function forwardRefused(target: SshTarget, cause: unknown): AppError {
         : `the jump host refused forwarding: ${reported}`;
   const hint =
     reason === PROHIBITED ? 'Set AllowTcpForwarding (local or yes) and PermitOpen in the sshd_config of the jump host' : undefined;
-  return hostUnreachable({ host: target.name, address: addressOf(target), why, ...(hint === undefined ? {} : { hint }), cause: error });
+  return hostUnreachable({ host: target.name, address: addressOf(target), why, hint, cause: error });
 }

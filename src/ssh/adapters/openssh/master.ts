@@ -25,7 +25,7 @@ export interface Master {
 
 export interface MasterOptions {
   /** Replaces the configuration files of the user and the system. */
-  readonly configFile?: string;
+  readonly configFile?: string | undefined;
   /** Directory of the control sockets of this process; its path is short. */
   readonly directory: string;
   /** Unique in the directory. */
@@ -57,7 +57,7 @@ export async function openMaster(target: SshTarget, options: MasterOptions): Pro
     via,
     localCommand: `echo ${READY}`,
     configFile,
-    ...(target.pinnedHostKeys === undefined ? {} : { pinnedKeysFile: keysFile }),
+    pinnedKeysFile: target.pinnedHostKeys === undefined ? undefined : keysFile,
   });
   // A separate process group, because kubeletadm itself handles Ctrl-C of the terminal.
   const child = execa('ssh', args, { reject: false, buffer: false, stdin: 'ignore', detached: true, forceKillAfterDelay: GRACE_MS });
