@@ -61,10 +61,9 @@ function placed(problem: Problem, { position, path }: Place): Problem {
 }
 
 function more(code: string, count: number, kept: readonly Problem[]): Problem {
-  const severity = kept.find((problem) => problem.code === code)?.severity;
   return {
     code,
     message: `${count} more ${count === 1 ? 'problem' : 'problems'} with this code`,
-    ...(severity === undefined ? {} : { severity }),
+    severity: kept.find((problem) => problem.code === code)?.severity,
   };
 }

@@ -4,7 +4,7 @@ import { quoteValue } from '../codec/document-problems.ts';
 /** Problems of fleet files. The caller adds their position. */
 
 function error(code: string, message: string, hint?: string): Problem {
-  return { code, message, ...(hint === undefined ? {} : { hint }) };
+  return { code, message, hint };
 }
 
 /** A secret, or a value that looks like one. The message never contains the value. */

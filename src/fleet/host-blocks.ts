@@ -24,7 +24,7 @@ export function hostBlocks(reporter: Reporter, { applies }: { readonly applies: 
     code === 'PHASE_NOOP' || (applies && level === 'info' && code !== 'PLAN_DIFFERENCE');
   return {
     of: (host) => ({
-      ...(reporter.verbosity === undefined ? {} : { verbosity: reporter.verbosity }),
+      verbosity: reporter.verbosity,
       report: (event) => {
         const events = kept.get(host) ?? [];
         kept.set(host, events);

@@ -20,7 +20,7 @@ export interface StarterSource {
   /** Replaces the example hosts. Key files as they are written. */
   readonly machines?: readonly VagrantMachine[];
   /** For all hosts: a subnet, or a template. */
-  readonly nodeIP?: string;
+  readonly nodeIP?: string | undefined;
 }
 
 /**

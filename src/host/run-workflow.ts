@@ -393,7 +393,7 @@ export interface WorkflowRun {
   /** Names as given by the user: a phase, or a parent whose children are all skipped. */
   readonly skipPhases: readonly string[];
   /** Run only this phase (or the children of this parent). */
-  readonly onlyPhase?: string;
+  readonly onlyPhase?: string | undefined;
   /** Apply exactly this plan, or fail. */
   readonly exact?: FixedPlan | undefined;
   /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */

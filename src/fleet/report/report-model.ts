@@ -171,8 +171,11 @@ function sharedProblems(errors: readonly Problem[], outcomes: readonly HostOutco
   const warnings = outcomes.flatMap(({ host, plan }): readonly Problem[] => {
     const ofPhases = plan?.host.phases.flatMap((phase) => phase.plan.warnings ?? []) ?? [];
     return [...(plan?.warnings ?? []), ...ofPhases].map(({ code, message, field }) => ({
-      ...{ host, severity: 'warning', code, message },
-      ...(field === undefined ? {} : { path: field }),
+      host,
+      severity: 'warning',
+      code,
+      message,
+      path: field,
     }));
   });
   const all = [...errors, ...warnings].toSorted((a, b) => Number(isWarning(a)) - Number(isWarning(b)));

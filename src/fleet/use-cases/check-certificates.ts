@@ -71,12 +71,11 @@ function problemsOf({ name, certificates, issue }: HostCertificates): readonly P
     one.state !== 'error'
       ? []
       : one.notes.map((note): Problem => {
-          const hint = hintOf(one.role, name);
           return {
             host,
             code: 'CERTIFICATE_BAD',
             message: `${one.role} certificate in ${one.path}: ${note}`,
-            ...(hint === undefined ? {} : { hint }),
+            hint: hintOf(one.role, name),
           };
         }),
   );

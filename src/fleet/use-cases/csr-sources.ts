@@ -147,7 +147,7 @@ export async function withCsrSources<T>(
 function clusterOfFleet({ homeDirectory }: Pick<LocalFiles, 'homeDirectory'>, { cluster, file }: ResolvedFleet): KubeconfigRequest {
   const { kubeconfig, context } = cluster;
   return {
-    ...(kubeconfig === null ? {} : { kubeconfig: besideFleet(kubeconfig, file, homeDirectory) }),
-    ...(context === null ? {} : { context }),
+    kubeconfig: kubeconfig === null ? undefined : besideFleet(kubeconfig, file, homeDirectory),
+    context: context ?? undefined,
   };
 }

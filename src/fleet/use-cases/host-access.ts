@@ -31,7 +31,7 @@ export async function readHostTargets(
   services: LocalFiles,
   { addresses, rootDir, connection }: HostsRequest,
 ): Promise<readonly HostTarget[]> {
-  const staged = { ...(rootDir === undefined ? {} : { rootDir }), ...commandLimit(connection) };
+  const staged = { rootDir, ...commandLimit(connection) };
   if (addresses.length === 0) return [staged];
   const ssh = await readSshOptions(services, connection);
   return addresses.map((address) => ({ address, ssh, ...staged }));
@@ -45,7 +45,7 @@ export async function readHostTarget(services: LocalFiles, address: string, conn
 
 /** The time limit of one command, if the command line sets it. */
 export function commandLimit({ commandTimeoutMs }: ConnectionRequest): Pick<HostTarget, 'commandTimeoutMs'> {
-  return commandTimeoutMs === undefined ? {} : { commandTimeoutMs };
+  return { commandTimeoutMs };
 }
 
 /**
@@ -60,7 +60,7 @@ async function passwordLines({ input }: LocalFiles): Promise<string[]> {
   return (await text).split('\n');
 }
 
-type Passwords = Partial<Record<'password' | 'sudoPassword', string>>;
+type Passwords = Partial<Record<'password' | 'sudoPassword', string | undefined>>;
 
 /** Passwords typed on the terminal: asked once, because several parts of a run connect to hosts. */
 const TYPED_PASSWORDS = new WeakMap<InputFiles, Promise<Passwords>>();
@@ -86,10 +86,10 @@ async function askPasswords(input: InputFiles, connection: ConnectionRequest): P
   };
   const { password: ssh, sudoPassword: sudo } = PASSWORD_OPTIONS;
   const password = connection.password === 'terminal' ? required(await asked('SSH password: ', ssh), ssh) : undefined;
-  if (connection.sudoPassword !== 'terminal') return password === undefined ? {} : { password };
+  if (connection.sudoPassword !== 'terminal') return { password };
   const suffix = password === undefined ? '' : ' (default: the SSH password)';
   const typed = await asked(`sudo password${suffix}: `, sudo);
-  return { ...(password === undefined ? {} : { password }), sudoPassword: required(typed === '' ? (password ?? '') : typed, sudo) };
+  return { password, sudoPassword: required(typed === '' ? (password ?? '') : typed, sudo) };
 }
 
 const PASSWORD_OPTIONS = {

@@ -103,7 +103,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     skipPhases,
     allow: request.node.allow,
     oneHostPerNode: true,
-    ...(onlyPhase === undefined ? {} : { onlyPhase }),
+    onlyPhase,
   };
   const common = { warnings: [...warnings, ...(proxied === null ? [] : [proxied])], close: () => access.close() };
   if (document.controlPlane === undefined)

@@ -76,7 +76,7 @@ export async function openReset(
     connect: connectOver(services),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
     opened: (access) => accesses.push(access),
-    ...(opened === null ? {} : { deleteNode: { trust: trustOf(services, opened), ...(nodeName === undefined ? {} : { nodeName }) } }),
+    deleteNode: opened === null ? undefined : { trust: trustOf(services, opened), nodeName },
   };
   return {
     workflow: {

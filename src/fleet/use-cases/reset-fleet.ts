@@ -243,9 +243,7 @@ async function resetMembers(
         connect: connectOver(services),
         connectEtcd: ({ host: from, ...target }) => services.connectEtcd({ ...target, from }),
         opened,
-        ...(trust === null
-          ? {}
-          : { deleteNode: { trust, ...(nodeRegistration.name === undefined ? {} : { nodeName: nodeRegistration.name }) } }),
+        deleteNode: trust === null ? undefined : { trust, nodeName: nodeRegistration.name },
       };
       const target = targetOf(host);
       const member = workflowMember({

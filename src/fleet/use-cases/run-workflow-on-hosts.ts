@@ -139,7 +139,7 @@ function memberOf(
   { target, claims, writing }: { readonly target: HostTarget; readonly claims: NodeClaims; readonly writing: MemberWriting | null },
 ): FleetMember {
   const { planHost, cluster, clusterOf, onlyPhase } = run;
-  const phases = { skipPhases: [...new Set(run.skipPhases)], ...(onlyPhase === undefined ? {} : { onlyPhase }) };
+  const phases = { skipPhases: [...new Set(run.skipPhases)], onlyPhase };
   return workflowMember({
     name: target.address ?? target.rootDir ?? 'localhost',
     planHost: (context) => planHost(context, { dryRun: run.dryRun, allow: run.allow, ...phases }),

@@ -45,7 +45,7 @@ export interface ResetOptions {
   readonly skipPreflight: boolean;
   readonly dryRun: boolean;
   /** Also deletes the Node: the one named by the operator, else the one that the host proves to be. Requires a cluster. */
-  readonly deleteNode?: { readonly nodeName?: string; readonly trust: NodeTrust };
+  readonly deleteNode?: { readonly nodeName?: string | undefined; readonly trust: NodeTrust } | undefined;
   readonly connect: ConnectControlPlane;
   readonly connectEtcd: ConnectEtcd;
   /** Receives each opened connection, so that the caller can close it. */
