@@ -97,12 +97,11 @@ function ownFindings(text: string, file: string, options: { readonly minor: Mino
   });
   const gates = decoded.value.featureGates;
   if (!isJsonObject(gates) || gates.DynamicKubeletConfig !== false) return [];
-  const position = decoded.fields.get('featureGates[DynamicKubeletConfig]');
   return [
     {
       code: 'DYNAMIC_TURNS_ITSELF_OFF',
       path: 'featureGates[DynamicKubeletConfig]',
-      ...(position === undefined ? {} : { position }),
+      position: decoded.fields.get('featureGates[DynamicKubeletConfig]'),
       message:
         'false disables dynamic configuration, so the kubelet would refuse its own flag --dynamic-config-dir and crash at each start',
       hint: 'Remove DynamicKubeletConfig from featureGates',

@@ -181,8 +181,7 @@ async function requirePodsKept(
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
   const { losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });
   if (losses.length > 0 && !allowPodLoss) throw new AppError(losses, { exitCode: 3 });
-  for (const { host, code, message } of [...losses, ...warnings])
-    reporter.report({ level: 'warning', code, message, ...(host === undefined ? {} : { host }) });
+  for (const { host, code, message } of [...losses, ...warnings]) reporter.report({ level: 'warning', code, message, host });
   return fields;
 }
 
