@@ -34,8 +34,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
       `not imported from the inventory: ${names}. Declare kubelet settings in ${file === '-' ? 'the fleet file' : file}.\n`,
     );
   const machines = await fromVagrant(services, request.vagrant, file);
-  const { nodeIP } = request;
-  const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, ...(nodeIP === undefined ? {} : { nodeIP }) });
+  const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, nodeIP: request.nodeIP });
   if (file === '-') {
     services.output.document(text);
     return 0;

@@ -54,7 +54,7 @@ function lifetimeLine(plan: SavedPlan, now: Date): Text {
 }
 
 function clusterLine({ server, cluster: { context } }: SavedPlan): Text {
-  return [styled('bold', 'cluster'), ` ${formatClusterName({ server, ...(context === null ? {} : { context }) })}`];
+  return [styled('bold', 'cluster'), ` ${formatClusterName({ server, context: context ?? undefined })}`];
 }
 
 /** Hosts with the same changes, in the order of the plan; values of single hosts are placeholders. */

@@ -53,7 +53,7 @@ function watchedTable({ rows, failure }: FleetStatus): WatchedTable {
   const notesOf = (host: string): readonly string[] => (failure?.problems ?? []).filter((one) => one.host === host).map(formatProblem);
   return {
     columns,
-    ...(wide === undefined ? {} : { wide }),
+    wide,
     rows: rows.flatMap((document, i) => {
       const row = shown[i];
       return row === undefined ? [] : [{ ...row, document, notes: notesOf(document.host) }];

@@ -25,7 +25,7 @@ export interface Output {
   /** Shows a display in the last lines, and draws it again if the size changes; null removes it. Absent: no terminal. */
   readonly status?: (display: Display | null) => void;
   /** Width of the terminal of stderr, in characters. Absent: no terminal. */
-  readonly width?: () => number;
+  readonly width?: (() => number) | undefined;
 }
 
 /** The name under which the program was started. As `kubeadm` it is a drop-in: see docs/kubeadm.md. */
@@ -45,7 +45,7 @@ export interface RawOutput {
   stdout(text: string): void;
   stderr(text: string): void;
   readonly status?: RawStatus;
-  readonly width?: () => number;
+  readonly width?: (() => number) | undefined;
 }
 
 /** Shows a display in the last lines; null removes it. */

@@ -18,14 +18,14 @@ export interface TableRow {
   readonly name: string;
   readonly cells: readonly string[];
   /** Cells of the columns of `wide`. */
-  readonly wide?: readonly string[];
+  readonly wide?: readonly string[] | undefined;
 }
 
 /** A result that is printed as a table or as a document. */
 export interface Table {
   readonly columns: readonly string[];
   /** Additional columns of `-o wide`. */
-  readonly wide?: readonly string[];
+  readonly wide?: readonly string[] | undefined;
   readonly rows: readonly TableRow[];
   /** Line that replaces a table without rows. Default: the header alone. */
   readonly empty?: string;

@@ -14,7 +14,7 @@ export function textOutput(raw: RawOutput, { colour, isTerminal }: { readonly co
     stdout: (text) => raw.stdout(renderText(text, colour)),
     stderr: (text) => raw.stderr(renderText(text, colour)),
     document: (text) => raw.stdout(isTerminal ? visible(text) : text),
-    ...(width === undefined ? {} : { width }),
+    width,
     ...(status === undefined
       ? {}
       : {
