@@ -46,10 +46,10 @@ export function parseCommandLine(words: readonly string[], options: FlagOptions)
   return { flags, others };
 }
 
-function splitFlag(word: string): { readonly name: string; readonly value?: string } {
+function splitFlag(word: string): { readonly name: string; readonly value?: string | undefined } {
   const long = /^--([^=]+)(?:=([\s\S]*))?$/.exec(word) ?? /^-([^-=])(?:=?([\s\S]+))?$/.exec(word);
   if (long === null) return { name: '' };
-  return { name: long[1] as string, ...(long[2] === undefined ? {} : { value: long[2] }) };
+  return { name: long[1] as string, value: long[2] };
 }
 
 /**
