@@ -9,7 +9,7 @@ import type { Store } from './store.ts';
 /** The authenticated user of a request. */
 export interface UserInfo {
   readonly name: string;
-  readonly uid?: string;
+  readonly uid?: string | undefined;
   readonly groups: readonly string[];
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
@@ -96,7 +96,7 @@ export function createAuthenticator({ store, now, tokens = {} }: AuthenticatorOp
 /** A user with the group of all authenticated users. */
 export function userOf(name: string, groups: readonly string[], extra: UserInfo['extra'] = {}, uid?: string): UserInfo {
   const all = groups.includes(AUTHENTICATED) ? groups : [...groups, AUTHENTICATED];
-  return { name, groups: all, extra, ...(uid === undefined ? {} : { uid }) };
+  return { name, groups: all, extra, uid };
 }
 
 function userOfCertificate({ commonName, organizations, sha256 }: ClientCertificate): UserInfo {
