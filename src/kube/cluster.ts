@@ -93,7 +93,7 @@ export function firstThenPolls(cluster: Cluster | null): () => Cluster | null {
 }
 
 export interface PatchOptions {
-  readonly subresource?: string;
+  readonly subresource?: string | undefined;
   /** Validates the request without storing the result. */
   readonly dryRun?: boolean;
 }

@@ -21,7 +21,7 @@ export interface WebRequest {
   /** Replaces the proxy of the environment; null: no proxy. */
   readonly proxyUrl?: string | null | undefined;
   /** Opens the connection instead of the local host; no proxy is used then. */
-  readonly dial?: Dial;
+  readonly dial?: Dial | undefined;
   /** Client certificate for the TLS handshake. Both PEM. */
   readonly clientCertificate?: { readonly certificate: string; readonly key: Secret };
   /** Sent only to a verified server. */

@@ -42,7 +42,7 @@ export interface KubeClusterOptions {
   readonly credentialTimeoutMs?: number;
   readonly clock?: Clock;
   /** Opens the connections to the server, e.g. from a host in its network. The proxy is ignored then. */
-  readonly dial?: Dial;
+  readonly dial?: Dial | undefined;
   /** Limits the requests. Absent: no limit. */
   readonly pace?: RequestPace | undefined;
   /**
@@ -74,11 +74,10 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
  *   CONFIG_SYNTAX, KUBECONFIG_PLUGIN_REFUSED; USAGE for an invalid proxy URL
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
-  const { clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, pace, signal } = options;
+  const { root, clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, dial, pace, signal } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
-  const dial = options.dial === undefined ? {} : { dial: options.dial };
-  const connection = createConnection({ target, file, folder, root: options.root, clock, credentialTimeoutMs, ...dial });
+  const connection = createConnection({ target, file, folder, root, clock, credentialTimeoutMs, dial });
   const closing = new AbortController();
   const waiting = new AbortController();
   const forget = onAbort(signal, (reason) => waiting.abort(reason));

@@ -54,7 +54,7 @@ export interface ConnectionOptions {
   readonly root?: KubeconfigRoot | undefined;
   readonly clock: Clock;
   /** Opens connections to the server instead of the local host; the proxy is ignored then. */
-  readonly dial?: Dial;
+  readonly dial?: Dial | undefined;
   /** Timeout of a credential plugin. */
   readonly credentialTimeoutMs: number;
 }
