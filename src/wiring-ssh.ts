@@ -15,7 +15,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  */
 export interface SshAccess {
   /** @param route an SSH destination, or a host of a fleet */
-  transport(route: string | FleetHostTarget, ssh: SshOptions, limit: { readonly commandTimeoutMs?: number }): Promise<Transport>;
+  transport(route: string | FleetHostTarget, ssh: SshOptions, limit: { readonly commandTimeoutMs: number | undefined }): Promise<Transport>;
   hostKeys(ssh: SshOptions): Promise<HostKeys>;
 }
 

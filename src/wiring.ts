@@ -53,9 +53,8 @@ function connectHost(
 ): Promise<Host> {
   const route = target.member ?? target.address;
   if (route === undefined) return connectLocalHost(target, reporter);
-  const limitMs = target.commandTimeoutMs ?? target.member?.ssh.commandTimeoutMs;
-  const limit = limitMs === undefined ? {} : { commandTimeoutMs: limitMs };
-  return hostThrough(ssh.transport(route, target.ssh ?? {}, limit), target, reporter);
+  const commandTimeoutMs = target.commandTimeoutMs ?? target.member?.ssh.commandTimeoutMs;
+  return hostThrough(ssh.transport(route, target.ssh ?? {}, { commandTimeoutMs }), target, reporter);
 }
 
 async function runLocal(

@@ -138,12 +138,7 @@ export async function applyClusterChange(cluster: Cluster, change: ObjectChange)
       return;
     }
     case 'patch-object':
-      await cluster.patch(
-        change.ref,
-        'strategic',
-        change.patch,
-        change.subresource === undefined ? {} : { subresource: change.subresource },
-      );
+      await cluster.patch(change.ref, 'strategic', change.patch, { subresource: change.subresource });
       return;
     case 'mark-node':
       await applyNodeMarks(cluster, change);

@@ -14,7 +14,7 @@ export interface AsRootOptions {
   /** Password of the remote user. Used only if sudo requires it. */
   readonly sudoPassword?: Secret | undefined;
   /** Timeout of one sudo attempt. Default: the transport's. */
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs?: number | undefined;
 }
 
 /** How commands are started, determined once per transport. */
@@ -151,7 +151,7 @@ async function runFirstCommand(
 
 /** The routes for a user other than root. */
 async function observeRoute(transport: Transport, { sudoPassword, commandTimeoutMs }: AsRootOptions): Promise<Route> {
-  const limit = commandTimeoutMs === undefined ? {} : { timeoutMs: commandTimeoutMs };
+  const limit = { timeoutMs: commandTimeoutMs };
   const free = await trySudo(transport, ['-n'], limit);
   if (free.exitCode === 0) return { kind: 'sudo' };
   const why = sudoFailure(transport.name, free);

@@ -297,11 +297,11 @@ const CLUSTER_VERBS = {
 } as const satisfies Record<ClusterChange['kind'], string>;
 
 async function applyChanges(changes: readonly Change[], phase: string, context: PhaseContext, guarded = false): Promise<void> {
-  const signal = context.signal === undefined ? {} : { signal: context.signal };
+  const { signal } = context;
   for (let i = 0; i < changes.length; ) {
     const change = changes[i] as Change;
     if (isClusterChange(change)) {
-      context.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       await applyOutsideHost(context, change);
       const message = `${CLUSTER_VERBS[change.kind]} ${describeRef(changedRef(change))}`;
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message });
@@ -310,7 +310,7 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     }
     const end = changes.findIndex((next, at) => at > i && isClusterChange(next));
     const batch = changes.slice(i, end < 0 ? undefined : end) as HostChange[];
-    await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, guarded, ...signal });
+    await applyHostChanges(context.host, batch, { reporter: context.reporter, phase, guarded, signal });
     i += batch.length;
   }
 }

@@ -61,7 +61,7 @@ function describe(unit: string, state: UnitState | null, ready: HttpFact | null)
 
 async function lastWord({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, unit: string, seconds: number): Promise<string> {
   const argv = ['journalctl', `--unit=${unit}`, `--since=-${seconds}s`, '--lines=20', '--output=cat', '--no-pager'];
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
   const lines = journal.exitCode === 0 ? journal.stdout.trim().split('\n') : [];
   // The state messages of systemd are already in the error.
   return printable(lines.findLast((line) => !/\.service: |^(?:Started|Stopped|Stopping|Starting) /.test(line)) ?? '', 400);

@@ -337,8 +337,8 @@ function unsupported(settings: SshSettings): readonly Problem[] {
 }
 
 function warning(line: SshConfigLine | undefined, message: string, hint: string): Problem {
-  const position = line === undefined ? {} : { position: { file: line.file, line: line.line, column: 1 } };
-  return { code: 'SSH_CONFIG_UNSUPPORTED', severity: 'warning', message, hint, ...position };
+  const position = line && { file: line.file, line: line.line, column: 1 };
+  return { code: 'SSH_CONFIG_UNSUPPORTED', severity: 'warning', message, hint, position };
 }
 
 function invalid(line: SshConfigLine | undefined, message: string, hint: string): Error {
