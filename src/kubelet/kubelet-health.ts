@@ -109,10 +109,7 @@ async function explainFailure(
 ): Promise<KubeletFailure & { readonly journal: string }> {
   const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
   const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
-  const { journal } = await context.host.query(
-    { journal: { kind: 'command', argv } },
-    context.signal === undefined ? {} : { signal: context.signal },
-  );
+  const { journal } = await context.host.query({ journal: { kind: 'command', argv } }, { signal: context.signal });
   const text = journal.exitCode === 0 ? journal.stdout : '';
   return { ...explainKubeletFailure(unit, text === '' ? null : text, { lastRunOnly }), journal: text };
 }

@@ -12,6 +12,6 @@ const START_SECONDS = 5;
 export async function kubeletMessage({ host, signal }: PhaseContext, waitedMs: number): Promise<string | null> {
   const since = `--since=-${Math.ceil(waitedMs / 1000) + START_SECONDS}s`;
   const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
   return journal.exitCode === 0 ? kubeletIssue(journal.stdout) : null;
 }

@@ -71,7 +71,7 @@ function readHealthz(answer: HttpFact | null): Observation['healthz'] {
 async function causeOf(host: Host, unit: UnitState | null, sinceSeconds: number, signal?: AbortSignal): Promise<string | null> {
   const since = `--since=@${Math.floor(sinceSeconds)}`;
   const argv = ['journalctl', `--unit=${UNIT}`, since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager'];
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, signal === undefined ? {} : { signal });
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
   if (journal.exitCode !== 0 || journal.stdout === '') return null;
   const { cause } = explainKubeletFailure(unit, journal.stdout, { lastRunOnly: false });
   return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;

@@ -74,12 +74,7 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
   const deliver = async (): Promise<void> => {
     if (node !== null && state !== null) {
       for (const { subresource, patch } of patchesFor(node, state, { now: clock.now(), trialMs })) {
-        node = await cluster.patch(
-          ref,
-          subresource === undefined ? 'merge' : 'strategic',
-          patch,
-          subresource === undefined ? {} : { subresource },
-        );
+        node = await cluster.patch(ref, subresource === undefined ? 'merge' : 'strategic', patch, { subresource });
       }
     }
     const [first] = waiting;

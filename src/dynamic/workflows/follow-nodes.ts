@@ -36,8 +36,7 @@ export function followNodes(names: readonly string[], options: FollowNodesOption
   const change = (): void => {
     if (nodes !== null && areEventsKnown) onChange();
   };
-  const byLabel = labelSelector === undefined ? {} : { labelSelector };
-  const nodeSelector = only === undefined ? byLabel : { fieldSelector: `metadata.name=${only}` };
+  const nodeSelector = only === undefined ? { labelSelector } : { fieldSelector: `metadata.name=${only}` };
   const eventSelector = `involvedObject.kind=Node,reason=${CONFIG_EVENT_REASON}${only === undefined ? '' : `,involvedObject.name=${only}`}`;
   const following = [
     listWatch(

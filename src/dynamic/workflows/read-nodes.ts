@@ -31,7 +31,7 @@ export async function readNodes(
   { backend, labelSelector }: ReadNodesOptions = {},
 ): Promise<readonly NodeConfig[]> {
   if (names.length === 0) {
-    const { items } = await cluster.list(NODES, labelSelector === undefined ? {} : { labelSelector });
+    const { items } = await cluster.list(NODES, { labelSelector });
     return items.map((node) => readNodeConfig(node, backend)).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
   const nodes = await findNodes(cluster, names);

@@ -125,7 +125,7 @@ async function deprecationMessages(
 ): Promise<ReadonlyMap<string, string>> {
   const names = [...components.map(({ name }) => name), ...(components.some(({ name }) => name === 'kube-apiserver') ? ['etcd'] : [])];
   const queries = Object.fromEntries(names.map((name) => [name, { kind: 'command', argv: lastLog(criSocket, name) } as const]));
-  const answers = await host.query(queries, signal === undefined ? {} : { signal });
+  const answers = await host.query(queries, { signal });
   return new Map(
     names.flatMap((name) => {
       const { exitCode, stdout } = answers[name] as { readonly exitCode: number | null; readonly stdout: string };

@@ -28,8 +28,7 @@ const PROBE_MS = 5_000;
  */
 export async function answers({ web, signal }: ProbePorts, { server, trust, from }: ApiServerProbe): Promise<boolean> {
   const url = `${trimTrailing(server, '/')}/version`;
-  const dial = from?.dial === undefined ? {} : { dial: from.dial };
-  const answer = await web.get({ url, trust, timeoutMs: PROBE_MS, signal, ...dial });
+  const answer = await web.get({ url, trust, timeoutMs: PROBE_MS, signal, dial: from?.dial });
   return answer.kind === 'answer';
 }
 
