@@ -45,8 +45,8 @@ export function addReasonOption(command: Command): Command {
  * @throws AppError USAGE (exit code 2)
  */
 export function writingRequest(options: CommandOptions, command?: string): WritingRequest {
-  const note = command === undefined ? {} : { note: { command, reason: readReason(options) } };
-  return { breakLock: options.breakLock === true, confirmMs: confirmMs(options), ...note };
+  const note = command === undefined ? undefined : { command, reason: readReason(options) };
+  return { breakLock: options.breakLock === true, confirmMs: confirmMs(options), note };
 }
 
 /**
