@@ -19,7 +19,7 @@ const FINAL: ReadonlySet<ConfigState> = new Set([...ROLLED_BACK, 'looping', 'off
 /** The Node authorizer grants a new assignment's ConfigMap after a moment: the first read may fail. */
 const SYNC_GRACE_MS = 60_000;
 
-/** Whether a kubelet did not take over its assigned configuration, or went back to an earlier one. */
+/** Whether a kubelet did not take over its assigned configuration, or returned to an earlier one. */
 export function isRolledBack({ state }: ConfigVerdict): boolean {
   return ROLLED_BACK.has(state);
 }

@@ -261,7 +261,11 @@ describe('layers as fragments of --config-dir', () => {
     await expect(planJoin(ALL)).rejects.toMatchObject({
       exitCode: 3,
       problems: [
-        { host: 'old', code: 'CONFIG_DIR_UNSUPPORTED', message: expect.stringContaining('kubelet 1.29 reads no configuration fragments') },
+        {
+          host: 'old',
+          code: 'CONFIG_DIR_UNSUPPORTED',
+          message: expect.stringContaining('kubelet 1.29 reads no drop-in configuration files'),
+        },
       ],
     });
   });
@@ -294,7 +298,7 @@ describe('layers as fragments of --config-dir', () => {
     [
       'more layers than numbers',
       { overlays: Array.from({ length: 31 }, (_, i) => overlay(`maxPods: ${100 + i}`, `host`)) },
-      { code: 'CONFIG_DIR_DIFFERS', message: expect.stringContaining('too many parts') },
+      { code: 'CONFIG_DIR_DIFFERS', message: expect.stringContaining('too many layers') },
     ],
   ])('refuse %s', async (_, more, problem) => {
     await expect(planJoin(ALL, more)).rejects.toMatchObject({ exitCode: 2, problems: [problem] });
