@@ -25,7 +25,7 @@ export function defineBundle(bundle: Command, on: On): void {
     .option('--package <path>', 'package (.deb or .rpm), or a directory of them (repeatable)', collect)
     .option(
       '--file <path>',
-      'executable or archive for hosts whose fleet file contains "install: binaries", or a directory of such files (repeatable)',
+      'program or archive to install on hosts, such as the kubelet or an archive of containerd, or a directory of such files; for hosts with install: binaries in the fleet file (repeatable)',
       collect,
     );
   on(create, createRequest, async () => (await import('./bundle.ts')).runBundleCreate);
@@ -61,7 +61,7 @@ function createRequest(_: readonly string[], options: CommandOptions): BundleCre
   };
 }
 
-const CREATE_NOTES = `The bundle contains the images that kubeletadm config images list prints, and those of --image. Each image must be in an archive (--images-from) or available to the program of --images-with. The same inputs always result in an identical file.`;
+const CREATE_NOTES = `The bundle contains the images of a control plane, as printed by kubeletadm config images list, and the images of --image. Each image must be in an archive (--images-from) or available to the program of --images-with. The same inputs always result in an identical file.`;
 
 const CREATE_EXAMPLES = `  kubeletadm bundle create -o bundle.tar --kubernetes-version v1.36.2 --images-from ./images --file ./bin
   kubeletadm bundle create -o bundle.tar --config init.yaml --images-with skopeo --package ./debs

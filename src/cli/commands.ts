@@ -5,8 +5,7 @@ import type { CommandEntry } from './command.ts';
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
-    description:
-      'Bootstrap a control plane. With --kubeconfig instead: upload the ConfigMaps and RBAC rules of kubeadm to an existing cluster, then join the hosts (--host) to this cluster',
+    description: 'Bootstrap a control plane, or prepare an existing cluster for joins (--kubeconfig)',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

@@ -290,12 +290,12 @@ function addRunOptions(
 }
 
 const PLANNED_ALLOW =
-  'most disruptive class of changes that apply --allow will permit on a running kubelet; the classes are explained below (default: new-pods-only)';
+  'most disruptive class of changes that apply may make to a running kubelet; the classes are explained below (default: new-pods-only)';
 
 const PLANNED_POD_LOSS =
   'create the plan that apply --allow-pod-loss would apply: a change may terminate running pods or keep new pods from starting';
 
-const PLANNED_BUNDLE = 'show the plan of apply --bundle with this file (from kubeletadm bundle create)';
+const PLANNED_BUNDLE = 'bundle that apply will use (a file from kubeletadm bundle create)';
 
 const PLANNED_TAKE_OVER =
   'create the plan that apply --take-over would apply: a host may join under the name of an existing Node that is not Ready';

@@ -68,7 +68,7 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator of an existing API server (default: bootstrap a new control plane; the environment variable KUBECONFIG is ignored)';
+  'kubeconfig of an administrator of an existing cluster. init then creates no control plane: it uploads the ConfigMaps and RBAC rules of kubeadm to this cluster, and joins the hosts (--host) to it (default: bootstrap a new control plane; the environment variable KUBECONFIG is ignored)';
 
 const HOST = 'target host, reached over SSH (repeatable only with --kubeconfig; default: the local host)';
 

@@ -7,10 +7,7 @@ const WORDINGS: readonly (readonly [message: RegExp, wording: string])[] = [
   [/^unexpected (\S+) in flow (?:map|sequence)$/i, 'unexpected $1 in brackets'],
   [/^unexpected empty item in .*/i, 'unexpected empty item in brackets'],
   [/^unexpected \S+ at node end$/i, 'unexpected text after a complete value'],
-  [
-    /^nested mappings are not allowed in compact mappings$/i,
-    'the value contains ": ". Quote the value. If the ": " belongs to the next line, that line is indented too far',
-  ],
+  [/^nested mappings are not allowed in compact mappings$/i, 'nested'],
   [
     /^implicit keys need to be on a single line$/i,
     'the line does not fit the lines before or after it: check the indentation and the form "key: value" or "- item"',
@@ -46,6 +43,7 @@ export function explainYamlError(text: string, { message, offset }: YamlError): 
   for (const [pattern, wording] of WORDINGS) {
     const match = pattern.exec(first);
     if (match === null) continue;
+    if (wording === 'nested') return { message: whyNested(text, offset), offset };
     if (wording !== 'unclosed') return { message: first.replace(pattern, wording), offset };
     const closing = match[1] ?? ']';
     const opening = OPENING[closing] ?? '[';
@@ -55,6 +53,13 @@ export function explainYamlError(text: string, { message, offset }: YamlError): 
     };
   }
   return { message: `${first.charAt(0).toLowerCase()}${first.slice(1)}`, offset };
+}
+
+/** Why a value is read as a mapping. @param offset start of the value */
+function whyNested(text: string, offset: number): string {
+  const [line = '', next = ''] = text.slice(offset).split('\n', 2);
+  if (/: |:$/.test(line) || !/^\s/.test(next)) return 'the value contains ": ". Quote the value';
+  return 'the next line is indented too far: it is read as a part of this value';
 }
 
 /** The last bracket before a position that is not closed before it. Brackets in quotes are not recognised. */

@@ -103,7 +103,7 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
     return verdict(
       isRejected(config, known?.code) ? 'rejected' : 'rolled-back',
       reported(known?.cause ?? error),
-      config.word === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name),
+      config.word === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name, isRejected(config, known?.code)),
     );
   const message = config.word?.message ?? '';
   const overridden = namesOverridden(message) ? message : null;
@@ -149,8 +149,11 @@ function isOnItsWay({ word }: NodeConfig): boolean {
 }
 
 /** The agent tries a rejected payload again when the value of the annotation changes. */
-function agentHint(node: string): string {
-  return `Assign another ConfigMap, or remove the assignment: kubeletadm dynamic reset ${node}. Or remove the cause, then try the same configuration again: kubectl annotate node ${node} --overwrite ${RETRY_ANNOTATION}=$(date +%s)`;
+/** @param isRejected the agent refused the configuration before it ran: it would refuse the same content again */
+function agentHint(node: string, isRejected: boolean): string {
+  const others = `Assign another ConfigMap, or remove the assignment: kubeletadm dynamic reset ${node}`;
+  if (isRejected) return others;
+  return `${others}. Or remove the cause, then try the same configuration again: kubectl annotate node ${node} --overwrite ${RETRY_ANNOTATION}=$(date +%s)`;
 }
 const SEE_LOG = 'See journalctl -u kubelet on the host';
 

@@ -184,7 +184,10 @@ describe('bundle show', () => {
     truncateSync(at('bundle.tar'), 500_000);
     expect(await show()).toMatchObject({ code: 2, stderr: expect.stringContaining('it is incomplete') });
     execFileSync('tar', ['-cf', at('bundle.tar'), '-C', directory, 'bin']);
-    expect(await show()).toMatchObject({ code: 2, stderr: expect.stringContaining('does not start with a manifest') });
+    expect(await show()).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('was not created by kubeletadm bundle create, or it is damaged'),
+    });
     writeFileSync(at('bundle.tar'), 'no tar archive');
     expect((await show()).stderr).toContain('[BUNDLE_INVALID]');
   });

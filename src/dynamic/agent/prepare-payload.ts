@@ -332,10 +332,10 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
 function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
   const [only, ...more] = changes;
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
-  const hint = changes.every(({ class: name }) => name === 'drain')
-    ? '. Drain the node first, or raise the class with dynamic enable --allow'
-    : '';
-  return `the agent of this node runs with --allow=${allow} (set by dynamic enable), which does not permit these changes: ${reported.join(', ')}${hint}`;
+  const worst = worstLiveChange(changes);
+  const permit = `kubeletadm dynamic enable HOST --allow ${worst}`;
+  const hint = worst === 'drain' ? `Drain the node first, or permit them: ${permit}` : `To permit them: ${permit}`;
+  return `the agent of this node does not permit these changes (--allow=${allow}): ${reported.join(', ')}. ${hint}`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */

@@ -85,7 +85,7 @@ export async function renderNodeFiles(
 }
 
 function noSuchFile(path: string, host: string, files: readonly DesiredFile[]): AppError {
-  const message = `config render: init would write no file ${path} on ${host}`;
-  const hint = `The files are: ${files.map((file) => file.path).join(', ')}. To pass a configuration file, use --config`;
+  const message = `config render: ${path} is not one of the files that can be shown for ${host}`;
+  const hint = `Pass one of these paths: ${files.map((file) => file.path).join(', ')}. To pass a configuration file, use --config`;
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });
 }

@@ -362,7 +362,7 @@ async function readManifest(file: string): Promise<string> {
   } finally {
     archive.destroy();
   }
-  throw invalidBundle(file, 'it does not start with a manifest');
+  throw invalidBundle(file, 'the file was not created by kubeletadm bundle create, or it is damaged');
 }
 
 async function verifyBundle(file: string, { contents }: BundleManifest, signal: AbortSignal): Promise<void> {

@@ -86,7 +86,7 @@ interface FoundRights {
 /** Deletes the RBAC objects of one node's agent, and the account that earlier versions created for it. */
 export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRights>({
   name: 'agent-rights',
-  short: 'Delete the RBAC rules of the kubeletadm agent',
+  short: 'Delete the RBAC rules of the kubeletadm agent of this node',
   observe: async ({ cluster }: PhaseContext, input) => {
     if (input === null || cluster === null) return { found: [], mayDelete: true };
     const { nodeName, namespace } = input;

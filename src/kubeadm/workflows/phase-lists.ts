@@ -88,8 +88,8 @@ const KUBELET_CONFIG: readonly PhaseHelp[] = [
   { name: 'kubelet-config/cri-socket-annotation', short: 'Remove the CRI socket annotation from the Node' },
 ];
 const ADDONS: readonly PhaseHelp[] = [
-  { name: 'addon/coredns', short: 'Deploy CoreDNS (after all control planes are upgraded)' },
-  { name: 'addon/kube-proxy', short: 'Deploy kube-proxy (after all control planes are upgraded)' },
+  { name: 'addon/coredns', short: 'Deploy CoreDNS, if all control planes have been upgraded' },
+  { name: 'addon/kube-proxy', short: 'Deploy kube-proxy, if all control planes have been upgraded' },
 ];
 const POST_UPGRADE: PhaseHelp = { name: 'post-upgrade', short: 'Verify the versions of the running components' };
 
@@ -121,7 +121,7 @@ export const RESET_PHASES: readonly PhaseHelp[] = [
   PREFLIGHT,
   { name: 'remove-agent', short: 'Stop and remove the kubeletadm agent' },
   { name: 'delete-node', short: 'Stop the kubelet and delete the Node (with --delete-node)' },
-  { name: 'agent-rights', short: 'Delete the RBAC rules of the kubeletadm agent' },
+  { name: 'agent-rights', short: 'Delete the RBAC rules of the kubeletadm agent of this node' },
   { name: 'remove-etcd-member', short: 'Remove the local etcd member from the etcd cluster' },
   { name: 'cleanup-node', short: 'Stop the kubelet and remove the files written by init or join' },
   { name: 'proxy', short: 'Remove the HTTP proxy settings that a fleet file configured' },

@@ -19,7 +19,7 @@ describe('config render PATH', () => {
     const { code, stdout, stderr } = await render(...paths);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(
-      /config render: init would write no file (\/nope|init\.yaml) on .*The files are: .*\/var\/lib\/kubelet\/config\.yaml/,
+      /config render: (\/nope|init\.yaml) is not one of the files that can be shown for .*Pass one of these paths: .*\/var\/lib\/kubelet\/config\.yaml/,
     );
   });
 });
