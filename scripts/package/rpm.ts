@@ -7,7 +7,7 @@ import { compare, gzip, type PackagedFile } from './archive.ts';
 import type { SystemPackage } from './system-package.ts';
 
 const ARCHITECTURES = { x64: { name: 'x86_64', number: 1 }, arm64: { name: 'aarch64', number: 19 } } as const;
-const [REGULAR_FILE, SYMBOLIC_LINK] = [0o100000, 0o120000];
+const [FILE_TYPE, REGULAR_FILE, SYMBOLIC_LINK, DIRECTORY] = [0o170000, 0o100000, 0o120000, 0o040000];
 /** File attribute: documentation. */
 const DOC = 2;
 /** Conditions of dependencies. */
@@ -29,7 +29,7 @@ const LIBRARIES = [
 export function rpmOf(from: SystemPackage): { readonly name: string; readonly content: Buffer } {
   const { name, version, arch, mtime, license, summary, description } = from;
   const architecture = ARCHITECTURES[arch];
-  const files = from.files.map(describeFile).sort((a, b) => compare(a.path, b.path));
+  const files = [...from.files.map(describeFile), ...ownDirectories(from)].sort((a, b) => compare(a.path, b.path));
   const archive = cpioOf(files, mtime);
   const payload = gzip(archive);
   const directories = [...new Set(files.map(({ path }) => `${dirname(path)}/`))];
@@ -60,7 +60,7 @@ export function rpmOf(from: SystemPackage): { readonly name: string; readonly co
     [1030, int16(files.map(({ mode }) => mode))],
     [1033, int16(files.map(() => 0))],
     [1034, int32(files.map(() => mtime))],
-    [1035, strings(files.map(({ content, target }) => (target === '' ? hash('sha256', content) : '')))],
+    [1035, strings(files.map(({ content, mode }) => (isRegular(mode) ? hash('sha256', content) : '')))],
     [1036, strings(files.map(({ target }) => target))],
     [1037, int32(files.map(({ isDocumentation }) => (isDocumentation ? DOC : 0)))],
     [1039, strings(files.map(() => 'root'))],
@@ -118,6 +118,18 @@ function describeFile(file: PackagedFile): DescribedFile {
     return { path: file.path, mode: SYMBOLIC_LINK | 0o777, content: Buffer.from(file.target), target: file.target, isDocumentation: false };
   const { path, mode, content, isDocumentation = false } = file;
   return { path, mode: REGULAR_FILE | mode, content, target: '', isDocumentation };
+}
+
+/** The directories that no other package has, so that rpm removes them with the package. */
+function ownDirectories({ name, files }: SystemPackage): readonly DescribedFile[] {
+  const owned = new Set<string>();
+  for (const { path } of files)
+    for (let directory = dirname(path); directory.split('/').includes(name); directory = dirname(directory)) owned.add(directory);
+  return [...owned].map((path) => ({ path, mode: DIRECTORY | 0o755, content: Buffer.alloc(0), target: '', isDocumentation: false }));
+}
+
+function isRegular(mode: number): boolean {
+  return (mode & FILE_TYPE) === REGULAR_FILE;
 }
 
 /** The fixed start of the file. Only file(1) reads it; rpm reads the headers. */

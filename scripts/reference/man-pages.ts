@@ -39,7 +39,7 @@ export async function manPages(version: string): Promise<ReadonlyMap<string, str
 function programText(program: CommandHelp, shared: readonly HelpSection[]): readonly string[] {
   return [
     '.SH SYNOPSIS',
-    `.B ${escaped(`kubeletadm ${program.usage}`)}`,
+    `.B ${escaped(program.usage)}`,
     '.SH COMMANDS',
     ...program.commands.flatMap(({ path, description }) => ['.TP', `.BR ${escaped(`kubeletadm-${path}`)} (1)`, line(description)]),
     ...shared.flatMap((section) => [`.SH ${titleOf(section).toUpperCase()}`, ...items(section.lines)]),

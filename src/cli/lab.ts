@@ -39,15 +39,15 @@ function describeLab(lab: Lab): string {
   const hosts = lab.hosts.map(({ name, port, rootDir }) => `  ${name}   127.0.0.1:${port}   ${rootDir}\n`).join('');
   const endpoint = lab.server.replace(/^https:\/\//, '');
   return `API server ${lab.server}
-Hosts (each a directory behind an SSH server):
+Hosts (each a directory behind an SSH server; commands over SSH run on this computer, as your user):
 ${hosts}
-Try, in another terminal:
-  kubeletadm init --kubeconfig ${lab.kubeconfig} --control-plane-endpoint ${endpoint} ${flags} --host node1 --dry-run
+Try these commands in another terminal, in this order:
+  kubeletadm init --kubeconfig ${lab.kubeconfig} --control-plane-endpoint ${endpoint} ${flags} --host node1
   kubeletadm join ${endpoint} --token ${lab.token.reveal()} --ca-cert ${lab.caFile} ${flags} --host node2
   kubeletadm token create --print-join-command --kubeconfig ${lab.kubeconfig}
   kubeletadm dynamic status --kubeconfig ${lab.kubeconfig}                # with --agents
   kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml
-  ssh -F ${lab.sshConfig} node1 ls
+  ssh -F ${lab.sshConfig} node1 'ls $KUBELETADM_ROOT/var/lib/kubelet'
 
 Ctrl-C stops the lab.
 `;

@@ -115,6 +115,7 @@ describe.skipIf(requirement('packages', whyNoPackages()))('npm run package', () 
     expect(run(join(root, 'usr/bin/kubeletadm'), ['--version'])).toBe(`${version}\n`);
     rpm('--erase', 'kubeletadm');
     expect(readdirSync(join(root, 'usr/bin'))).toEqual([]);
+    for (const directory of ['usr/share', 'usr/share/doc']) expect(readdirSync(join(root, directory))).not.toContain('kubeletadm');
   });
 
   it.skipIf(requirement('the image in a root directory of its own', isRoot ? null : 'chroot needs root'))(
