@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../src/base/errors.ts';
 import { Secret } from '../../src/base/text/secret.ts';
+import type { FileFact } from '../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../src/host/phase.ts';
 import { phaseSelection, planWorkflow, runWorkflow, type WorkflowRun } from '../../src/host/run-workflow.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
@@ -92,8 +93,24 @@ export async function killedAfter(
   return world;
 }
 
+type Files = Readonly<Record<string, FileFact>>;
+
+/** The certificates, keys and kubeconfigs of all worlds: issuing them takes most of the time of `init`. */
+let credentials: Promise<Files> | null = null;
+
+async function issuedCredentials(): Promise<Files> {
+  const { host } = await newWorld('v1.35.6', {});
+  const isCredential = (path: string): boolean => /^\/etc\/kubernetes\/(?:pki|(?!kubelet\.)[a-z-]+\.conf$)/.test(path);
+  return Object.fromEntries([...host.files].filter(([path]) => isCredential(path)));
+}
+
 /** @param version of the control plane, which `init` creates */
 export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
+  credentials ??= issuedCredentials();
+  return newWorld(version, await credentials);
+}
+
+async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
   const [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
   const clock = fakeClock();
   const store = fakeCluster({ now: clock.now });
@@ -107,6 +124,7 @@ export async function upgradeWorld(version = 'v1.35.6'): Promise<UpgradeWorld> {
       '/usr/lib/systemd/system/kubelet.service': '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
       '/proc/net/tcp': '',
       '/proc/meminfo': 'MemTotal:        8000000 kB\n',
+      ...issued,
     },
     commands: {
       ...hostCommands('cp-1'),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isClusterChange } from '../../../../../src/host/plan/change.ts';
 import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
+import { THOROUGH } from '../../../../support/thorough.ts';
 import { COMPONENTS, type Component, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
 
 const TMP = '/etc/kubernetes/tmp';
@@ -133,6 +134,9 @@ describe('upgrade apply', () => {
   });
 });
 
+/** Every third operation is tested, each one by `npm run test:thorough`. */
+const STRIDE = THOROUGH ? 1 : 3;
+
 describe('an interrupted upgrade', () => {
   it('reaches the same state after an interruption at any operation', async () => {
     const straight = await upgradeWorld();
@@ -140,7 +144,7 @@ describe('an interrupted upgrade', () => {
     await straight.apply();
     const count = straight.host.performed.length - started;
     const end = manifests(straight);
-    for (let at = 0; at < count; at++) {
+    for (let at = 0; at < count; at += STRIDE) {
       const world = await upgradeWorld();
       const original = manifests(world);
       world.host.loseConnectionAfter(at);
