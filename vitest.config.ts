@@ -16,7 +16,7 @@ const shared = <T extends ReturnType<typeof project>>({ test }: T) => ({ test: {
 export default defineConfig({
   test: {
     // Vitest would leave a processor free. One worker more than processors: many tests wait for other processes.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     projects: [
       { test: { ...shared(project('unit', 60_000)).test, pool: 'threads' as const } },
       shared(project('integration', 120_000, ['contract', 'integration'])),
