@@ -50,15 +50,19 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
   let first: FactQueries | null = expected;
   let holding = true;
   let askedAt = 0;
-  const recorded = new Map<string, Map<string, FactQuery>>();
-  let current: { readonly queries: Map<string, FactQuery>; readonly group: readonly string[] } | null = null;
+  const recorded = new Map<string, Set<FactQueries>>();
+  let current: { readonly queries: Set<FactQueries>; readonly group: readonly string[] } | null = null;
   const batchOf = (missing: readonly string[], asked: FactQueries): FactQueries => {
     const known = first;
     first = null;
     if (known !== null && missing.every((key) => known[key] !== undefined)) return known;
     const batch: Record<string, FactQuery> = { ...known, ...only(missing, asked) };
-    for (const phase of current?.group ?? [])
-      for (const [key, question] of recorded.get(phase) ?? []) if (answerTo(key, answers) === undefined) batch[key] = question;
+    for (const phase of current?.group ?? []) {
+      for (const queries of recorded.get(phase) ?? []) {
+        for (const [key, question] of Object.entries(queries))
+          if (!isCostly(question) && answerTo(key, answers) === undefined) batch[key] = question;
+      }
+    }
     return batch;
   };
   /** Drops all facts but the lasting ones. */
@@ -68,16 +72,15 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
   };
   const ask = async (batch: FactQueries, send: CachedQuery['send']): Promise<ReadFacts> => {
     const given = await send(batch);
-    for (const [key, question] of Object.entries(batch)) {
-      if ('lasting' in question) lasting = { ...lasting, [key]: given[key] as Answer<FactQuery> };
-    }
+    const kept = Object.keys(batch).filter((key) => 'lasting' in (batch[key] as FactQuery));
+    if (kept.length > 0) lasting = { ...lasting, ...Object.fromEntries(kept.map((key) => [key, given[key] as Answer<FactQuery>])) };
     return given;
   };
   return {
     holdFacts: (phase, group = [phase]) => {
       if (!holding && clock.now().getTime() - askedAt > FRESH_MS) drop();
       holding = true;
-      const queries = recorded.get(phase) ?? new Map<string, FactQuery>();
+      const queries = recorded.get(phase) ?? new Set<FactQueries>();
       recorded.set(phase, queries);
       current = { queries, group };
     },
@@ -90,7 +93,7 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
       const named = areKeys ? null : Object.entries(queries).map(([name, question]) => [name, queryKey(question)] as const);
       const asked = named === null ? queries : Object.fromEntries(named.map(([name, key]) => [key, queries[name] as FactQuery]));
       const keys = Object.keys(asked);
-      if (holding) for (const key of keys) if (!isCostly(asked[key])) current?.queries.set(key, asked[key] as FactQuery);
+      if (holding) current?.queries.add(asked);
       const missing = keys.filter((key) => answerTo(key, answers) === undefined);
       let known = answers;
       if (missing.length > 0) {
@@ -124,8 +127,8 @@ function answerTo(key: string, answers: readonly ReadFacts[]): Answer<FactQuery>
 }
 
 /** A command with its own stdin is not shared between queries. */
-function isCostly(question: FactQuery | undefined): boolean {
-  return question?.kind === 'command' && question.stdin !== undefined;
+function isCostly(question: FactQuery): boolean {
+  return question.kind === 'command' && question.stdin !== undefined;
 }
 
 function only(keys: readonly string[], asked: FactQueries): FactQueries {
