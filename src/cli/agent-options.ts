@@ -28,7 +28,7 @@ export function addAgentOptions(command: Command): Command {
       .option('--keep <count>', 'number of unused checkpoints (local copies of assigned ConfigMaps) to keep', DEFAULTS.keep)
       .option(
         '--spread <duration>',
-        'maximum random delay before the agent applies an edit of its assigned ConfigMap, if the ConfigMap is mutable',
+        'when the assigned ConfigMap itself is edited, the agent waits for a random time up to this value before it applies the edit',
         DEFAULTS.spread,
       )
       .option(

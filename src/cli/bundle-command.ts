@@ -25,7 +25,7 @@ export function defineBundle(bundle: Command, on: On): void {
     .option('--package <path>', 'package (.deb or .rpm), or a directory of them (repeatable)', collect)
     .option(
       '--file <path>',
-      'program or archive to install on hosts, such as the kubelet or an archive of containerd, or a directory of such files; for hosts with install: binaries in the fleet file (repeatable)',
+      'program or archive to install, such as the kubelet, or a directory of such files; needed if the fleet file contains "install: binaries" (repeatable)',
       collect,
     );
   on(create, createRequest, async () => (await import('./bundle.ts')).runBundleCreate);

@@ -5,7 +5,7 @@ import type { CommandEntry } from './command.ts';
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
-    description: 'Bootstrap a control plane, or prepare an existing cluster for joins (--kubeconfig)',
+    description: 'Bootstrap a control plane',
     load: async () => (await import('./init-command.ts')).defineInit,
   },
   { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },

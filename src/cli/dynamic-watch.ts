@@ -126,7 +126,8 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
       const state = node.verdict.state === 'local' ? 'uses its local configuration' : stateText(node);
       // The error of a single node, which follows, has the reason.
       const isRepeated = total === 1 && isRolledBack(node.verdict);
-      print('DYNAMIC_STATE', `${state}${why === null || isRepeated ? '' : `: ${why}`}`, {
+      const text = node.verdict.state === 'rejected' ? 'has rejected the configuration' : state;
+      print('DYNAMIC_STATE', isRepeated ? text : `${state}${why === null ? '' : `: ${why}`}`, {
         host: node.config.name,
         data: { ...nodeDocument(node) },
       });

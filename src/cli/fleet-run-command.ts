@@ -201,12 +201,7 @@ export function defineApply(apply: Command, on: On): void {
         '--replan',
         'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
       )
-      .addOption(
-        new Option(
-          '--retry <result>',
-          'failed: apply only to the hosts that were not successful in the last run, because they failed, were rolled back, refused, unreachable or not started',
-        ).choices(['failed']),
-      ),
+      .addOption(new Option('--retry <result>', 'apply only to the hosts on which the last run did not succeed').choices(['failed'])),
   );
   apply.option(
     '-y, --yes',
@@ -297,8 +292,7 @@ const PLANNED_POD_LOSS =
 
 const PLANNED_BUNDLE = 'bundle that apply will use (a file from kubeletadm bundle create)';
 
-const PLANNED_TAKE_OVER =
-  'create the plan that apply --take-over would apply: a host may join under the name of an existing Node that is not Ready';
+const PLANNED_TAKE_OVER = 'plan as for apply --take-over: a host may join under the name of an existing Node that is not Ready';
 
 function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
   const [only = ''] = args;

@@ -70,7 +70,7 @@ function addJoinOptions(command: Command): Command {
       .option('--take-over', TAKE_OVER)
       .option(
         '--wait-ready [duration]',
-        'wait until the Node is Ready, at most for this duration (5m if no duration is given). After that, a test pod (the probe pod) must start on the node within 1m',
+        'wait until the Node is Ready, at most for this duration (5m if no duration is given), and then until a test pod (the probe pod) runs on it, at most 1m',
       ),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>

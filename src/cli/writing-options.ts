@@ -35,7 +35,7 @@ export function addConfirmOptions(command: Command): Command {
 /** `--reason`: for commands whose changes are recorded on the host. */
 export function addReasonOption(command: Command): Command {
   return underHeading(command, HEADINGS.rollback, (rollback) =>
-    rollback.option('--reason <text>', 'reason of the change, recorded on each changed host for fleet history'),
+    rollback.option('--reason <text>', 'reason of the change, recorded on each changed host; kubeletadm fleet history shows it'),
   );
 }
 

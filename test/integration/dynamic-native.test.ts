@@ -260,7 +260,7 @@ describe('dynamic assign', () => {
     expect(code).toBe(5);
     expect(stderr).toContain('Any write to it, even of a label, restarts the kubelets of all nodes with this ConfigMap');
     expect(stderr).toContain('n1: rejected: the kubelet refuses the configuration');
-    expect(stderr).toMatch(/^n1 rejected$/m);
+    expect(stderr).toMatch(/^n1 has rejected the configuration$/m);
     expect(stderr).toContain('[DYNAMIC_FELL_BACK]');
     expect(await world.status()).toMatchObject({ assigned: world.at(b) });
   });

@@ -333,9 +333,8 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const [only, ...more] = changes;
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
-  const permit = `kubeletadm dynamic enable HOST --allow ${worst}`;
-  const hint = worst === 'drain' ? `Drain the node first, or permit them: ${permit}` : `To permit them: ${permit}`;
-  return `the agent of this node does not permit these changes (--allow=${allow}): ${reported.join(', ')}. ${hint}`;
+  const need = `${worst === 'drain' ? 'a drained node, or ' : ''}kubeletadm dynamic enable HOST --allow ${worst}`;
+  return `the agent of this node runs with --allow=${allow}, but these changes need ${need}: ${reported.join(', ')}`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */

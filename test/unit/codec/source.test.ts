@@ -96,6 +96,11 @@ describe('parseSource', () => {
     ],
     ['an open quotation mark', 'a: "x\n', /CONFIG_SYNTAX not valid YAML: the quotation mark " that opens the value is not closed$/],
     ['two mappings in one line', 'a: b: c\n', /^1:\d+ CONFIG_SYNTAX not valid YAML: the value contains ": "\. /],
+    [
+      'a line that is indented too far',
+      'a: 1\n  b: 2\n',
+      /^1:4 CONFIG_SYNTAX not valid YAML: line 2 is indented too far, and is read as a part of this value$/,
+    ],
     ['text after a list', '[a]\nb\n', /^2:1 CONFIG_SYNTAX not valid YAML: unexpected text after a complete value$/],
     [
       'unequal indentation',
