@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'number of hosts that may fail, such as 3, or a percentage of the selected hosts, such as 5%. If more hosts fail, no further host is changed. 100%: no limit (default: 1, or 10% of the hosts changed so far if that is more, up to 10)',
+        'number of hosts that may fail, such as 3, or a percentage of the selected hosts, such as 5%. If more hosts fail, no further host is changed. 100%: no limit (default: 1 host, in large runs up to 10 hosts)',
       ),
   );
 }

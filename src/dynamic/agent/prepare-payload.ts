@@ -333,8 +333,8 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const [only, ...more] = changes;
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
-  const need = `${worst === 'drain' ? 'a drained node, or ' : ''}kubeletadm dynamic enable HOST --allow ${worst}`;
-  return `the agent of this node runs with --allow=${allow}, but these changes need ${need}: ${reported.join(', ')}`;
+  const hint = worst === 'drain' ? 'drain the node first, or permit them with' : 'permit them with';
+  return `the agent of this node (--allow=${allow}) refuses these changes: ${reported.join(', ')} (${hint} dynamic enable --allow ${worst})`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */
