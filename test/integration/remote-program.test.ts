@@ -176,8 +176,8 @@ describe('http fact', () => {
   });
 
   it('prefers curl', async () => {
-    const { it: answer } = await withPrograms('all', ['curl', 'bash', 'wget', 'python3']).query({ it: get('http://127.0.0.1:x/') });
-    expect(answer).toEqual({ error: expect.stringMatching(/^curl: \(3\)/) });
+    const { it: answer } = await withPrograms('all', ['curl', 'bash', 'wget', 'python3']).query({ it: get('http://0.0.0.0:1/') });
+    expect(answer).toEqual({ error: expect.stringMatching(/^curl: \(7\)/) });
   });
 
   it('reports a host without any HTTP client', async () => {

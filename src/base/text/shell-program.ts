@@ -103,8 +103,9 @@ q_list() {
 
 /**
  * HTTP requests. The host repeats them itself: a wait for a service that starts would need many programs otherwise. It
- * sends none until a process listens on the port: each would take processor time from the service that starts. The
- * ports of a host that is only a directory are not those of the running system.
+ * sends no request to a loopback address while no process listens on the port: each request takes processor time from
+ * the service that starts. Behind other addresses, another host may listen; and the ports of a host that is only a
+ * directory are not those of the running system.
  */
 export const HTTP_FUNCTIONS = `
 q_wait() {
@@ -115,11 +116,12 @@ q_wait() {
     fi
     a=$((a - 1)); sleep 0.03 2>/dev/null || sleep 1
   done
-  if q_listens "$1"; then q_http "$@"; else echo "error $1: connection refused"; fi
+  if q_listens "$1"; then q_http "$@"; else echo "error cannot connect to $1: no process listens on this port"; fi
 }
 q_listens() {
   if [ -n "$R" ]; then return 0; fi
-  h=\${1#*://}; h=\${h%%/*}; case $h in *:*) h=$(printf ':%04X' "\${h##*:}") || return 0;; *) return 0;; esac
+  h=\${1#*://}; h=\${h%%/*}
+  case $h in 127.*:*|localhost:*|'[::1]':*) h=$(printf ':%04X' "\${h##*:}") || return 0;; *) return 0;; esac
   grep -q "$h [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
   [ $? != 1 ]
 }
