@@ -148,8 +148,11 @@ function isOnItsWay({ word }: NodeConfig): boolean {
   return word !== null && [STARTING_REASON, TRIAL_REASON, GOOD_REASON].includes(word.reason);
 }
 
-/** The agent tries a rejected payload again when the value of the annotation changes. */
-/** @param isRejected the agent refused the configuration before it ran: it would refuse the same content again */
+/**
+ * The next steps after an assignment without effect. A new value of the annotation makes the agent try a payload again that
+ * ran and was rolled back.
+ * @param isRejected the agent refused the payload before it ran, and would refuse the same content again
+ */
 function agentHint(node: string, isRejected: boolean): string {
   const others = `Assign another ConfigMap, or remove the assignment: kubeletadm dynamic reset ${node}`;
   if (isRejected) return others;

@@ -102,10 +102,10 @@ q_list() {
 `.trimStart();
 
 /**
- * HTTP requests. The host repeats them itself: a wait for a service that starts would need many programs otherwise. It
- * sends no request to a loopback address while no process listens on the port: each request takes processor time from
- * the service that starts. Behind other addresses, another host may listen; and the ports of a host that is only a
- * directory are not those of the running system.
+ * HTTP requests. The host repeats them itself, because each attempt would otherwise need its own program. It sends no
+ * request to a loopback address while no process listens on the port: each request takes processor time from the service
+ * that starts. The check is skipped for other addresses, behind which another host may listen, and for a host that is
+ * only a directory: /proc shows the ports of the running system.
  */
 export const HTTP_FUNCTIONS = `
 q_wait() {

@@ -49,7 +49,8 @@ export type FactQuery =
     }
   /**
    * With https the certificate is not verified: use it only for health checks of components on the same host.
-   * `attempts`: the host repeats the request every 30 ms while the connection is refused; default: one attempt.
+   * `attempts`: the host tries again every 30 ms while the connection is refused or, for a loopback address, no process
+   * listens on the port; default: one attempt.
    */
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number; readonly attempts?: number };
 

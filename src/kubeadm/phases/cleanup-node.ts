@@ -85,7 +85,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
     ...removeCommit(facts.commit),
     ...(isRunning ? [{ kind: 'stop-unit', unit: 'kubelet', reason: 'its files are removed' } as const] : []),
     ...(pods.length > 0 ? [removePods(input)] : []),
-    // Always, as in kubeadm: a kubelet mounts volumes of new Pods until it is stopped, also after this plan.
+    // Also without an observed mount: until it is stopped, a kubelet may mount volumes of new Pods, as in kubeadm's reset.
     ...(isFull(KUBELET_DIR)
       ? [
           {
