@@ -174,7 +174,7 @@ function queryLines(question: Exclude<FactQuery, { kind: 'file' }>): string {
     case 'http':
       return `q_wait ${question.attempts ?? 1} ${quoteShell(question.url)} ${question.timeoutSeconds}`;
     case 'command': {
-      const words = `( ${question.argv.map(quoteShell).join(' ')} )`;
+      const words = `( ${question.argv.map(quoteShell).join(' ')} )${question.isParallel === true ? ' 2>&1' : ''}`;
       if (question.stdin === undefined) return `${words} </dev/null`;
       const { encoding, lines } = heredoc(question.stdin);
       return `${encoding === 'plain' ? `${words} ${HERE}` : `base64 -d ${HERE} | ${words}`}\n${lines}${HERE_END}`;

@@ -38,7 +38,7 @@ export type FactQuery =
   | { readonly kind: 'list'; readonly path: string; readonly lasting?: true }
   /**
    * `stdin`: input of the command. Default: empty. Suitable for secrets, which must not be in an argv.
-   * `isParallel`: a slow command, which runs at the same time as the other queries; its stderr is not read.
+   * `isParallel`: a slow command, which runs at the same time as the other queries; its stdout contains its stderr.
    */
   | {
       readonly kind: 'command';

@@ -34,7 +34,7 @@ const TOOLS: Readonly<Record<RuntimeName, readonly Asked[]>> = {
     ['crio status config', [...LIMIT, 'crio', 'status', 'config'], parseCrioConfig],
     ['crio config', ['crio', 'config'], parseCrioConfig],
   ],
-  docker: [['docker info', [...LIMIT, 'docker', 'info', '--format', '{{.CgroupDriver}}'], parseDriver]],
+  docker: [['docker info', [...LIMIT, 'docker', 'info', '--format', '{{.CgroupDriver}}'], parseDockerInfo]],
 };
 
 /**
@@ -152,6 +152,11 @@ function isRunc(section: string): boolean {
 export function parseCrioConfig(toml: string): CgroupDriver | null {
   const set = /^[ \t]*cgroup_manager[ \t]*=[ \t]*["'](\w+)["']/m.exec(toml)?.[1];
   return set === undefined ? (/^[ \t]*\[crio\.runtime\]/m.test(toml) ? 'systemd' : null) : parseDriver(set);
+}
+
+/** Parses the driver that docker prints on a line of its own, possibly among warnings. */
+export function parseDockerInfo(output: string): CgroupDriver | null {
+  return parseDriver(/^(?:systemd|cgroupfs)$/im.exec(output)?.[0] ?? '');
 }
 
 function parseDriver(word: string): CgroupDriver | null {

@@ -19,7 +19,7 @@ const UNIT_WORD = /^[^\s"'\\;$]+$/;
  */
 export const kubeletBinary = defineFact(
   {
-    version: { kind: 'command', argv: ['kubelet', '--version'] },
+    version: { kind: 'command', argv: ['kubelet', '--version'], isParallel: true },
     path: { kind: 'command', argv: ['sh', '-c', 'command -v kubelet'] },
     packaged: { kind: 'file', path: KUBELET_PROGRAM, content: false },
   },

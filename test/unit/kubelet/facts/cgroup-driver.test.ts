@@ -112,7 +112,7 @@ describe('runtimeCgroupDriver', () => {
   it.each([
     [CONTAINERD, { 'crictl runtime-config': SYSTEMD }, 'SystemdCgroup = false under the runc runtime'],
     [CRIO, { 'crio config': commandOutput(crio('status-config-1.30-cgroupfs')) }, 'cgroup_manager = "systemd" under [crio.runtime]'],
-    [CRI_DOCKERD, { 'docker info': commandOutput('cgroupfs\n') }, '"native.cgroupdriver=systemd"'],
+    [CRI_DOCKERD, { 'docker info': commandOutput('WARNING: No swap limit support\ncgroupfs\n') }, '"native.cgroupdriver=systemd"'],
   ])('names for %s the setting to change', (socket, given, change) => {
     expect(parseFact(runtimeCgroupDriver(socket), given)?.change).toContain(change);
   });
