@@ -3,6 +3,7 @@ import type { CommandServices } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { pathOf } from '../../src/cli/refused-line.ts';
+import { PHASE_LISTS } from '../../src/kubeadm/workflows/phase-lists.ts';
 
 /** A part of a help text: options under a heading, arguments, subcommands, phases, or examples. */
 export interface HelpSection {
@@ -34,7 +35,14 @@ export async function commandHelp(width: number): Promise<CommandHelp> {
   const printed: string[] = [];
   const output = { stdout: (text: string) => void printed.push(text), stderr: (text: string) => void printed.push(text) };
   const services = { env: { COLUMNS: String(width) }, output, programName: 'kubeletadm' } as unknown as CommandServices;
-  const program = await buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '', commands: COMMANDS });
+  const loadPhases = async () => PHASE_LISTS;
+  const program = await buildProgram(services, {
+    argv: ['completion'],
+    exit: () => undefined,
+    version: '',
+    commands: COMMANDS,
+    loadPhases,
+  });
   const read = (command: Command): CommandHelp => {
     printed.length = 0;
     command.outputHelp();

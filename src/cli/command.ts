@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { Output, Services } from './services.ts';
 
 /** Runs a command by its typed request and gives the exit code. Loaded on use, so that help is quick. */
@@ -29,5 +30,7 @@ export type On = <Request>(
 export interface CommandEntry {
   readonly name: string;
   readonly description: string;
-  readonly load: () => Promise<(command: Command, on: On) => void>;
+  readonly load: () => Promise<(command: Command, on: On, phases: PhaseLists) => void>;
+  /** The command, or a subcommand, has phases. */
+  readonly hasPhases?: true;
 }

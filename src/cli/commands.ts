@@ -7,12 +7,19 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'init',
     description: 'Bootstrap a control plane',
     load: async () => (await import('./init-command.ts')).defineInit,
+    hasPhases: true,
   },
-  { name: 'join', description: 'Join a node to a cluster', load: async () => (await import('./join-command.ts')).defineJoin },
+  {
+    name: 'join',
+    description: 'Join a node to a cluster',
+    load: async () => (await import('./join-command.ts')).defineJoin,
+    hasPhases: true,
+  },
   {
     name: 'reset',
     description: 'Revert the changes made to a host by init or join',
     load: async () => (await import('./reset-command.ts')).defineReset,
+    hasPhases: true,
   },
   {
     name: 'plan',
@@ -28,6 +35,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'upgrade',
     description: 'Upgrade control planes, and the kubelet configuration of nodes',
     load: async () => (await import('./upgrade-command.ts')).defineUpgrade,
+    hasPhases: true,
   },
   {
     name: 'certs',

@@ -1,4 +1,5 @@
 import type { Option } from 'commander';
+import type { PhasedCommand } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandServices } from './command.ts';
 import type { Candidate, PartialLine, Values } from './complete-model.ts';
 
@@ -112,17 +113,9 @@ function asNode({ value }: Candidate): Candidate {
 }
 
 async function phasesOf({ path }: PartialLine): Promise<readonly Candidate[]> {
-  const lists = await import('../kubeadm/workflows/phase-lists.ts');
-  const list = path.startsWith('init')
-    ? lists.INIT_PHASES
-    : path.startsWith('join')
-      ? lists.JOIN_PHASES
-      : path.startsWith('upgrade apply')
-        ? lists.UPGRADE_APPLY_PHASES
-        : path.startsWith('upgrade')
-          ? lists.UPGRADE_NODE_PHASES
-          : lists.RESET_PHASES;
-  return list.map(({ name, short }) => ({ value: name, description: short }));
+  const { PHASE_LISTS } = await import('../kubeadm/workflows/phase-lists.ts');
+  const command = /^(?:init|join|reset|upgrade (?:apply|node))(?= |$)/.exec(path)?.[0] as PhasedCommand | undefined;
+  return command === undefined ? [] : PHASE_LISTS[command].map(({ name, short }) => ({ value: name, description: short }));
 }
 
 /** The fields of the newest KubeletConfiguration. */

@@ -1,5 +1,5 @@
 import { type Command, Help, Option } from 'commander';
-import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-help.ts';
 
 /** Headings of option groups, in one place so that every command uses the same ones. */
 export const HEADINGS = {
@@ -116,7 +116,7 @@ export function addSections(command: Command, { notes, phases, examples }: HelpS
     helper.prepareContext({ error, helpWidth: width });
     const sections = [
       ...(notes === undefined ? [] : [helper.boxWrap(notes, width)]),
-      ...(phases === undefined ? [] : [['Phases:', ...phaseLines(phases, helper)].join('\n')]),
+      ...(phases === undefined || phases.length === 0 ? [] : [['Phases:', ...phaseLines(phases, helper)].join('\n')]),
       ...(examples === undefined ? [] : [`Examples:\n${examples}`]),
     ];
     return `\n${sections.join('\n\n')}`;

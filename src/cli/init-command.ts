@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
-import { controlPlanePhases } from '../kubeadm/kubeadm-phases.ts';
-import { INIT_PHASES } from '../kubeadm/workflows/phase-lists.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
 import type { InitRequest } from './init.ts';
@@ -20,7 +19,7 @@ import { flagText, hostDirectory, hostsRequest, kubeadmFlags, kubeconfigRequest,
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `init`, `init phase`. */
-export function defineInit(init: Command, on: On): void {
+export function defineInit(init: Command, on: On, phases: PhaseLists): void {
   const load = async (): Promise<Run<InitRequest>> => (await import('./init.ts')).runInit;
   const options = (command: Command): Command =>
     addReasonOption(
@@ -32,14 +31,13 @@ export function defineInit(init: Command, on: On): void {
         ),
       ),
     );
-  addSections(on(options(init), initRequest, load), { notes: IMPACT_NOTES, phases: INIT_PHASES, examples: EXAMPLES });
+  addSections(on(options(init), initRequest, load), { notes: IMPACT_NOTES, phases: phases.init, examples: EXAMPLES });
   const phase = init
     .command('phase')
     .description('Run one phase of init, for example init phase upload-config kubelet for the phase upload-config/kubelet')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
   on(options(phase), initRequest, load);
-  definePhaseCommands(phase, INIT_PHASES, {
-    parts: controlPlanePhases('init'),
+  definePhaseCommands(phase, phases.init, {
     options: {
       kubeconfig: () => new Option('--kubeconfig-dir <dir>', 'directory to write the kubeconfigs to (default: /etc/kubernetes)'),
       addon: () => new Option('--print-manifest', 'print the objects of the addon as YAML; change nothing'),

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
-import { JOIN_PHASES } from '../kubeadm/workflows/phase-lists.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import type { JoinRequest } from './join.ts';
@@ -24,7 +24,7 @@ import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `join`, `join phase`. */
-export function defineJoin(join: Command, on: On): void {
+export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
   const load = async (): Promise<Run<JoinRequest>> => (await import('./join.ts')).runJoin;
   const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinRequest => joinRequest(given, { endpoint });
   const options = (command: Command): Command =>
@@ -35,7 +35,7 @@ export function defineJoin(join: Command, on: On): void {
     );
   addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
     notes: IMPACT_NOTES,
-    phases: JOIN_PHASES,
+    phases: phases.join,
     examples: EXAMPLES,
   });
   const phase = join
@@ -43,7 +43,7 @@ export function defineJoin(join: Command, on: On): void {
     .description('Run one phase of join, for example join phase control-plane-prepare certs for the phase control-plane-prepare/certs')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
   on(options(phase), phaseRequest, load);
-  definePhaseCommands(phase, JOIN_PHASES, {
+  definePhaseCommands(phase, phases.join, {
     run: (command, words) =>
       on(
         command.argument('[address:port]', 'address of the API server'),

@@ -1,18 +1,14 @@
 import type { Command, Option } from 'commander';
-import type { PhaseHelp } from '../kubeadm/workflows/phase-lists.ts';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-help.ts';
 
 /** A phase, or a group of phases, as a command. */
 interface PhaseNode {
-  /** Null: a group without an entry in the list of phases. */
+  /** Null: a group of phases. */
   short: string | null;
-  /** Not a phase in kubeadm, but a group of phases. */
-  isGroup: boolean;
   readonly below: Map<string, PhaseNode>;
 }
 
 export interface PhaseCommands {
-  /** Phases that kubeadm has below those of the list, e.g. `certs/ca`. */
-  readonly parts?: readonly string[];
   /** Defines how the command of a phase is run, from the words of its name. */
   readonly run: (command: Command, words: readonly string[]) => void;
   /** Additional options of a group of phases and of all phases in the group, by the name of the group. */
@@ -25,44 +21,38 @@ export interface PhaseCommands {
  * Started as kubeadm, the name of a group alone is an error, as in kubeadm: `init phase certs` writes nothing.
  * @param phase accepts the name of any phase as arguments
  */
-export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[], { parts = [], run, options = {} }: PhaseCommands): void {
+export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[], { run, options = {} }: PhaseCommands): void {
   const refusesGroups = rootOf(phase).name() === 'kubeadm';
   const define = (parent: Command, { below }: PhaseNode, words: readonly string[]): void => {
-    if (words.length > 0 && below.size > 0) add(parent, 'all', [...words, 'all'], { short: `Run all phases of ${words.join('/')}` });
+    if (words.length > 0 && below.size > 0) add(parent, 'all', [...words, 'all'], `Run all phases of ${words.join('/')}`);
     for (const [name, node] of below) {
       const own = [...words, name];
-      define(add(parent, name, own, node), node, own);
+      define(add(parent, name, own, node.short), node, own);
     }
   };
-  const add = (parent: Command, name: string, words: readonly string[], { short, isGroup }: Partial<PhaseNode>): Command => {
-    const command = parent.command(name).description(short ?? `${isGroup ? 'Run the phases of' : 'Run the phase'} ${words.join('/')}`);
+  const add = (parent: Command, name: string, words: readonly string[], short: string | null): Command => {
+    const command = parent.command(name).description(short ?? `Run the phases of ${words.join('/')}`);
     const additional = options[words[0] ?? '']?.();
     if (additional !== undefined) command.addOption(additional);
     command.configureHelp({
       visibleOptions: () => [...(additional === undefined ? [] : [additional]), ...phase.createHelp().visibleOptions(phase)],
     });
-    if (!(isGroup === true && refusesGroups)) run(command, words);
+    if (short !== null || !refusesGroups) run(command, words);
     return command;
   };
-  define(phase, treeOf(phases, parts), []);
+  define(phase, treeOf(phases), []);
 }
 
-/** The tree of the phases, in their order; a group entry has the phases that kubeadm has below it. */
-function treeOf(phases: readonly PhaseHelp[], ofKubeadm: readonly string[]): PhaseNode {
+/** The tree of the phases, in their order. */
+function treeOf(phases: readonly PhaseHelp[]): PhaseNode {
   const root = newNode();
-  for (const { name, short } of phases) {
-    const node = nodeAt(root, name);
-    const parts = ofKubeadm.filter((part) => part.startsWith(`${name}/`));
-    node.short = short;
-    node.isGroup = parts.length > 0;
-    for (const part of parts) nodeAt(root, part).isGroup = false;
-  }
+  for (const { name, short } of phases) nodeAt(root, name).short = short;
   return root;
 }
 
 /** A group, until the list of phases has it. */
 function newNode(): PhaseNode {
-  return { short: null, isGroup: true, below: new Map() };
+  return { short: null, below: new Map() };
 }
 
 function rootOf(command: Command): Command {

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandOptions, CommandServices, On } from './command.ts';
 import { columnsOf, DEFAULT_WIDTH, HEADINGS, helpOption } from './help-layout.ts';
 import { addModuleVerbosity, addVerbosity } from './options.ts';
@@ -10,6 +11,8 @@ interface ProgramOptions {
   readonly exit: (code: ExitCode) => void;
   readonly version: string;
   readonly commands: readonly CommandEntry[];
+  /** Loads the phases of the commands; absent: no command has phases. */
+  readonly loadPhases?: (() => Promise<PhaseLists>) | undefined;
 }
 
 /**
@@ -17,8 +20,12 @@ interface ProgramOptions {
  * @param argv the command line
  * @param exit receives the exit code of the command that ran
  * @param commands the top-level commands, in the order of help
+ * @param loadPhases called only for help and for the commands below `phase`, because the phases need many modules
  */
-export async function buildProgram(services: CommandServices, { argv, exit, version, commands }: ProgramOptions): Promise<Command> {
+export async function buildProgram(
+  services: CommandServices,
+  { argv, exit, version, commands, loadPhases }: ProgramOptions,
+): Promise<Command> {
   const on: On = (command, readRequest, load) =>
     command.action(async (...args: unknown[]) => {
       const own = args.at(-1) as Command;
@@ -61,12 +68,19 @@ export async function buildProgram(services: CommandServices, { argv, exit, vers
     );
   // Completion needs the whole tree.
   const all = argv.includes('completion');
-  for (const { name, description, load } of commands) {
+  const showsPhases = all || argv.some((word) => SHOWS_PHASES.test(word));
+  for (const { name, description, load, hasPhases } of commands) {
     const command = program.command(name).description(description);
-    if (all || argv.includes(name)) (await load())(command, on);
+    if (!all && !argv.includes(name)) continue;
+    const define = await load();
+    define(command, on, hasPhases === true && showsPhases && loadPhases !== undefined ? await loadPhases() : NO_PHASES);
   }
   return program;
 }
+
+/** `phase`, and options that print help; `-h` also among other short options. */
+const SHOWS_PHASES = /^(?:phase|--help|-[a-z]*h[a-z]*)$/;
+const NO_PHASES: PhaseLists = { init: [], join: [], reset: [], 'upgrade apply': [], 'upgrade node': [] };
 
 /** Commands that change nothing: an interrupted one has nothing to resume. */
 const READING =

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
-import { RESET_PHASES } from '../kubeadm/workflows/phase-lists.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
@@ -12,7 +12,7 @@ import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `reset`, `reset phase`. */
-export function defineReset(reset: Command, on: On): void {
+export function defineReset(reset: Command, on: On, phases: PhaseLists): void {
   const load = async (): Promise<Run<ResetRequest>> => (await import('./reset.ts')).runReset;
   const options = (command: Command): Command =>
     addReasonOption(
@@ -22,13 +22,13 @@ export function defineReset(reset: Command, on: On): void {
         ),
       ),
     );
-  addSections(on(options(reset), resetRequest, load), { phases: RESET_PHASES, examples: EXAMPLES });
+  addSections(on(options(reset), resetRequest, load), { phases: phases.reset, examples: EXAMPLES });
   const phase = reset
     .command('phase')
     .description('Run one phase of reset, e.g. phase cleanup-node')
     .argument('<name...>', 'name of a phase');
   on(options(phase), resetRequest, load);
-  definePhaseCommands(phase, RESET_PHASES, {
+  definePhaseCommands(phase, phases.reset, {
     run: (command, words) => on(command, (_, given) => resetRequest(words, given), load),
   });
 }

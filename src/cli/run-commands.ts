@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
+import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
 import { MAX_VERBOSITY } from './options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
@@ -22,6 +23,8 @@ export interface CommandLine {
   readonly commands: readonly CommandEntry[];
   /** Loads shell completion; absent: the program has none. */
   readonly loadComplete?: (() => Promise<RunComplete>) | undefined;
+  /** Loads the phases of the commands; absent: no command has phases. */
+  readonly loadPhases?: (() => Promise<PhaseLists>) | undefined;
 }
 
 /** Prints the values for the last word of a command line, see complete.ts. */
@@ -41,7 +44,7 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
 }
 
 async function runLine(commandLine: CommandLine): Promise<ExitCode> {
-  const { argv, services, version, commands, loadComplete } = commandLine;
+  const { argv, services, version, commands, loadComplete, loadPhases } = commandLine;
   let code: ExitCode = 0;
   const ownServices: CommandServices = {
     ...services,
@@ -53,12 +56,12 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
   try {
     if (argv[0] === COMPLETE && loadComplete !== undefined) {
       const words = argv.slice(1);
-      const program = await buildProgram(ownServices, { argv: words, exit, version, commands });
+      const program = await buildProgram(ownServices, { argv: words, exit, version, commands, loadPhases });
       const runComplete = await loadComplete();
       return runComplete(ownServices, { program, words });
     }
     const line = helpAsOption(argv);
-    const program = await buildProgram(ownServices, { argv: line, exit, version, commands });
+    const program = await buildProgram(ownServices, { argv: line, exit, version, commands, loadPhases });
     // For an unknown command before --help commander prints the help of the program: reject the unknown
     // command instead.
     const isUnknown = argv[0] === 'help' && line.length > 1 && !program.commands.some((command) => command.name() === line[0]);

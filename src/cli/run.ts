@@ -10,5 +10,6 @@ import type { Services } from './services.ts';
  */
 export function runCli(argv: readonly string[], services: Services, version: string): Promise<ExitCode> {
   const loadComplete = async () => (await import('./complete.ts')).runComplete;
-  return runCommands({ argv, services, version, commands: COMMANDS, loadComplete });
+  const loadPhases = async () => (await import('../kubeadm/workflows/phase-lists.ts')).PHASE_LISTS;
+  return runCommands({ argv, services, version, commands: COMMANDS, loadComplete, loadPhases });
 }

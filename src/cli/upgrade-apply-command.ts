@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { parseKubernetesVersion } from '../base/kubernetes-version.ts';
 import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
-import { UPGRADE_APPLY_PHASES } from '../kubeadm/workflows/phase-lists.ts';
+import type { PhaseHelp } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
 import {
@@ -32,7 +32,7 @@ import { addConfirmOptions, addReasonOption, writingRequest } from './writing-op
 const VERSION = 'version to upgrade to, e.g. v1.36.2 (default: kubernetesVersion of --config)';
 
 /** `upgrade apply`, `upgrade apply phase`. */
-export function defineUpgradeApply(upgrade: Command, on: On): void {
+export function defineUpgradeApply(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
   const load = async (): Promise<Run<UpgradeApplyRequest>> => (await import('./upgrade-apply.ts')).runUpgradeApply;
   const apply = upgrade
     .command('apply')
@@ -43,7 +43,7 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
     on(applyOptions(apply), (args, options) => applyRequest([], args[0], options), load),
     {
       notes: IMPACT_NOTES,
-      phases: UPGRADE_APPLY_PHASES,
+      phases,
       examples: EXAMPLES,
     },
   );
@@ -52,7 +52,7 @@ export function defineUpgradeApply(upgrade: Command, on: On): void {
     .description('Run one phase of upgrade apply, for example upgrade apply phase addon coredns v1.36.2 for the phase addon/coredns')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
-  definePhaseCommands(phase, UPGRADE_APPLY_PHASES, {
+  definePhaseCommands(phase, phases, {
     run: (command, words) => on(command.argument('[version]', VERSION), (args, given) => applyRequest(words, args[0], given), load),
   });
 }

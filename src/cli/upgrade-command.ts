@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
-import { UPGRADE_NODE_PHASES } from '../kubeadm/workflows/phase-lists.ts';
+import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections, HEADINGS, underHeading } from './help-layout.ts';
 import {
@@ -34,15 +34,15 @@ import { defineDiff, definePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** The commands below `upgrade`. */
-export function defineUpgrade(upgrade: Command, on: On): void {
+export function defineUpgrade(upgrade: Command, on: On, phases: PhaseLists): void {
   definePlan(upgrade, on);
   defineDiff(upgrade, on);
-  defineUpgradeApply(upgrade, on);
-  defineUpgradeNode(upgrade, on);
+  defineUpgradeApply(upgrade, on, phases['upgrade apply']);
+  defineUpgradeNode(upgrade, on, phases['upgrade node']);
 }
 
 /** `upgrade node`, `upgrade node phase`. */
-function defineUpgradeNode(upgrade: Command, on: On): void {
+function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
   const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
     addReasonOption(
@@ -56,13 +56,13 @@ function defineUpgradeNode(upgrade: Command, on: On): void {
   const node = upgrade
     .command('node')
     .description("Upgrade a control plane to the cluster's version, or the kubelet configuration of a node");
-  addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases: UPGRADE_NODE_PHASES, examples: EXAMPLES });
+  addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases, examples: EXAMPLES });
   const phase = node
     .command('phase')
     .description('Run one phase of upgrade node, for example upgrade node phase addon coredns for the phase addon/coredns')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
-  definePhaseCommands(phase, UPGRADE_NODE_PHASES, {
+  definePhaseCommands(phase, phases, {
     run: (command, words) => on(command, (_, given) => upgradeRequest(words, given), load),
   });
 }

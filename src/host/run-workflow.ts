@@ -491,11 +491,11 @@ export function isSelectedBy(phase: string, name: string): boolean {
 }
 
 /** All workflows have this phase. It only reads, while the workflow is prepared. */
-const PREFLIGHT = 'preflight';
+export const PREFLIGHT_PHASE = { name: 'preflight', short: 'Run the preflight checks' };
 
 /** Whether the names of skipped phases include preflight. */
 export function skipsPreflight(skipPhases: readonly string[]): boolean {
-  return skipPhases.includes(PREFLIGHT);
+  return skipPhases.includes(PREFLIGHT_PHASE.name);
 }
 
 /** Whether a workflow has a phase, or phases below it. All workflows have `preflight`. */
@@ -504,7 +504,7 @@ export function hasPhase({ phases }: { readonly phases: readonly { readonly name
 }
 
 function namesOf(phases: readonly { readonly name: string }[]): readonly string[] {
-  return [PREFLIGHT, ...phases.map(({ name }) => name)];
+  return [PREFLIGHT_PHASE.name, ...phases.map(({ name }) => name)];
 }
 
 /** Whether a phase runs: not skipped, and selected if a single phase was requested. A parent includes its children. */

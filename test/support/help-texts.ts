@@ -4,6 +4,7 @@ import { COMMANDS } from '../../src/cli/commands.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { pathOf } from '../../src/cli/refused-line.ts';
 import type { ProgramName } from '../../src/cli/services.ts';
+import { PHASE_LISTS } from '../../src/kubeadm/workflows/phase-lists.ts';
 
 /** The help of one command. */
 export interface CommandHelp {
@@ -19,7 +20,14 @@ export async function allHelp(columns?: string, programName: ProgramName = 'kube
   const printed: string[] = [];
   const output = { stdout: (text: string) => void printed.push(text), stderr: (text: string) => void printed.push(text) };
   const services = { env: columns === undefined ? {} : { COLUMNS: columns }, output, programName } as unknown as CommandServices;
-  const program = await buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '0.0.0-test', commands: COMMANDS });
+  const loadPhases = async () => PHASE_LISTS;
+  const program = await buildProgram(services, {
+    argv: ['completion'],
+    exit: () => undefined,
+    version: '0.0.0-test',
+    commands: COMMANDS,
+    loadPhases,
+  });
   const visit = (command: Command): readonly CommandHelp[] => {
     printed.length = 0;
     command.outputHelp();

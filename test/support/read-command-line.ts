@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { On } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { PHASE_LISTS } from '../../src/kubeadm/workflows/phase-lists.ts';
 
 /**
  * Reads a command line as the program does, without running it.
@@ -17,7 +18,7 @@ export async function readCommandLine(words: readonly string[]): Promise<unknown
       request = readRequest(own.args, own.optsWithGlobals());
     });
   const program = new Command('kubeletadm').exitOverride().configureOutput({ writeErr: () => undefined });
-  (await entry.load())(program.command(entry.name), on);
+  (await entry.load())(program.command(entry.name), on, PHASE_LISTS);
   await program.parseAsync([...words], { from: 'user' });
   return request;
 }

@@ -20,14 +20,14 @@ export const certsPhases: readonly DefinedPhase<PkiInput>[] = [
   ),
   partOf('certificates', SERVICE_ACCOUNT, [
     `certs/${SERVICE_ACCOUNT}`,
-    'Generate a private key for signing service account tokens along with its public key',
+    'Generate the key pair that signs the tokens of service accounts',
     'the keys are valid',
   ]),
 ];
 
 /** init's phases `kubeconfig/admin` to `kubeconfig/scheduler`, in kubeadm's order. */
 export const kubeconfigPhases: readonly DefinedPhase<PkiInput>[] = KUBECONFIGS.map(({ name, longName }) =>
-  partOf('kubeconfigs', name, [`kubeconfig/${name}`, `Generate a ${longName}`, EXISTING_KUBECONFIG]),
+  partOf('kubeconfigs', name, [`kubeconfig/${name}`, `Generate the ${longName}`, EXISTING_KUBECONFIG]),
 );
 
 /** join's phases `control-plane-prepare/certs` and `control-plane-prepare/kubeconfig`. */

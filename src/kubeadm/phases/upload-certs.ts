@@ -52,7 +52,7 @@ const USABLE_MS = 600_000;
  */
 export const uploadCerts = definePhase<UploadCertsInput | null, Found | null>({
   name: 'upload-certs',
-  short: 'Upload certificates to kubeadm-certs',
+  short: 'Upload the certificates shared by control planes to the Secret kubeadm-certs (with --upload-certs)',
   observe: async ({ cluster }, input) => {
     if (input === null) return null;
     if (cluster === null) return input.assumeEmptyCluster ? NOTHING : null;

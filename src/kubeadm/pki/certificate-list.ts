@@ -42,23 +42,28 @@ const BOTH_USAGES = ['serverAuth', 'clientAuth'] as const;
  * @see kubeadm 1.36 certs
  */
 export const CERTIFICATES: readonly CertificateDefinition[] = [
-  ca('ca', 'ca', 'kubernetes', 'self-signed Kubernetes CA to provision identities for other Kubernetes components'),
+  ca('ca', 'ca', 'kubernetes', 'CA of the cluster'),
   {
     name: 'apiserver',
-    longName: 'certificate for serving the Kubernetes API',
+    longName: 'serving certificate of the API server',
     baseName: 'apiserver',
     ca: 'ca',
     commonName: always('kube-apiserver'),
     usages: ['serverAuth'],
     names: apiServerNames,
   },
-  client('ca', 'apiserver-kubelet-client', 'kube-apiserver-kubelet-client', 'certificate for the API server to connect to kubelet'),
-  ca('front-proxy-ca', 'front-proxy-ca', 'front-proxy-ca', 'self-signed CA to provision identities for front proxy'),
-  client('front-proxy-ca', 'front-proxy-client', 'front-proxy-client', 'certificate for the front proxy client'),
-  ca('etcd-ca', 'etcd/ca', 'etcd-ca', 'self-signed CA to provision identities for etcd'),
+  client(
+    'ca',
+    'apiserver-kubelet-client',
+    'kube-apiserver-kubelet-client',
+    'client certificate of the API server for connections to kubelets',
+  ),
+  ca('front-proxy-ca', 'front-proxy-ca', 'front-proxy-ca', 'CA of the front proxy'),
+  client('front-proxy-ca', 'front-proxy-client', 'front-proxy-client', 'client certificate of the front proxy'),
+  ca('etcd-ca', 'etcd/ca', 'etcd-ca', 'CA of etcd'),
   {
     name: 'etcd-server',
-    longName: 'certificate for serving etcd',
+    longName: 'serving certificate of etcd',
     baseName: 'etcd/server',
     ca: 'etcd-ca',
     commonName: ({ nodeName }) => nodeName,
@@ -67,7 +72,7 @@ export const CERTIFICATES: readonly CertificateDefinition[] = [
   },
   {
     name: 'etcd-peer',
-    longName: 'certificate for etcd nodes to communicate with each other',
+    longName: 'certificate for connections between etcd members',
     baseName: 'etcd/peer',
     ca: 'etcd-ca',
     commonName: ({ nodeName }) => nodeName,
@@ -78,10 +83,10 @@ export const CERTIFICATES: readonly CertificateDefinition[] = [
     'etcd-ca',
     'etcd/healthcheck-client',
     'kube-etcd-healthcheck-client',
-    'certificate for liveness probes to healthcheck etcd',
+    'client certificate of the health checks of etcd',
     'etcd-healthcheck-client',
   ),
-  client('etcd-ca', 'apiserver-etcd-client', 'kube-apiserver-etcd-client', 'certificate the apiserver uses to access etcd'),
+  client('etcd-ca', 'apiserver-etcd-client', 'kube-apiserver-etcd-client', 'client certificate of the API server for connections to etcd'),
 ];
 
 /** The certificates of a cluster; with external etcd, without the etcd certificates. */

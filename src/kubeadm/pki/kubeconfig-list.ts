@@ -30,7 +30,7 @@ export const CLUSTER_ADMINS = 'kubeadm:cluster-admins';
 export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
   {
     name: 'admin',
-    longName: 'kubeconfig file for the admin to use and for kubeadm itself',
+    longName: 'kubeconfig of the cluster administrator (admin.conf)',
     file: 'admin.conf',
     user: () => 'kubernetes-admin',
     organizations: [CLUSTER_ADMINS],
@@ -38,7 +38,7 @@ export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
   },
   {
     name: 'super-admin',
-    longName: 'kubeconfig file for the super-admin',
+    longName: 'kubeconfig of the administrator that RBAC does not restrict (super-admin.conf)',
     file: 'super-admin.conf',
     user: () => 'kubernetes-super-admin',
     organizations: [MASTERS_GROUP_NAME],
@@ -46,7 +46,7 @@ export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
   },
   {
     name: 'kubelet',
-    longName: 'kubeconfig file for the kubelet to use only for cluster bootstrapping',
+    longName: 'kubeconfig of the kubelet (kubelet.conf)',
     file: 'kubelet.conf',
     user: ({ nodeName }) => `system:node:${nodeName}`,
     organizations: [NODES_GROUP_NAME],
@@ -54,7 +54,7 @@ export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
   },
   {
     name: 'controller-manager',
-    longName: 'kubeconfig file for the controller manager to use',
+    longName: 'kubeconfig of the controller manager (controller-manager.conf)',
     file: 'controller-manager.conf',
     user: () => 'system:kube-controller-manager',
     organizations: [],
@@ -62,7 +62,7 @@ export const KUBECONFIGS: readonly KubeconfigDefinition[] = [
   },
   {
     name: 'scheduler',
-    longName: 'kubeconfig file for the scheduler to use',
+    longName: 'kubeconfig of the scheduler (scheduler.conf)',
     file: 'scheduler.conf',
     user: () => 'system:kube-scheduler',
     organizations: [],

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import type { On } from '../../../src/cli/command.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
+import { PHASE_LISTS } from '../../../src/kubeadm/workflows/phase-lists.ts';
 import { sourceFiles } from '../../support/source-files.ts';
 
 /** Files that define commands and map their options to typed requests. */
@@ -27,7 +28,7 @@ async function requestOf(line: string): Promise<unknown> {
     });
   const program = new Command('kubeletadm').exitOverride();
   const { load } = COMMANDS.find(({ name }) => name === words[0]) as (typeof COMMANDS)[number];
-  (await load())(program.command(words[0] as string), on);
+  (await load())(program.command(words[0] as string), on, PHASE_LISTS);
   await program.parseAsync(words, { from: 'user' });
   return request;
 }

@@ -6,14 +6,8 @@ import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { joinControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/join-control-plane.ts';
-import {
-  INIT_PHASES,
-  JOIN_PHASES,
-  type PhaseHelp,
-  RESET_PHASES,
-  UPGRADE_APPLY_PHASES,
-  UPGRADE_NODE_PHASES,
-} from '../../../../src/kubeadm/workflows/phase-lists.ts';
+import type { PhasedCommand } from '../../../../src/kubeadm/workflows/phase-help.ts';
+import { PHASE_LISTS } from '../../../../src/kubeadm/workflows/phase-lists.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
 import { upgradeApplyWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
@@ -23,14 +17,6 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 type Phases = readonly { readonly name: string; readonly short: string }[];
-
-/** A group entry covers all phases below it and names each of them. */
-const isIn = ({ name }: PhaseHelp, phase: string): boolean => phase === name || phase.startsWith(`${name}/`);
-
-/** The entry of a phase or of its group. */
-function entryOf(help: readonly PhaseHelp[], phase: string): PhaseHelp | undefined {
-  return help.find(({ name }) => name === phase) ?? help.find((entry) => isIn(entry, phase));
-}
 
 /** The phases that run, of a workflow whose phases have the same names and do nothing. */
 async function planned(phases: Phases, run: { readonly skipPhases?: readonly string[]; readonly onlyPhase?: string }) {
@@ -45,48 +31,39 @@ async function planned(phases: Phases, run: { readonly skipPhases?: readonly str
 
 const namesOf = (phases: Phases): readonly string[] => phases.map(({ name }) => name);
 
-describe.each<[string, readonly PhaseHelp[], readonly Phases[]]>([
-  ['init', INIT_PHASES, [initControlPlaneWorkflow.phases, initWorkflow.phases]],
-  ['join', JOIN_PHASES, [joinControlPlaneWorkflow.phases, joinWorkflow.phases]],
-  ['upgrade apply', UPGRADE_APPLY_PHASES, [upgradeApplyWorkflow.phases]],
-  ['upgrade node', UPGRADE_NODE_PHASES, [upgradeControlPlaneNodeWorkflow.phases, upgradeNodeWorkflow.phases]],
-  ['reset', RESET_PHASES, [resetWorkflow.phases]],
-])('help text of the phases of %s', (_, help, workflows) => {
-  it('lists all phases in workflow order', () => {
-    const [whole = []] = workflows;
-    const places = whole.map(({ name }) => help.indexOf(entryOf(help, name) as PhaseHelp));
-    expect(places).not.toContain(-1);
-    expect(places).toEqual([...places].sort((a, b) => a - b));
+describe.each<[PhasedCommand, readonly Phases[]]>([
+  ['init', [initControlPlaneWorkflow.phases, initWorkflow.phases]],
+  ['join', [joinControlPlaneWorkflow.phases, joinWorkflow.phases]],
+  ['upgrade apply', [upgradeApplyWorkflow.phases]],
+  ['upgrade node', [upgradeControlPlaneNodeWorkflow.phases, upgradeNodeWorkflow.phases]],
+  ['reset', [resetWorkflow.phases]],
+])('the phases of %s in help', (command, workflows) => {
+  const help = PHASE_LISTS[command];
+  const [whole = []] = workflows;
+
+  it('are preflight and the phases of its workflows, each once', () => {
+    expect(namesOf(help).toSorted()).toEqual([...new Set(['preflight', ...workflows.flatMap(namesOf)])].sort());
+    for (const { name, short } of workflows.flat()) expect(help).toContainEqual({ name, short });
   });
 
-  it('lists no unknown phase', () => {
-    const names = workflows.flatMap((phases) => phases.map(({ name }) => name));
-    const unknown = help.filter((entry) => entry.name !== 'preflight' && !names.some((name) => isIn(entry, name)));
-    expect(unknown).toEqual([]);
+  it('have the order in which they run', () => {
+    expect(namesOf(help)[0]).toBe('preflight');
+    expect(namesOf(help).filter((name) => namesOf(whole).includes(name))).toEqual(namesOf(whole));
   });
 
-  it('contains the short text of each phase, and the names of phases in a group', () => {
-    const text = help.map(({ short }) => short).join(' ');
-    for (const { name, short } of workflows.flat()) {
-      const entry = entryOf(help, name);
-      if (entry?.name === name)
-        expect(entry.short.startsWith(short) || entry.short.includes(':'), `${name}: ${entry.short} / ${short}`).toBe(true);
-      else expect(text, name).toContain(name.slice(name.lastIndexOf('/') + 1));
+  it('are selected and skipped by their names, with the phases below them', async () => {
+    const isIn = (phase: string, name: string): boolean => phase === name || phase.startsWith(`${name}/`);
+    for (const name of namesOf(help).filter((each) => namesOf(whole).some((phase) => isIn(phase, each)))) {
+      const own = namesOf(whole).filter((phase) => isIn(phase, name));
+      expect(await planned(whole, { onlyPhase: name })).toEqual(own);
+      expect(await planned(whole, { skipPhases: [name] })).toEqual(namesOf(whole).filter((phase) => !own.includes(phase)));
     }
   });
+});
 
-  it('lists the names that select the phases of the workflow, and that --skip-phases accepts', async () => {
-    const [whole = []] = workflows;
-    const inWhole = help.filter((entry) => whole.some(({ name }) => isIn(entry, name)));
-    const selected = new Set<string>();
-    for (const entry of inWhole) {
-      const own = namesOf(whole).filter((name) => isIn(entry, name));
-      expect(await planned(whole, { onlyPhase: entry.name })).toEqual(own);
-      expect(await planned(whole, { skipPhases: [entry.name] })).toEqual(namesOf(whole).filter((name) => !own.includes(name)));
-      for (const name of own) selected.add(name);
-    }
-    expect([...selected].sort()).toEqual([...namesOf(whole)].sort());
-  });
+it('lists a phase of another workflow after the phase that precedes it', () => {
+  const names = namesOf(PHASE_LISTS.init);
+  expect(names[names.indexOf('kubelet-wait-bootstrap') - 1]).toBe('kubelet-start/remember');
 });
 
 describe('a single phase of init', () => {
