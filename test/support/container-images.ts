@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
@@ -21,10 +21,10 @@ export function imageArchive({ names, programs, scripts = {}, entrypoint = [] }:
     const root = join(directory, 'root');
     for (const path of ['usr/local/bin', 'etc', 'tmp', 'lib64']) mkdirSync(join(root, path), { recursive: true });
     for (const program of programs) {
-      cpSync(program, join(root, 'usr/local/bin', basename(program)), { dereference: true });
+      copyFileSync(program, join(root, 'usr/local/bin', basename(program)));
       for (const library of librariesOf(program)) {
         mkdirSync(dirname(join(root, library)), { recursive: true });
-        cpSync(library, join(root, library), { dereference: true });
+        copyFileSync(library, join(root, library));
       }
     }
     for (const [name, text] of Object.entries(scripts)) writeFileSync(join(root, 'usr/local/bin', name), text, { mode: 0o755 });
