@@ -19,7 +19,7 @@ export interface BenchLab {
 }
 
 /**
- * Discards the output of the commands.
+ * Discards the output of the commands, except the errors of a failed one.
  * @param joining additional arguments of `join`
  * @throws Error when one of the commands fails
  */
@@ -27,16 +27,23 @@ export async function startBenchLab(...joining: readonly string[]): Promise<Benc
   const directory = mkdtempSync(join(tmpdir(), 'ka-bench-'));
   const lab = await startLab({ directory, hosts: 2 });
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  let errors = '';
+  const stderr = new Writable({
+    write: (chunk, _encoding, done) => {
+      errors += chunk;
+      done();
+    },
+  });
   const services = createServices({
     env: process.env,
     stdin: process.stdin,
     stdout: nowhere,
-    stderr: nowhere,
+    stderr,
     signal: new AbortController().signal,
   });
   const cli = async (...argv: string[]): Promise<void> => {
     if ((await runCli([...argv, '--ssh-config', lab.sshConfig, '--token', lab.token.reveal()], services, '0')) !== 0)
-      throw new Error(`${argv[0]} failed`);
+      throw new Error(`${argv[0]} failed:\n${errors}`);
   };
   await cli('init', '--kubeconfig', lab.kubeconfig, '--host', 'node1');
   await cli('join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, '--host', 'node2', ...joining);
