@@ -13,7 +13,7 @@ import { planWorkflow } from '../src/host/run-workflow.ts';
 import { NodeGroups } from '../src/kubeadm/render/node-groups.ts';
 import { readClusterBaseline } from '../src/kubeadm/workflows/cluster-baseline.ts';
 import { joinWorkflow } from '../src/kubeadm/workflows/join.ts';
-import { loadCatalogue } from '../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../src/template-files.ts';
 import { startBenchLab } from './bench-lab.ts';
 

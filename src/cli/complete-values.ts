@@ -120,13 +120,16 @@ async function phasesOf({ path }: PartialLine): Promise<readonly Candidate[]> {
 
 /** The fields of the newest KubeletConfiguration. */
 async function fieldsOf(): Promise<readonly Candidate[]> {
-  const { loadCatalogue, NEWEST_MINOR } = await import('../kubelet/catalogue.ts');
+  const [{ NEWEST_MINOR }, { loadCatalogue }] = await Promise.all([
+    import('../kubelet/catalogue.ts'),
+    import('../kubelet/load-catalogue.ts'),
+  ]);
   const catalogue = await loadCatalogue();
   return [...catalogue.fields.keys()].filter((path) => catalogue.field(path, NEWEST_MINOR) !== null).map((value) => ({ value }));
 }
 
 async function gatesOf(): Promise<readonly Candidate[]> {
-  const { loadCatalogue } = await import('../kubelet/catalogue.ts');
+  const { loadCatalogue } = await import('../kubelet/load-catalogue.ts');
   return [...(await loadCatalogue()).gates.keys()].map((value) => ({ value, description: 'feature gate' }));
 }
 

@@ -2,7 +2,8 @@ import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type DefaultsProfile, profileDefaults } from '../kubeadm/render/profile-defaults.ts';
-import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
+import { NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 

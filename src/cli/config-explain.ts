@@ -1,7 +1,8 @@
 import type { ExitCode } from '../base/errors.ts';
 import { explain } from '../kubeadm/explain/explain.ts';
 import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
-import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderDocument } from './show-document.ts';

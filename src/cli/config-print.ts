@@ -3,7 +3,7 @@ import { type DefaultsAction, printDefaults } from '../kubeadm/config/print.ts';
 import { NEWEST_RELEASE_FACTS } from '../kubeadm/control-plane/releases.ts';
 import { renderClusterConfig } from '../kubeadm/render/cluster-config.ts';
 import { kubeadmProfile } from '../kubeadm/render/profile-defaults.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import type { Services } from './services.ts';
 
 export interface PrintDefaultsRequest {

@@ -4,7 +4,8 @@ import { OVERLAY_KIND } from '../dynamic/agent/overlay.ts';
 import { overlayJsonSchema } from '../dynamic/overlay-json-schema.ts';
 import { configJsonSchema } from '../kubeadm/config/json-schema.ts';
 import type { ConfigKind } from '../kubeadm/config/model.ts';
-import { loadCatalogue, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../kubelet/catalogue.ts';
+import { NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 

@@ -1,6 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { KubeletsRequest } from '../fleet/use-cases/open-kubelets.ts';
-import { loadCatalogue } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readValidatedMinor } from '../kubelet/minor-option.ts';
 import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
 import { VERSION } from '../version.ts';

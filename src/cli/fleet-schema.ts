@@ -1,7 +1,8 @@
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { fleetJsonSchema } from '../fleet/json-schema.ts';
-import { loadCatalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import type { Services } from './services.ts';
 
 /** `fleet schema`. */

@@ -1,7 +1,8 @@
 import type { ExitCode } from '../base/errors.ts';
 import { examineFleet, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { validateFleet } from '../fleet/validate.ts';
-import { loadCatalogue, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
 import type { FileVerdict } from './file-verdict.ts';

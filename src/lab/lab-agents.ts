@@ -20,8 +20,9 @@ import { agentRights } from '../kubeadm/node-agent/agent-rights.ts';
 import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../kubeadm/node-agent/agent-units.ts';
 import type { ClusterConnections, TemplateSource } from '../kubeadm/ports.ts';
 import { nodeCluster } from '../kubeadm/use-cases/node-cluster.ts';
-import { type Catalogue, type LiveChange, loadCatalogue } from '../kubelet/catalogue.ts';
+import type { Catalogue, LiveChange } from '../kubelet/catalogue.ts';
 import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import type { Lab, LabHost } from './lab-options.ts';
 
 /** Ports of the agents of a lab. */

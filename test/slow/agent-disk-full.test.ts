@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { conditionOf as reported } from '../../src/dynamic/agent/status.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
-import { loadCatalogue } from '../../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
 import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
 import { assignPayload, clusterWithPayloads } from '../support/agent-objects.ts';
 import type { FakeCluster } from '../support/fake-cluster.ts';

@@ -2,9 +2,9 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { readNodeConfig } from '../../kubeadm/workflows/read-node-config.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
 import { cleanConfigz } from '../../kubelet/effective/clean-configz.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { type PayloadKind, payloadDocument } from '../agent/overlay.ts';
 
 export interface SharedConfigRequest {

@@ -1,7 +1,8 @@
 import { AppError, formatPosition, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { loadCatalogue, type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { readValidatedMinor } from '../../kubelet/minor-option.ts';
 import type { NodeConfig } from '../node-config.ts';
 import { validatePayload } from '../validate-payload.ts';

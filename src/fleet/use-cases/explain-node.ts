@@ -5,8 +5,9 @@ import { findField } from '../../kubeadm/explain/explain-field.ts';
 import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
-import { type Catalogue, loadCatalogue } from '../../kubelet/catalogue.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { type NodeExplanation, selectFields } from '../../kubelet/effective/node-explanation.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { HostConnections } from '../ports.ts';
 import { type ConnectionRequest, readHostTarget } from './host-access.ts';
 

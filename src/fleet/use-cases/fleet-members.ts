@@ -17,7 +17,7 @@ import { readClusterBaseline } from '../../kubeadm/workflows/cluster-baseline.ts
 import { controlPlaneStateOver } from '../../kubeadm/workflows/control-plane/plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { FleetMember } from '../fleet.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetCluster } from '../model.ts';

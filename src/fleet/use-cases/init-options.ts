@@ -11,7 +11,7 @@ import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.t
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
 import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { PlannedHost } from '../saved-plan.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';

@@ -12,7 +12,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { Assigner } from '../../kubelet/assigned-by.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { HostConnections } from '../ports.ts';
 import { type ConnectionRequest, readHostTarget } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';

@@ -1,7 +1,7 @@
 import type { LocalFiles } from '../../base/local-files.ts';
 import { collectWorkflow } from '../../dynamic/workflows/collect-checkpoints.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';

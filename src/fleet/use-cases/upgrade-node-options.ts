@@ -6,7 +6,7 @@ import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { durationMs, type FieldsRequest, isForKubelet, readOverlay } from '../../kubeadm/use-cases/node-options.ts';
 import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
 import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { PlannedPatch } from '../../kubelet/patch-files.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 

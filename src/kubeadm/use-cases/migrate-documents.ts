@@ -23,7 +23,7 @@ export async function migrateDocuments(text: string, file: string): Promise<Migr
 async function kubeletErrors(text: string, file: string): Promise<readonly Problem[]> {
   if (!/^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?KubeletConfiguration/m.test(text)) return [];
   const [{ loadCatalogue }, { validateDocuments }] = await Promise.all([
-    import('../../kubelet/catalogue.ts'),
+    import('../../kubelet/load-catalogue.ts'),
     import('./validate-documents.ts'),
   ]);
   const { problems } = validateDocuments(text, file, { catalogue: await loadCatalogue(), chosen: null, allowDeprecated: true });

@@ -6,7 +6,7 @@ import { goDurationMs, parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
 import type { Impact } from '../../host/plan/impact.ts';
 import { phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
-import { loadCatalogue } from '../../kubelet/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { LoadedConfig } from '../config/load.ts';

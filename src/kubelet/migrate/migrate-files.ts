@@ -1,8 +1,9 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import { parseEnvironmentFile, splitCommandWords } from '../../host/systemd/environment.ts';
-import { loadCatalogue, OLDEST_MINOR } from '../catalogue.ts';
+import { OLDEST_MINOR } from '../catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
+import { loadCatalogue } from '../load-catalogue.ts';
 import { readMinor } from '../minor-option.ts';
 import { type KubeletMigration, migrateKubelet } from './migrate-kubelet.ts';
 

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { fleetJsonSchema } from '../../../src/fleet/json-schema.ts';
 import { loadFleet } from '../../../src/fleet/load.ts';
 import { starterFile } from '../../../src/fleet/starter.ts';
-import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { NO_VALIDATOR, schemaErrors } from '../../support/json-schema-validator.ts';
 import { HEADER } from './support.ts';
 

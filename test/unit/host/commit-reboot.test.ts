@@ -8,7 +8,7 @@ import type { Cluster } from '../../../src/kube/cluster.ts';
 import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
 import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../../../src/kubeadm/phases/save-node-settings.ts';
-import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';

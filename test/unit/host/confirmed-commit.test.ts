@@ -9,7 +9,7 @@ import type { WriterOptions } from '../../../src/host/run-host.ts';
 import { planWorkflow, runWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
-import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';

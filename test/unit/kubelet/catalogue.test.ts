@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectNode, TypeNode } from '../../../src/codec/type-node.ts';
-import {
-  type FieldType,
-  formatMinor,
-  isSupportedMinor,
-  loadCatalogue,
-  NEWEST_MINOR,
-  OLDEST_MINOR,
-  parseMinor,
-} from '../../../src/kubelet/catalogue.ts';
+import { type FieldType, formatMinor, isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../../../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { kubeletConfigurationType } from '../../../src/kubelet/type.ts';
 
 const catalogue = await loadCatalogue();

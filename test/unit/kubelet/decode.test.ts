@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem, type Problem } from '../../../src/base/errors.ts';
 import { parseSource } from '../../../src/codec/source.ts';
-import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import {
   checkJsonSyntax,
   type DecodedKubeletConfiguration,
@@ -9,6 +8,7 @@ import {
   decodeKubeletConfiguration,
   syntaxOf,
 } from '../../../src/kubelet/decode.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { DECODE_CASES } from './decode-cases.ts';
 
 const catalogue = await loadCatalogue();

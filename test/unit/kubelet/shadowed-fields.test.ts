@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { addLayer, NO_LAYERS } from '../../../src/kubelet/layers.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { shadowedFields } from '../../../src/kubelet/shadowed-fields.ts';
 
 const catalogue = await loadCatalogue();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadCatalogue } from '../../../src/kubelet/catalogue.ts';
 import { readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags-env.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { upgradeFlags } from '../../../src/kubelet/upgrade-flags.ts';
 
 const catalogue = await loadCatalogue();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { differingFields, expectedConfigz, type PayloadNode, preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
-import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { readHostText } from '../../../../src/kubelet/effective/running-config.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

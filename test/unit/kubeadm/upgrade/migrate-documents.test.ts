@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../../src/kube/object.ts';
 import type { ClusterConfiguration } from '../../../../src/kubeadm/config/model.ts';
 import { isGenerated, kubeletConfigMap } from '../../../../src/kubeadm/kubelet-config-map.ts';
 import { type ClusterMigrationInput, migrateClusterDocuments } from '../../../../src/kubeadm/upgrade/migrate-documents.ts';
-import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

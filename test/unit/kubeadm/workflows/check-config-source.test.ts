@@ -8,8 +8,8 @@ import { formatManifest, formatPointer } from '../../../../src/kubeadm/node-agen
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
 import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/assigned-by.ts';
-import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from '../../../../src/kubelet/config-source.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import type { FakeCluster } from '../../../support/fake-cluster.ts';

@@ -8,7 +8,7 @@ import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitOptions, initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import type { FakeCluster } from '../../../support/fake-cluster.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import { defaultEvictionHard } from '../../../../src/kubelet/defaults/default-eviction.ts';
 import { defaultKubeletConfiguration, fillKubeletDefaults } from '../../../../src/kubelet/defaults/default-kubelet-configuration.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 

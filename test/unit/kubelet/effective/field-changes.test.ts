@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { loadCatalogue } from '../../../../src/kubelet/catalogue.ts';
 import {
   configFieldChanges,
   type KubeletReading,
@@ -7,6 +6,7 @@ import {
   kubeletFieldChanges,
 } from '../../../../src/kubelet/effective/field-changes.ts';
 import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
