@@ -79,7 +79,7 @@ export async function buildProgram(
 }
 
 /** `phase`, and options that print help; `-h` also among other short options. */
-const SHOWS_PHASES = /^(?:phase|--help|-[a-z]*h[a-z]*)$/;
+const SHOWS_PHASES = /^(?:phase|--help|-[a-gi-z]*h[a-z]*)$/;
 const NO_PHASES: PhaseLists = { init: [], join: [], reset: [], 'upgrade apply': [], 'upgrade node': [] };
 
 /** Commands that change nothing: an interrupted one has nothing to resume. */

@@ -20,18 +20,8 @@ export interface FieldLeaf {
   readonly hint?: string;
 }
 
-const trees = new WeakMap<z.core.$ZodType, FieldTree>();
-
-/** The fields of a schema, computed once per schema. */
+/** The fields of a schema. */
 export function fieldTreeOf(schema: z.core.$ZodType): FieldTree {
-  const known = trees.get(schema);
-  if (known) return known;
-  const tree = buildTree(schema);
-  trees.set(schema, tree);
-  return tree;
-}
-
-function buildTree(schema: z.core.$ZodType): FieldTree {
   if (schema instanceof z.ZodExactOptional || schema instanceof z.ZodDefault) return fieldTreeOf(schema.def.innerType);
   if (schema instanceof z.ZodObject) {
     return { kind: 'struct', fields: new Map(Object.entries(schema.shape).map(([name, field]) => [name, fieldTreeOf(field)])) };

@@ -1,4 +1,5 @@
 import type { Json } from '../base/json.ts';
+import type { ObjectNode } from '../codec/type-node.ts';
 import type { Impact } from '../host/plan/impact.ts';
 
 /** A Kubernetes minor version by its number: 36 is 1.36. */
@@ -156,6 +157,8 @@ export interface Catalogue {
   /** @param name without dashes */
   flag(name: string, minor: Minor): Flag | null;
   gate(name: string, minor: Minor): Gate | null;
+  /** The type of KubeletConfiguration (v1beta1) in a minor, including the header. */
+  configurationType(minor: Minor): ObjectNode;
 }
 
 /**

@@ -4,7 +4,6 @@ import { type DecodedDocument, decodeTyped } from '../codec/decode-typed.ts';
 import type { SourceDocument } from '../codec/source.ts';
 import { invalidJson } from '../codec/typed-problems.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
-import { kubeletConfigurationType } from './type.ts';
 import { unknownFieldReporter } from './unknown-field-reporter.ts';
 
 /** The only version in all minors. */
@@ -72,7 +71,7 @@ export function readKubeletConfiguration(document: SourceDocument, options: Pick
 export function decodeInOrder(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
   const { catalogue, minor, lenient = false, syntax = 'yaml' } = options;
   return decodeTyped(document, {
-    type: kubeletConfigurationType(catalogue, minor),
+    type: catalogue.configurationType(minor),
     header: { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND },
     unknown: unknownFieldReporter({ catalogue, minor, lenient }),
     lenient,

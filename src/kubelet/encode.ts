@@ -2,7 +2,6 @@ import type { JsonObject } from '../base/json.ts';
 import { encodeTyped } from '../codec/encode-typed.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
-import { kubeletConfigurationType } from './type.ts';
 
 export interface EncodeOptions {
   /** The minor of the reading kubelet. */
@@ -23,7 +22,7 @@ export function encodeKubeletConfiguration(
   value: JsonObject,
   { catalogue, minor, keepsRotationOff = false }: EncodeOptions & { readonly keepsRotationOff?: boolean },
 ): JsonObject {
-  const encoded = encodeTyped(kubeletConfigurationType(catalogue, minor), withHeader(value));
+  const encoded = encodeTyped(catalogue.configurationType(minor), withHeader(value));
   return keepsRotationOff && value.rotateCertificates === false ? { ...encoded, rotateCertificates: false } : encoded;
 }
 

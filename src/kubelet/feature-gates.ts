@@ -65,17 +65,6 @@ function historyOf(name: string, minor: Minor, catalogue: Catalogue): string | n
   return entry.removedIn === null ? null : `removed in ${formatMinor(entry.removedIn)}`;
 }
 
-const dependentByCatalogue = new WeakMap<Catalogue, readonly GateEntry[]>();
-
-/** The few gates with dependencies, computed once per catalogue. */
-function dependentGates(catalogue: Catalogue): readonly GateEntry[] {
-  const known = dependentByCatalogue.get(catalogue);
-  if (known !== undefined) return known;
-  const dependent = [...catalogue.gates.values()].filter(({ dependencies }) => dependencies !== undefined);
-  dependentByCatalogue.set(catalogue, dependent);
-  return dependent;
-}
-
 function brokenDependencies(
   minor: Minor,
   catalogue: Catalogue,
@@ -84,7 +73,8 @@ function brokenDependencies(
 ): readonly GateFault[] {
   const faults: GateFault[] = [];
   const setsGroups = Object.keys(GROUP_GATES).some((name) => set.has(name));
-  for (const entry of dependentGates(catalogue)) {
+  for (const entry of catalogue.gates.values()) {
+    if (entry.dependencies === undefined) continue;
     // The defaults of a minor meet all dependencies.
     if (!setsGroups && !set.has(entry.name) && !entry.dependencies?.some(({ gates }) => gates.some((name) => set.has(name)))) continue;
     const gate = catalogue.gate(entry.name, minor);

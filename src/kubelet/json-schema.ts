@@ -2,7 +2,6 @@ import type { JsonObject } from '../base/json.ts';
 import type { ObjectNode, TypeNode } from '../codec/type-node.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
-import { kubeletConfigurationType } from './type.ts';
 
 /** A form of a scalar that is valid in place of its own type, such as a template of a fleet file. */
 export interface JsonSchemaOptions {
@@ -16,7 +15,7 @@ export interface JsonSchemaOptions {
  * enumerations. Ranges and rules between fields are not part of it: `config validate` checks these.
  */
 export function kubeletJsonSchema(catalogue: Catalogue, minor: Minor, options: JsonSchemaOptions = {}): JsonObject {
-  const definition = objectSchema(kubeletConfigurationType(catalogue, minor), { ...options, catalogue });
+  const definition = objectSchema(catalogue.configurationType(minor), { ...options, catalogue });
   const header = { apiVersion: { const: KUBELET_API_VERSION }, kind: { const: KUBELET_KIND } };
   return { ...definition, properties: { ...(definition.properties as JsonObject), ...header } };
 }

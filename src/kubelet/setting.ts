@@ -5,7 +5,6 @@ import type { ObjectNode, TypeNode } from '../codec/type-node.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
 import { splitSetting } from './setting-form.ts';
-import { kubeletConfigurationType } from './type.ts';
 
 /** A `--set path=value`, or a per-host flag such as `--resolv-conf`. */
 export interface FieldSetting {
@@ -25,7 +24,7 @@ export interface FieldSetting {
 export function parseSetting(text: string, minor: Minor, catalogue: Catalogue): FieldSetting {
   const source = `--set ${text}`;
   const { field, given } = splitSetting(text);
-  const { path, type } = resolvePath(field, kubeletConfigurationType(catalogue, minor), source);
+  const { path, type } = resolvePath(field, catalogue.configurationType(minor), source);
   if (given === 'null') return { path, value: null, source };
   return { path, value: decodeValue(path, valueText(given, type), source, minor, catalogue), source };
 }

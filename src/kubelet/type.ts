@@ -1,28 +1,14 @@
 import type { FieldNode, ObjectNode, TypeNode } from '../codec/type-node.ts';
-import type { Catalogue, Field, FieldType, Minor } from './catalogue.ts';
-
-const trees = new WeakMap<Catalogue, Map<Minor, ObjectNode>>();
+import type { Field, FieldType } from './catalogue.ts';
 
 /**
- * The type of KubeletConfiguration (v1beta1) in a minor, including the header. Built once per catalogue and
- * minor.
+ * The type of KubeletConfiguration (v1beta1).
+ * @param all all fields of one minor, including the header
  */
-export function kubeletConfigurationType(catalogue: Catalogue, minor: Minor): ObjectNode {
-  const byMinor = trees.get(catalogue) ?? new Map<Minor, ObjectNode>();
-  trees.set(catalogue, byMinor);
-  const known = byMinor.get(minor);
-  if (known) return known;
-  const tree = buildTree(catalogue, minor);
-  byMinor.set(minor, tree);
-  return tree;
-}
-
-function buildTree(catalogue: Catalogue, minor: Minor): ObjectNode {
+export function configurationTypeOf(all: Iterable<Field>): ObjectNode {
   const children = new Map<string, Field[]>();
-  for (const path of catalogue.fields.keys()) {
-    const field = catalogue.field(path, minor);
-    if (!field) continue;
-    const parent = path.slice(0, Math.max(path.lastIndexOf('.'), 0));
+  for (const field of all) {
+    const parent = field.path.slice(0, Math.max(field.path.lastIndexOf('.'), 0));
     const siblings = children.get(parent);
     if (siblings) siblings.push(field);
     else children.set(parent, [field]);

@@ -63,21 +63,14 @@ function elsewhere(paths: readonly string[]): string {
   return `${name} is a field of ${parents.join(' or ')}`;
 }
 
-const placesByMinor = new WeakMap<Catalogue, Map<Minor, ReadonlyMap<string, readonly string[]>>>();
-
 /** Lower-case field names with their paths, the shallowest first. */
 function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, readonly string[]> {
-  const byMinor = placesByMinor.get(catalogue) ?? new Map<Minor, ReadonlyMap<string, readonly string[]>>();
-  placesByMinor.set(catalogue, byMinor);
-  const known = byMinor.get(minor);
-  if (known) return known;
   const places = new Map<string, string[]>();
   const paths = [...catalogue.fields.keys()].filter((path) => catalogue.field(path, minor) !== null);
   for (const path of paths.sort((a, b) => a.split('.').length - b.split('.').length)) {
     const name = path.slice(path.lastIndexOf('.') + 1).toLowerCase();
     places.set(name, [...(places.get(name) ?? []), path]);
   }
-  byMinor.set(minor, places);
   return places;
 }
 

@@ -1,7 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
 import type { TypeNode } from '../codec/type-node.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
-import { kubeletConfigurationType } from './type.ts';
 
 /** A field unknown to a kubelet. */
 export interface UnknownField {
@@ -26,7 +25,7 @@ export function listUnknownFields(config: JsonObject, minor: Minor, catalogue: C
       return isEmpty(item) ? [] : [{ path: at, why: whyUnknown(at, minor, catalogue) }];
     });
   };
-  return visit(config, kubeletConfigurationType(catalogue, minor), '');
+  return visit(config, catalogue.configurationType(minor), '');
 }
 
 function isEmpty(value: Json): boolean {

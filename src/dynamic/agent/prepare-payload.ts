@@ -27,7 +27,6 @@ import {
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { type LayeredConfig, leavesOf, mergeConfig, type Origin } from '../../kubelet/layers.ts';
 import { describeOverridden, isSetBy } from '../../kubelet/overridden-fields.ts';
-import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
@@ -209,7 +208,7 @@ interface Rendered {
 function render(config: JsonObject, node: PayloadNode): Rendered | { readonly issue: string } {
   try {
     const value = encodeKubeletConfiguration(config, node);
-    const type = kubeletConfigurationType(node.catalogue, node.minor);
+    const type = node.catalogue.configurationType(node.minor);
     const text = encodeYaml(value, type);
     // The agent reads the file again later, so its own size limit applies.
     if (text.length > CONFIG_LIMITS.characters)

@@ -31,7 +31,6 @@ import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } fr
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import { FRAGMENT_NAMES, FRAGMENTS_README, isOwnFragment, ownFragmentPaths } from '../../kubelet/own-fragments.ts';
-import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
@@ -274,7 +273,7 @@ function provenTexts(
   const merged = (texts: KubeletTexts): string | null => {
     const config = effectiveOf(texts, reading);
     if (config === null) return null;
-    return encodeYaml(encodeKubeletConfiguration(config, reading), kubeletConfigurationType(reading.catalogue, reading.minor));
+    return encodeYaml(encodeKubeletConfiguration(config, reading), reading.catalogue.configurationType(reading.minor));
   };
   const desired = merged(after);
   if (desired === null) return plain;

@@ -6,7 +6,6 @@ import type { ParsedConfig } from '../../kubelet/decode.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, leavesOf, NO_LAYERS } from '../../kubelet/layers.ts';
-import { kubeletConfigurationType } from '../../kubelet/type.ts';
 
 /** Position of a field: `init.yaml:12:3`, or the source as a whole. */
 export function placeOf(written: ParsedConfig, path: string): string {
@@ -55,7 +54,7 @@ function withoutEmptyStrings(config: JsonObject, defaults: ReadonlyMap<string, u
  */
 export function renderClusterConfig(layered: LayeredConfig, minor: Minor, catalogue: Catalogue): string {
   const encoded = encodeKubeletConfiguration(layered.config, { minor, catalogue, keepsRotationOff: true });
-  return encodeYaml(encoded, kubeletConfigurationType(catalogue, minor));
+  return encodeYaml(encoded, catalogue.configurationType(minor));
 }
 
 /** Warnings about the configuration for all nodes. */

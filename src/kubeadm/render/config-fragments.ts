@@ -12,7 +12,6 @@ import { setAt } from '../../kubelet/kubeadm-defaults.ts';
 import { addLayer, formatOrigin, type LayeredConfig, leavesOf, mergeConfig, type Origin, originTexts } from '../../kubelet/layers.ts';
 import { FRAGMENTS_README, ownFragmentPath } from '../../kubelet/own-fragments.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
-import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { listUnknownFields } from '../../kubelet/unknown-fields.ts';
 import { classifyChanges } from '../../kubelet/validate/classify-changes.ts';
 import { placeOf } from './cluster-config.ts';
@@ -85,7 +84,7 @@ function split(input: FragmentsInput, cluster: LayeredConfig, kept: readonly Fie
   const { catalogue, minor, layered } = input;
   const base = withKept(cluster, layered, kept);
   const layers = ownLayers(input, kept);
-  const type = kubeletConfigurationType(catalogue, minor);
+  const type = catalogue.configurationType(minor);
   const textOf = (config: JsonObject): string => encodeYaml(config, type);
   const texts = layers.map(({ path, config }) => ({
     path,

@@ -8,7 +8,6 @@ import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
 import { readKubeletConfiguration } from '../../kubelet/decode.ts';
 import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { parseSetting } from '../../kubelet/setting.ts';
-import { kubeletConfigurationType } from '../../kubelet/type.ts';
 import { checkUnitFile } from './check.ts';
 import { designFragments, type NodeOverlay } from './config-fragments.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
@@ -65,7 +64,7 @@ export function designGroup(input: GroupInput): GroupDesign {
   const overlays = input.overlays.map((document) => readKubeletConfiguration(document, { minor, catalogue }));
   const layers = { ...input, overlays, settings: input.settings.map((setting) => parseSetting(setting, minor, catalogue)) };
   const { layered, warnings } = layerNodeConfig(layers);
-  const yamlOf = (config: JsonObject): string => encodeYaml(config, kubeletConfigurationType(catalogue, minor));
+  const yamlOf = (config: JsonObject): string => encodeYaml(config, catalogue.configurationType(minor));
   const fragments = input.configDir === true ? designFragments({ ...layers, named: input.overlays, layered, templates }) : null;
   const instanceConfig = input.instanceConfig
     ? rootFile(INSTANCE_CONFIG, String(renderTemplate(templates, INSTANCE_CONFIG, { criSocket })))

@@ -54,21 +54,13 @@ interface Defaulted {
   readonly field: Field;
 }
 
-const defaultedByMinor = new WeakMap<Catalogue, Map<Minor, readonly Defaulted[]>>();
-
 /** The fields with a default, including conditional ones. */
 function defaultedFields(catalogue: Catalogue, minor: Minor): readonly Defaulted[] {
-  const byMinor = defaultedByMinor.get(catalogue) ?? new Map<Minor, readonly Defaulted[]>();
-  defaultedByMinor.set(catalogue, byMinor);
-  const known = byMinor.get(minor);
-  if (known) return known;
-  const fields = [...catalogue.fields.keys()].flatMap((name): Defaulted[] => {
+  return [...catalogue.fields.keys()].flatMap((name): Defaulted[] => {
     const field = catalogue.field(name, minor);
     if (field === null || (field.default === null && !CONDITIONAL_DEFAULTS.has(name))) return [];
     return [{ path: name.split('.'), field: inItsType(field) }];
   });
-  byMinor.set(minor, fields);
-  return fields;
 }
 
 /** `logging.flushFrequency` was a number of nanoseconds first, and so was its default. */

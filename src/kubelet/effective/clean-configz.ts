@@ -4,7 +4,6 @@ import type { Catalogue, Minor } from '../catalogue.ts';
 import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { partNodeSpecific } from '../node-specific.ts';
-import { kubeletConfigurationType } from '../type.ts';
 import { deprecatedFields } from '../validate/deprecation-rules.ts';
 
 export interface CleanConfigz {
@@ -35,7 +34,7 @@ export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefa
   const masked = hasMask(fields.staticPodURLHeader) ? ['staticPodURLHeader'] : [];
   const reported = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
-  const type = kubeletConfigurationType(catalogue, minor);
+  const type = catalogue.configurationType(minor);
   const current = withoutPaths(reported, deprecatedFields(reported, minor));
   const kept = withoutDefaults ? dropDefaults(current, defaults, type) : current;
   return { ...partNodeSpecific(kept), masked };

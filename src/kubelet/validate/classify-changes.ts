@@ -6,7 +6,6 @@ import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
 import { highestImpact } from '../../host/plan/impact.ts';
 import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
-import { kubeletConfigurationType } from '../type.ts';
 
 /** A field whose effective value changes, with the effect on a running node. */
 export interface ClassifiedChange {
@@ -36,7 +35,7 @@ export interface ClassifyOptions {
  * @returns in path order; empty without changes
  */
 export function classifyChanges(before: JsonObject, after: JsonObject, options: ClassifyOptions): readonly ClassifiedChange[] {
-  const type = kubeletConfigurationType(options.catalogue, options.minor);
+  const type = options.catalogue.configurationType(options.minor);
   const found: Difference[] = [];
   diffObjects(type, { before: fillKubeletDefaults(before, options), after: fillKubeletDefaults(after, options), path: '' }, found);
   return found

@@ -50,15 +50,6 @@ export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (
   return found;
 }
 
-const enforcedByMinor = new WeakMap<readonly Rule[], Map<Minor, readonly Rule[]>>();
-
-/** Computed once per list, because thousands of files may be validated. */
 function enforcedRules(rules: readonly Rule[], minor: Minor): readonly Rule[] {
-  const byMinor = enforcedByMinor.get(rules) ?? new Map<Minor, readonly Rule[]>();
-  enforcedByMinor.set(rules, byMinor);
-  const known = byMinor.get(minor);
-  if (known !== undefined) return known;
-  const enforced = rules.filter(({ since = 0, until = Number.POSITIVE_INFINITY }) => since <= minor && minor <= until);
-  byMinor.set(minor, enforced);
-  return enforced;
+  return rules.filter(({ since = 0, until = Number.POSITIVE_INFINITY }) => since <= minor && minor <= until);
 }

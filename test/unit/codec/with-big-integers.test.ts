@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { withBigIntegers } from '../../../src/codec/yaml-encode.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
-import { kubeletConfigurationType } from '../../../src/kubelet/type.ts';
 
 const catalogue = await loadCatalogue();
 
@@ -14,7 +13,7 @@ it('converts strings to integers in integer fields', () => {
     evictionHard: { pid: '9007199254740993' },
     notAField: '9007199254740993',
   };
-  expect(withBigIntegers(config, kubeletConfigurationType(catalogue, 36))).toEqual({
+  expect(withBigIntegers(config, catalogue.configurationType(36))).toEqual({
     ...config,
     podPidsLimit: 9223372036854775807n,
     logging: { flushFrequency: 9007199254740993n },

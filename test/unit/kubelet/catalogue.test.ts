@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectNode, TypeNode } from '../../../src/codec/type-node.ts';
 import { type FieldType, formatMinor, isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../../../src/kubelet/catalogue.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
-import { kubeletConfigurationType } from '../../../src/kubelet/type.ts';
 
 const catalogue = await loadCatalogue();
 
@@ -118,10 +117,10 @@ describe('loadCatalogue', () => {
   });
 });
 
-describe('kubeletConfigurationType', () => {
+describe('the type of KubeletConfiguration', () => {
   it('is built once for each minor', () => {
-    expect(kubeletConfigurationType(catalogue, 36)).toBe(kubeletConfigurationType(catalogue, 36));
-    expect(kubeletConfigurationType(catalogue, 35)).not.toBe(kubeletConfigurationType(catalogue, 36));
+    expect(catalogue.configurationType(36)).toBe(catalogue.configurationType(36));
+    expect(catalogue.configurationType(35)).not.toBe(catalogue.configurationType(36));
   });
 
   it.each([
@@ -140,12 +139,12 @@ describe('kubeletConfigurationType', () => {
     ['cpuCFSQuotaPeriod', 'duration'],
     ['memoryThrottlingFactor', 'float'],
   ])('%s is a %s', (name, expected) => {
-    expect(describeType(kubeletConfigurationType(catalogue, 36).fields.get(name)?.type)).toBe(expected);
+    expect(describeType(catalogue.configurationType(36).fields.get(name)?.type)).toBe(expected);
   });
 
   it('agrees with the catalogue on every field', () => {
     for (let minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
-      const paths = pathsOf(kubeletConfigurationType(catalogue, minor));
+      const paths = pathsOf(catalogue.configurationType(minor));
       const known = [...catalogue.fields.keys()].filter((path) => catalogue.field(path, minor) !== null);
       expect(paths.toSorted()).toEqual(known.toSorted());
     }

@@ -8,7 +8,6 @@ import { encodeYaml } from '../../../src/codec/yaml-encode.ts';
 import { decodeKubeletConfiguration } from '../../../src/kubelet/decode.ts';
 import { type EncodeOptions, encodeKubeletConfiguration } from '../../../src/kubelet/encode.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
-import { kubeletConfigurationType } from '../../../src/kubelet/type.ts';
 
 const catalogue = await loadCatalogue();
 const GOLDEN = path.join(import.meta.dirname, 'golden');
@@ -26,7 +25,7 @@ function read(text: string, minor: number): JsonObject {
 }
 
 function render(value: JsonObject, options: EncodeOptions): string {
-  return encodeYaml(encodeKubeletConfiguration(value, options), kubeletConfigurationType(options.catalogue, options.minor));
+  return encodeYaml(encodeKubeletConfiguration(value, options), options.catalogue.configurationType(options.minor));
 }
 
 function thrownBy(run: () => unknown): AppError {

@@ -4,7 +4,6 @@ import { renderTemplate, type Templates } from '../../../../src/codec/render-tem
 import { parseSource, type SourceNode, sourceToExactJson } from '../../../../src/codec/source.ts';
 import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
-import { kubeletConfigurationType } from '../../../../src/kubelet/type.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
 const catalogue = await loadCatalogue();
@@ -35,7 +34,7 @@ describe('rendered files of a kubelet', () => {
     const config = fc.dictionary(text, value, { minKeys: 1 }).map((json) => JSON.parse(JSON.stringify(json)) as Record<string, string>);
     fc.assert(
       fc.property(config, (desired) => {
-        expect(read(encodeYaml(desired, kubeletConfigurationType(catalogue, 36)))).toEqual(desired);
+        expect(read(encodeYaml(desired, catalogue.configurationType(36)))).toEqual(desired);
       }),
     );
   });
