@@ -1,4 +1,4 @@
-import { type Catalogue, formatMinor, type Gate, type GateEntry, type GateStage, type Minor } from './catalogue.ts';
+import { type Catalogue, formatMinor, type Gate, type GateStage, type Minor } from './catalogue.ts';
 
 /** Gates that set all gates of a stage. */
 export const GROUP_GATES = { AllAlpha: 'ALPHA', AllBeta: 'BETA' } as const satisfies { readonly [name: string]: GateStage };

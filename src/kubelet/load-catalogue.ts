@@ -1,4 +1,5 @@
 import type { Catalogue, Field, FieldEntry, Flag, FlagEntry, Gate, GateEntry, Minor, Since } from './catalogue.ts';
+import { configurationTypeOf } from './type.ts';
 
 let loading: Promise<Catalogue> | null = null;
 
@@ -31,23 +32,42 @@ function makeCatalogue(entries: {
   const fields = new Map(entries.fields.map((entry) => [entry.path, entry]));
   const flags = new Map(entries.flags.map((entry) => [entry.flag, entry]));
   const gates = new Map(entries.gates.map((entry) => [entry.name, entry]));
-  return { fields, flags, gates, field: byMinor(fields, fieldAt), flag: byMinor(flags, flagAt), gate: byMinor(gates, gateAt) };
+  const fieldsOf = byMinor((minor) => inMinor(fields, minor, fieldAt));
+  const flagsOf = byMinor((minor) => inMinor(flags, minor, flagAt));
+  const gatesOf = byMinor((minor) => inMinor(gates, minor, gateAt));
+  return {
+    fields,
+    flags,
+    gates,
+    field: (path, minor) => fieldsOf(minor).get(path) ?? null,
+    flag: (name, minor) => flagsOf(minor).get(name) ?? null,
+    gate: (name, minor) => gatesOf(minor).get(name) ?? null,
+    configurationType: byMinor((minor) => configurationTypeOf(fieldsOf(minor).values())),
+  };
 }
 
-/** Looks up what an entry is in a minor. All entries of a minor are computed at its first use: rules look up the same ones for each file. */
-function byMinor<Entry, Found>(
-  entries: ReadonlyMap<string, Entry>,
-  at: (entry: Entry, minor: Minor) => Found | null,
-): (name: string, minor: Minor) => Found | null {
-  const tables = new Map<Minor, ReadonlyMap<string, Found | null>>();
-  return (name, minor) => {
-    let table = tables.get(minor);
-    if (table === undefined) {
-      table = new Map([...entries].map(([key, entry]) => [key, at(entry, minor)]));
-      tables.set(minor, table);
-    }
-    return table.get(name) ?? null;
+/** Computes knowledge about a minor at its first use: rules look up the same entries for each file. */
+function byMinor<Known>(compute: (minor: Minor) => Known): (minor: Minor) => Known {
+  const known = new Map<Minor, Known>();
+  return (minor) => {
+    const found = known.get(minor) ?? compute(minor);
+    known.set(minor, found);
+    return found;
   };
+}
+
+/** The entries that a minor has. */
+function inMinor<Entry, Found>(
+  entries: ReadonlyMap<string, Entry>,
+  minor: Minor,
+  at: (entry: Entry, minor: Minor) => Found | null,
+): ReadonlyMap<string, Found> {
+  return new Map(
+    [...entries].flatMap(([key, entry]) => {
+      const found = at(entry, minor);
+      return found === null ? [] : [[key, found] as const];
+    }),
+  );
 }
 
 function fieldAt(entry: FieldEntry, minor: Minor): Field | null {
