@@ -84,6 +84,12 @@ export interface Field {
   readonly entry: FieldEntry;
 }
 
+/** A field with a default. */
+export interface DefaultedField {
+  readonly path: readonly string[];
+  readonly field: Field;
+}
+
 export type FlagDeprecation = 'to-be-removed' | 'use-config-file' | 'use-other-flag' | 'leaked-cadvisor-flag';
 
 /** A command-line flag of the kubelet over all minors, as in data/flags.json. */
@@ -152,6 +158,8 @@ export interface Catalogue {
   readonly fields: ReadonlyMap<string, FieldEntry>;
   readonly flags: ReadonlyMap<string, FlagEntry>;
   readonly gates: ReadonlyMap<string, GateEntry>;
+  /** The few gates that need other gates. */
+  readonly dependentGates: readonly GateEntry[];
   /** @param path without indices: `reservedMemory[].limits` */
   field(path: string, minor: Minor): Field | null;
   /** @param name without dashes */
@@ -159,6 +167,8 @@ export interface Catalogue {
   gate(name: string, minor: Minor): Gate | null;
   /** The type of KubeletConfiguration (v1beta1) in a minor, including the header. */
   configurationType(minor: Minor): ObjectNode;
+  /** The fields that have a default in a minor, including conditional ones. */
+  defaultedFields(minor: Minor): readonly DefaultedField[];
 }
 
 /**

@@ -73,8 +73,7 @@ function brokenDependencies(
 ): readonly GateFault[] {
   const faults: GateFault[] = [];
   const setsGroups = Object.keys(GROUP_GATES).some((name) => set.has(name));
-  for (const entry of catalogue.gates.values()) {
-    if (entry.dependencies === undefined) continue;
+  for (const entry of catalogue.dependentGates) {
     // The defaults of a minor meet all dependencies.
     if (!setsGroups && !set.has(entry.name) && !entry.dependencies?.some(({ gates }) => gates.some((name) => set.has(name)))) continue;
     const gate = catalogue.gate(entry.name, minor);

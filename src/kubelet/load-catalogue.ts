@@ -1,4 +1,5 @@
 import type { Catalogue, Field, FieldEntry, Flag, FlagEntry, Gate, GateEntry, Minor, Since } from './catalogue.ts';
+import { defaultedFieldsOf } from './defaults/defaulted-fields.ts';
 import { configurationTypeOf } from './type.ts';
 
 let loading: Promise<Catalogue> | null = null;
@@ -39,9 +40,11 @@ function makeCatalogue(entries: {
     fields,
     flags,
     gates,
+    dependentGates: entries.gates.filter(({ dependencies }) => dependencies !== undefined),
     field: (path, minor) => fieldsOf(minor).get(path) ?? null,
     flag: (name, minor) => flagsOf(minor).get(name) ?? null,
     gate: (name, minor) => gatesOf(minor).get(name) ?? null,
+    defaultedFields: byMinor((minor) => defaultedFieldsOf(fieldsOf(minor).values())),
     configurationType: byMinor((minor) => configurationTypeOf(fieldsOf(minor).values())),
   };
 }
@@ -50,9 +53,11 @@ function makeCatalogue(entries: {
 function byMinor<Known>(compute: (minor: Minor) => Known): (minor: Minor) => Known {
   const known = new Map<Minor, Known>();
   return (minor) => {
-    const found = known.get(minor) ?? compute(minor);
-    known.set(minor, found);
-    return found;
+    const found = known.get(minor);
+    if (found !== undefined) return found;
+    const computed = compute(minor);
+    known.set(minor, computed);
+    return computed;
   };
 }
 

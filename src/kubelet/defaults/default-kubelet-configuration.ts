@@ -32,7 +32,7 @@ export function defaultKubeletConfiguration(minor: Minor, catalogue: Catalogue):
 export function fillKubeletDefaults(config: JsonObject, { minor, catalogue, gates }: DefaultsOptions): JsonObject {
   const draft = copyObjects(config);
   const facts = { config, minor, gates: gates ?? resolveFeatureGates(gatesOf(config), minor, catalogue) };
-  for (const { path, field } of defaultedFields(catalogue, minor)) {
+  for (const { path, field } of catalogue.defaultedFields(minor)) {
     const conditional = CONDITIONAL_DEFAULTS.get(field.path);
     const value = conditional === undefined ? field.default : conditional(facts, field.default);
     if (value !== undefined && value !== null) fill(draft, path, field, value);
@@ -48,25 +48,6 @@ export function gatesOf(config: JsonObject): Readonly<Record<string, boolean>> {
 }
 
 type Draft = { [key: string]: Json };
-
-interface Defaulted {
-  readonly path: readonly string[];
-  readonly field: Field;
-}
-
-/** The fields with a default, including conditional ones. */
-function defaultedFields(catalogue: Catalogue, minor: Minor): readonly Defaulted[] {
-  return [...catalogue.fields.keys()].flatMap((name): Defaulted[] => {
-    const field = catalogue.field(name, minor);
-    if (field === null || (field.default === null && !CONDITIONAL_DEFAULTS.has(name))) return [];
-    return [{ path: name.split('.'), field: inItsType(field) }];
-  });
-}
-
-/** `logging.flushFrequency` was a number of nanoseconds first, and so was its default. */
-function inItsType(field: Field): Field {
-  return field.type === 'int64' && field.default === '5s' ? { ...field, default: 5_000_000_000 } : field;
-}
 
 function fill(draft: Draft, path: readonly string[], field: Field, value: Json): void {
   let object = draft;

@@ -44,12 +44,10 @@ export interface Rule {
 /** The findings of the rules that the minor enforces. */
 export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (Finding & { readonly id: string })[] {
   const found: (Finding & { readonly id: string })[] = [];
-  for (const rule of enforcedRules(rules, facts.minor)) {
+  for (const rule of rules) {
+    const { since = 0, until = Number.POSITIVE_INFINITY } = rule;
+    if (facts.minor < since || facts.minor > until) continue;
     for (const finding of rule.check(facts)) found.push({ ...finding, id: rule.id });
   }
   return found;
-}
-
-function enforcedRules(rules: readonly Rule[], minor: Minor): readonly Rule[] {
-  return rules.filter(({ since = 0, until = Number.POSITIVE_INFINITY }) => since <= minor && minor <= until);
 }
