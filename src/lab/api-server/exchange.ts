@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { parseSource, type SourceLimits, sourceToJson } from '../../codec/source.ts';
-import { decodeProtobuf } from './protobuf/decode-protobuf.ts';
 import { badRequest, StatusError, unsupportedMediaType } from './status.ts';
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -27,11 +26,11 @@ export function mediaType(header: string | undefined): string {
   return (header ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-const PROTOBUF = 'application/vnd.kubernetes.protobuf';
-const UNKNOWN_FORMAT = `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, ${PROTOBUF}`;
+const UNKNOWN_FORMAT =
+  'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml';
 
 /**
- * Parses a body in JSON, YAML or Kubernetes' protobuf.
+ * Parses a body in JSON or YAML. A kubelet sends JSON with `contentType: application/json`.
  * @param what start of the error message
  * @throws StatusError 400, 415
  */
@@ -42,8 +41,6 @@ export function parseBody(body: Buffer, type: string, what: string): Json {
       return parseJson(body.toString('utf8'), what);
     case 'application/yaml':
       return parseYaml(body.toString('utf8'), what);
-    case PROTOBUF:
-      return parseProtobuf(body, what);
     default:
       throw unsupportedMediaType(UNKNOWN_FORMAT);
   }
@@ -57,14 +54,6 @@ function parseYaml(text: string, what: string): Json {
   const root = documents.find((document) => document.root !== null)?.root;
   if (problems[0] || !root) throw badRequest(`${what}: error converting YAML to JSON: ${problems[0]?.message ?? 'empty'}`);
   return sourceToJson(root);
-}
-
-function parseProtobuf(body: Buffer, what: string): Json {
-  try {
-    return decodeProtobuf(body);
-  } catch (error) {
-    throw badRequest(`${what}: ${(error as Error).message}`);
-  }
 }
 
 function parseJson(text: string, what: string): Json {
