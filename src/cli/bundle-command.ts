@@ -19,7 +19,7 @@ export function defineBundle(bundle: Command, on: On): void {
     .addOption(
       new Option(
         '--images-with <tool>',
-        'source of images that no archive contains; ctr: containerd of the local host (needs root), skopeo: registries',
+        'program that provides the images missing in the archives; ctr: reads them from containerd on the local host (needs root); skopeo: downloads them from registries',
       ).choices(IMAGE_TOOLS),
     )
     .option('--package <path>', 'package (.deb or .rpm), or a directory of them (repeatable)', collect)

@@ -262,12 +262,12 @@ const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fle
 const ASSIGN_STATES =
   'trial: the kubelet runs the new configuration, and its trial period has begun. good: the trial period has ended without a failure';
 
-const ASSIGN_NOTES = `Exit code 4: of several nodes, at least one was not updated. Exit code 5: all nodes have their previous configuration again, after a rollback of the only node or after --on-failure revert.
+const ASSIGN_NOTES = `Exit code 4: one or more of several nodes failed. Exit code 5: the rollout failed, and all nodes have their previous configuration again (after a rollback of a single node, or with --on-failure revert).
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 
 const STATUS_NOTES =
-  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY. The columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time for which the ACTIVE configuration has been in use. In the STATE not-synced, CHANGED is the time for which the assigned ConfigMap could not be read. REPORTED is the time since the last report of the agent.';
+  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY. The columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the age of the ACTIVE configuration; in the STATE not-synced, it is the time since the first failed attempt to read the assigned ConfigMap. REPORTED is the age of the last report of the agent.';
 
 const CHECKPOINT_NOTES =
   'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';

@@ -30,7 +30,7 @@ export function defineFleetReset(reset: Command, on: On): void {
   addRolloutOptions(reset, { canary: '1', serial: 'the value of --parallel' });
   underHeading(reset, HEADINGS.rollout, (rollout) =>
     rollout.addOption(
-      new Option('--retry <result>', 'only hosts with this result of their last reset; failed: the reset did not succeed').choices([
+      new Option('--retry <result>', 'failed: reset only the hosts that failed in the last reset').choices([
         'failed',
       ]),
     ),

@@ -201,7 +201,7 @@ export function defineApply(apply: Command, on: On): void {
         '--replan',
         'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
       )
-      .addOption(new Option('--retry <result>', 'apply only to the hosts on which the last run did not succeed').choices(['failed'])),
+      .addOption(new Option('--retry <result>', 'failed: apply only to the hosts that failed in the last run').choices(['failed'])),
   );
   apply.option(
     '-y, --yes',

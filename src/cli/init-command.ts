@@ -31,7 +31,7 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
         ),
       ),
     );
-  addSections(on(options(init), initRequest, load), { notes: IMPACT_NOTES, phases: phases.init, examples: EXAMPLES });
+  addSections(on(options(init), initRequest, load), { notes: `${KUBECONFIG_NOTES}\n\n${IMPACT_NOTES}`, phases: phases.init, examples: EXAMPLES });
   const phase = init
     .command('phase')
     .description('Run one phase of init, for example init phase upload-config kubelet for the phase upload-config/kubelet')
@@ -66,7 +66,10 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator of an existing cluster. init then creates no control plane: it uploads the ConfigMaps and RBAC rules of kubeadm to this cluster, and joins the hosts (--host) to it (default: bootstrap a new control plane; the environment variable KUBECONFIG is ignored)';
+  'kubeconfig of an administrator: use this existing cluster instead of creating a control plane, as explained below (default: create a control plane; the environment variable KUBECONFIG is ignored)';
+
+const KUBECONFIG_NOTES =
+  'With --kubeconfig, init creates no control plane. It uploads the ConfigMaps and RBAC rules of kubeadm to the existing cluster, and joins the hosts of --host (default: the local host) to it.';
 
 const HOST = 'target host, reached over SSH (repeatable only with --kubeconfig; default: the local host)';
 

@@ -70,7 +70,7 @@ function addJoinOptions(command: Command): Command {
       .option('--take-over', TAKE_OVER)
       .option(
         '--wait-ready [duration]',
-        'wait until the Node is Ready, at most for this duration (5m if no duration is given), and then until a test pod (the probe pod) runs on it, at most 1m',
+        'wait until the Node is Ready and a test pod (the probe pod) runs on it. The duration limits the wait for Ready (5m if no duration is given); the wait for the pod is limited to 1m',
       ),
   );
   underHeading(command, HEADINGS.controlPlane, (cluster) =>

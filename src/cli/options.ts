@@ -67,8 +67,8 @@ export function addTableOptions(
 export function addPrinterFlags(command: Command): Command {
   return underHeading(command, HEADINGS.output, (output) =>
     output
-      .option('--allow-missing-template-keys', 'print nothing for missing fields of a template (=false: report an error instead)', true)
-      .addOption(new Option('--no-allow-missing-template-keys', 'report an error for missing fields of a template').hideHelp())
+      .option('--allow-missing-template-keys', 'a field that does not exist prints nothing; with =false, it is an error', true)
+      .addOption(new Option('--no-allow-missing-template-keys', 'a field that does not exist is an error').hideHelp())
       .option('--show-managed-fields', 'no effect; accepted only because kubeadm has this option'),
   );
 }

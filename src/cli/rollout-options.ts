@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'number of hosts that may fail, such as 3, or a percentage of the selected hosts, such as 5%. If more hosts fail, no further host is changed. 100%: no limit (default: 1 host, in large runs up to 10 hosts)',
+        'maximum number or percentage of hosts that may fail; when more hosts fail, the run stops; 100%: no limit (default: 10% of the hosts changed so far, but at least 1 and at most 10 hosts)',
       ),
   );
 }

@@ -332,8 +332,9 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const [only, ...more] = changes;
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
-  const hint = worst === 'drain' ? 'drain the node first, or permit them with' : 'permit them with';
-  return `the agent of this node (--allow=${allow}) refuses these changes: ${reported.join(', ')} (${hint} dynamic enable --allow ${worst})`;
+  const which = changes.length === 1 ? 'this change' : 'these changes';
+  const hint = `to allow ${which}, ${worst === 'drain' ? 'drain the node, or ' : ''}run kubeletadm dynamic enable --allow ${worst}`;
+  return `the agent of this node applies only changes up to class ${allow}, not ${reported.join(', ')} (${hint})`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */
