@@ -32,8 +32,9 @@ function compare(name, args, limit) {
     ours.push(timeMs(args));
   }
   const ratio = median(ours) / median(base);
+  const wanted = limit === undefined ? '' : ` (wanted: at most ${limit})`;
   console.log(
-    `${name.padEnd(36)} ${median(ours).toFixed(0).padStart(5)} ms / ${median(base).toFixed(0)} ms = ${ratio.toFixed(2)} (wanted: at most ${limit})`,
+    `${name.padEnd(36)} ${median(ours).toFixed(0).padStart(5)} ms / ${median(base).toFixed(0)} ms = ${ratio.toFixed(2)}${wanted}`,
   );
 }
 
@@ -105,7 +106,7 @@ const folder = mkdtempSync(join(tmpdir(), 'kubeletadm-bench-'));
 try {
   writeFileSync(join(folder, 'one.yaml'), configuration(1));
   compare('kubeletadm --help / node -e 0', [bundle, '--help'], 2.5);
-  compare('config validate ONE / node -e 0', [bundle, 'config', 'validate', join(folder, 'one.yaml')], 2.5);
+  compare('config validate ONE / node -e 0', [bundle, 'config', 'validate', join(folder, 'one.yaml')]);
   measureFiles(folder, 2000);
 } finally {
   rmSync(folder, { recursive: true });
