@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
+import { runCommand } from '../support/run-cli.ts';
 
 describe('the lab', () => {
   const top = mkdtempSync(join(tmpdir(), 'kubeletadm-lab-'));
@@ -34,6 +35,16 @@ describe('the lab', () => {
     } finally {
       await cluster.close();
     }
+  });
+
+  it('lets no host join before init, and says what to run first', async () => {
+    const lab = await start('early');
+    const words = [lab.server.replace('https://', ''), '--token', lab.token.reveal(), '--ca-cert', lab.caFile];
+    const { code, stderr } = await runCommand(['join', ...words, '--ssh-config', lab.sshConfig, '--host', 'node1']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /kubelet-config.* is forbidden.*If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm init --kubeconfig admin\.conf first\..* \[CLUSTER_FORBIDDEN\]\n$/,
+    );
   });
 
   it('rejects a directory that other users may write to', async () => {
