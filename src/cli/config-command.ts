@@ -85,7 +85,10 @@ function defineValidate(config: Command, on: On): void {
       'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
     )
     .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
-    .option('--kubelet <path>', 'also check the files with this kubelet binary; it runs once for each file, exits after the check, and runs no pods')
+    .option(
+      '--kubelet <path>',
+      'also check the files with this kubelet binary; it runs once for each file, exits after the check, and runs no pods',
+    )
     .addOption(outputOption(['text', 'json', 'sarif']));
   addTargetOption(validate, 'also validate with the kubelet binary and the kubelet flags of this host (repeatable)');
   on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);

@@ -31,7 +31,11 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
         ),
       ),
     );
-  addSections(on(options(init), initRequest, load), { notes: `${KUBECONFIG_NOTES}\n\n${IMPACT_NOTES}`, phases: phases.init, examples: EXAMPLES });
+  addSections(on(options(init), initRequest, load), {
+    notes: `${KUBECONFIG_NOTES}\n\n${IMPACT_NOTES}`,
+    phases: phases.init,
+    examples: EXAMPLES,
+  });
   const phase = init
     .command('phase')
     .description('Run one phase of init, for example init phase upload-config kubelet for the phase upload-config/kubelet')

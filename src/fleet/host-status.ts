@@ -20,7 +20,7 @@ type StatusFacts = ReturnType<typeof statusFacts.parse>;
 export interface HostStatusFacts {
   /** Version of the binary, e.g. `v1.36.2`; null: not installed. */
   readonly kubeletVersion: string | null;
-  /** The first 12 digits of the SHA-256 of config.yaml and the fragments over it; null: no file. */
+  /** The first 12 digits of the SHA-256 of config.yaml and the drop-in files over it; null: no file. */
   readonly configHash: string | null;
   /** The registered name; null: not joined. */
   readonly nodeName: string | null;
@@ -28,7 +28,7 @@ export interface HostStatusFacts {
 
 /**
  * Converts facts to table values.
- * @param dropIns fragments of `--config-dir`, in merge order
+ * @param dropIns drop-in files of `--config-dir`, in merge order
  */
 export function statusOf({ kubelet, identity, files }: StatusFacts, dropIns: readonly HostText[] = []): HostStatusFacts {
   const content = files.get(CONFIG_YAML)?.content;

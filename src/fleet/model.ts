@@ -2,7 +2,7 @@ import type { Position, Problem } from '../base/errors.ts';
 import type { HostHooks } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
-import type { NodeOverlay } from '../kubeadm/render/config-fragments.ts';
+import type { NodeOverlay } from '../kubeadm/render/config-drop-ins.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 
@@ -84,7 +84,7 @@ export interface ResolvedHost {
    * file. Hosts with a shared layer share the object, so that it is decoded once.
    */
   readonly overlays: readonly FleetOverlay[];
-  /** The layers are fragments of `--config-dir`. Absent or false: they are merged into config.yaml. */
+  /** The layers are drop-in files of `--config-dir`. Absent or false: they are merged into config.yaml. */
   readonly kubeletConfigDir?: boolean | undefined;
   /** Variables for templates, computed on demand. */
   variables(): ReadonlyMap<string, VariableValue>;

@@ -11,7 +11,7 @@ import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
 import { highestImpact, IMPACTS, type Impact } from '../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../host/plan/text-diff.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
-import type { NodeOverlay } from '../kubeadm/render/config-fragments.ts';
+import type { NodeOverlay } from '../kubeadm/render/config-drop-ins.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { FleetCluster, ResolvedHost, ResolvedSsh } from './model.ts';
 import { type Operations, operationsOf } from './operations.ts';
@@ -70,7 +70,7 @@ export interface SavedPlan extends PlanContext {
   readonly highestImpact?: Impact | null;
 }
 
-/** A layer; `layer` names its owner for fragments of `--config-dir`. */
+/** A layer; `layer` names its owner for drop-in files of `--config-dir`. */
 interface PlannedOverlay {
   readonly source: string;
   readonly content: JsonObject;

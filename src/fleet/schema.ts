@@ -263,7 +263,9 @@ const layer = {
   kubeletConfigDir: optional(
     z
       .boolean()
-      .describe('true: write the layers of kubeletConfiguration as fragments to /etc/kubernetes/kubelet.conf.d (kubelets from 1.30 on)'),
+      .describe(
+        'true: write the layers of kubeletConfiguration as drop-in files to /etc/kubernetes/kubelet.conf.d (kubelets from 1.30 on)',
+      ),
   ),
   kubeletConfiguration: optional(kubeletConfiguration.describe('Fields of KubeletConfiguration, merged over lower layers')),
 };

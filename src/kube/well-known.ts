@@ -21,7 +21,7 @@ export const MANIFESTS_DIR = '/etc/kubernetes/manifests';
 export const KUBEADM_TMP_DIR = '/etc/kubernetes/tmp';
 export const CERTIFICATES_DIR = '/etc/kubernetes/pki';
 export const CA_CERT = '/etc/kubernetes/pki/ca.crt';
-/** The directory that the Kubernetes documentation names for fragments of the kubelet's configuration. */
+/** The directory that the Kubernetes documentation names for drop-in files of the kubelet's configuration. */
 export const KUBELET_CONF_D = '/etc/kubernetes/kubelet.conf.d';
 export const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
 export const BOOTSTRAP_CONF = '/etc/kubernetes/bootstrap-kubelet.conf';

@@ -11,7 +11,7 @@ export interface KubeletReader {
 
 /**
  * The fields that a kubelet must show after a change of its configuration file: the fields whose effective
- * value the file changes, except those that a flag overrides. Empty with a drop-in directory, whose fragments
+ * value the file changes, except those that a flag overrides. Empty with a drop-in directory, whose drop-in files
  * may override any field.
  * @param before null: no previous file
  * @param flags command-line words, `--name=value`

@@ -20,7 +20,7 @@ export interface KubeletFlagsInput {
   readonly kubeletMinor: number;
   /** kubeadm's feature gate of this name; when off, the socket stays a flag. */
   readonly nodeLocalCRISocket: boolean;
-  /** Directory of configuration fragments. Absent or null: none. */
+  /** Directory of configuration drop-in files. Absent or null: none. */
   readonly configDir?: string | null;
 }
 

@@ -9,12 +9,12 @@ import { type CliResult, runCommand } from '../support/run-cli.ts';
 const DIR = '/etc/kubernetes/kubelet.conf.d';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 
-describe('a fleet with fragments of --config-dir', { timeout: 120_000 }, () => {
+describe('a fleet with drop-in files of --config-dir', { timeout: 120_000 }, () => {
   let directory: string;
   let lab: Lab;
 
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'ka-fragments-'));
+    directory = mkdtempSync(join(tmpdir(), 'ka-drop-ins-'));
     lab = await startLab({ directory: join(directory, 'lab'), hosts: 2 });
     const init = ['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), '--ssh-config', lab.sshConfig, '--host', 'node1'];
     expect((await runCommand(init)).code).toBe(0);
@@ -41,7 +41,7 @@ hosts: [{name: node2, groups: [edge]}]
       env: { XDG_STATE_HOME: join(directory, 'state') },
     });
   const onHost = (path: string): string => join(lab.hosts[1]?.rootDir ?? '', path);
-  const fragments = (): readonly string[] =>
+  const configDropIns = (): readonly string[] =>
     existsSync(onHost(DIR)) ? readdirSync(onHost(DIR)).filter((name) => name.endsWith('.conf')) : [];
   const maxPods = async (): Promise<string> => {
     const { stdout } = await runCommand(['node', 'explain', 'node2', 'maxPods', '--ssh-config', lab.sshConfig]);
@@ -53,7 +53,7 @@ hosts: [{name: node2, groups: [edge]}]
     expect(await run('apply', file, '--yes')).toMatchObject({ code: 0 });
     const moved = await run('apply', fleet('maxPods: 60', true), '--yes', '--allow', 'new-pods-only', '-v', '1');
     expect(moved, moved.stderr).toMatchObject({ code: 0 });
-    expect(fragments()).toEqual(['10-kubeletadm-baseline.conf', '20-kubeletadm-group-edge.conf']);
+    expect(configDropIns()).toEqual(['10-kubeletadm-baseline.conf', '20-kubeletadm-group-edge.conf']);
     expect(readFileSync(onHost('/var/lib/kubelet/config.yaml'), 'utf8')).not.toMatch(/^(?:maxPods|podPidsLimit):/m);
     expect(await maxPods()).toContain(`${DIR}/20-kubeletadm-group-edge.conf:3`);
     expect(await run('plan', file)).toMatchObject({ code: 0 });
@@ -61,19 +61,19 @@ hosts: [{name: node2, groups: [edge]}]
     expect((await run('fleet status', file)).stdout).toContain('file + 2 drop-ins');
   });
 
-  it('names the field of a changed fragment, and keeps a fragment of the administrator', async () => {
+  it('names the field of a changed drop-in file, and keeps a drop-in file of the administrator', async () => {
     writeFileSync(onHost(`${DIR}/90-local.conf`), `${HEADER}podPidsLimit: 800\n`);
     const planned = JSON.parse((await run('plan', fleet('maxPods: 50', true), '-o', 'json')).stdout);
     expect(JSON.stringify(planned)).toContain('"fields":[{"field":"maxPods","before":60,"after":50,"impact":"new-pods-only"}]');
     expect(await run('apply', fleet('maxPods: 50', true), '--yes')).toMatchObject({ code: 0 });
-    expect(fragments()).toContain('90-local.conf');
+    expect(configDropIns()).toContain('90-local.conf');
     expect(await maxPods()).toContain('50');
   });
 
   it('merges them into config.yaml again', async () => {
     const merged = await run('apply', fleet('maxPods: 50', false), '--yes');
     expect(merged, merged.stderr).toMatchObject({ code: 0 });
-    expect(fragments()).toEqual(['90-local.conf']);
+    expect(configDropIns()).toEqual(['90-local.conf']);
     expect(readFileSync(onHost('/var/lib/kubelet/config.yaml'), 'utf8')).toContain('maxPods: 50\n');
     expect(readFileSync(onHost('/var/lib/kubelet/kubeadm-flags.env'), 'utf8')).not.toContain('config-dir');
     expect(await run('plan', fleet('maxPods: 50', false))).toMatchObject({ code: 0 });

@@ -64,7 +64,10 @@ describe('lab --agents', () => {
     expect((await run('config', 'from-node', 'node2', '--without-defaults')).stdout).toContain('eventRecordQPS: 0\n');
     const refused = file('refused.yaml', `${OVERLAY}cgroupDriver: cgroupfs\n`);
     const { code, stderr } = await run('dynamic', 'assign', 'node2', '--file', refused, '--wait', 'good');
-    expect([code, stderr]).toEqual([5, expect.stringContaining('the agent of this node applies only changes up to class new-pods-only, not ')]);
+    expect([code, stderr]).toEqual([
+      5,
+      expect.stringContaining('the agent of this node applies only changes up to class new-pods-only, not '),
+    ]);
     expect(await run('dynamic', 'reset', 'node2', '--min-ready', '0s')).toMatchObject({ code: 0 });
   }, 60_000);
 

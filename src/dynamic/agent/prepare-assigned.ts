@@ -146,7 +146,7 @@ export function expectedOf(payload: ReadHostText, kubelet: ObservedKubelet, cata
   return expectedConfigz(payload, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
 }
 
-/** The fragments of `--config-dir` of a kubelet, in merge order. */
+/** The drop-in files of `--config-dir` of a kubelet, in merge order. */
 export function dropInsOf({ files }: ObservedKubelet): readonly HostText[] {
   return files.flatMap(({ path, file }) => (path.endsWith('.conf') && file?.content !== undefined ? [{ path, text: file.content }] : []));
 }

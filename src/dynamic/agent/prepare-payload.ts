@@ -52,7 +52,7 @@ export interface StartedKubelet {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
   readonly flags: readonly PlacedFlag[];
-  /** Fragments of `--config-dir`, which override the file. */
+  /** Drop-in files of `--config-dir`, which override the file. */
   readonly dropIns: readonly HostText[];
 }
 
@@ -146,7 +146,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
 }
 
 /**
- * The fields that the configz of a kubelet must show for a payload: those that no flag and no fragment
+ * The fields that the configz of a kubelet must show for a payload: those that no flag and no drop-in file
  * overrides.
  * @param configFile the payload as the kubelet reads it
  */
@@ -280,7 +280,7 @@ function changesOf(configFile: ReadHostText, local: ReadHostText, node: PayloadN
 }
 
 /**
- * The fields of the ConfigMap without effect, because a flag or a fragment of the node sets another value:
+ * The fields of the ConfigMap without effect, because a flag or a drop-in file of the node sets another value:
  * `maxPods (desired 50, running 33) is overridden by /etc/kubernetes/kubelet.conf.d/50-pods.conf:3`.
  * @param sets leaves that the ConfigMap sets; null: all of the file
  */
@@ -295,7 +295,7 @@ function overriddenBy({ layered }: FoundChanges, sets: readonly string[] | null)
   });
 }
 
-/** The flag or fragment that overrides a field of the file; null: none. */
+/** The flag or drop-in file that overrides a field of the file; null: none. */
 function shadowsOf({ layered }: RunningConfig): (path: string) => string | null {
   return (path) => {
     const origin = layered.history.get(path)?.at(-1)?.origin;
@@ -309,7 +309,7 @@ function isShadow({ layer }: Origin): boolean {
 
 function withoutShadowed(fields: JsonObject, shadowedBy: (path: string) => string | null): JsonObject {
   const shadowed = [...leavesOf(fields).keys()].filter((path) => shadowedBy(path) !== null || isRelativePathField(path, fields));
-  // A field is omitted completely when a flag or fragment overrides a part of it.
+  // A field is omitted completely when a flag or drop-in file overrides a part of it.
   const names = new Set(shadowed.map((path) => path.split(/[.[]/, 1)[0] as string));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.has(name)));
 }

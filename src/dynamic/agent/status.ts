@@ -32,7 +32,7 @@ export function isTrialPaused(message: string): boolean {
   return message.includes(TRIAL_PAUSED) || message.includes(EARLIER_TRIAL_PAUSED);
 }
 
-/** Between a field of the ConfigMap and the flag or fragment of the node that wins over it. */
+/** Between a field of the ConfigMap and the flag or drop-in file of the node that wins over it. */
 export const OVERRIDDEN = 'is overridden by';
 
 /** Whether the message of a condition names fields of the ConfigMap without effect. */

@@ -17,7 +17,7 @@ export const NODE_SETTINGS_PATH = '/var/lib/kubelet/kubeletadm-node.yaml';
 export interface SavedOverlay {
   readonly source: string;
   readonly content: JsonObject;
-  /** Its owner, which names its fragment: `baseline`, `group edge`. */
+  /** Its owner, which names its drop-in file: `baseline`, `group edge`. */
   readonly layer?: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface NodeSettings {
   /** `--set` values as given. */
   readonly settings: readonly string[];
   readonly patches: readonly KubeletPatch[];
-  /** The layers are fragments of `--config-dir`. Absent: they are merged into config.yaml. */
+  /** The layers are drop-in files of `--config-dir`. Absent: they are merged into config.yaml. */
   readonly configDir?: boolean | undefined;
 }
 

@@ -10,7 +10,7 @@ import { definePhase } from '../../host/phase.ts';
 import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { podList } from '../../kubelet/facts/pods.ts';
-import { FRAGMENT_NAMES, ownFragmentPaths } from '../../kubelet/own-fragments.ts';
+import { CONFIG_DROP_IN_NAMES, ownConfigDropInPaths } from '../../kubelet/own-config-drop-ins.ts';
 import { UPGRADE_RECORD_PATH } from '../upgrade/upgrade-record.ts';
 
 export interface CleanupNodeInput {
@@ -29,8 +29,8 @@ interface CleanupFacts {
   readonly unit: UnitState | null;
   readonly init: 'systemd' | 'openrc' | null;
   readonly files: ReadonlyMap<string, FileFact | null>;
-  /** The configuration fragments that kubeletadm wrote. */
-  readonly fragments: ReadonlyMap<string, FileFact | null>;
+  /** The configuration drop-in files that kubeletadm wrote. */
+  readonly configDropIns: ReadonlyMap<string, FileFact | null>;
   readonly directories: ReadonlyMap<string, readonly string[] | null>;
   /** Null: the container runtime cannot be queried. */
   readonly pods: readonly string[] | null;
@@ -57,14 +57,14 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
       unit: unitState('kubelet'),
       init: initSystem,
       files: fileFacts([...KUBECONFIGS, UPGRADE_RECORD_PATH]),
-      names: FRAGMENT_NAMES,
+      names: CONFIG_DROP_IN_NAMES,
       directories: directoryLists([MANIFESTS_DIR, KUBELET_DIR, input.certificatesDir, KUBEADM_TMP_DIR, ...etcdData(input)]),
       commit: commitRecord,
       pods: podList(input.criSocket),
     });
     const { names, ...found } = await observe(host, facts, signal);
-    const own = ownFragmentPaths(names);
-    return { ...found, fragments: own.length === 0 ? new Map() : await observe(host, fileFacts(own), signal) };
+    const own = ownConfigDropInPaths(names);
+    return { ...found, configDropIns: own.length === 0 ? new Map() : await observe(host, fileFacts(own), signal) };
   },
   plan: planCleanup,
 });
@@ -97,7 +97,7 @@ function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
         ]
       : []),
     ...emptied.map((path) => ({ kind: 'empty-directory', path, reason }) as const),
-    ...[...facts.files, ...facts.fragments].flatMap(([path, found]): readonly HostChange[] => {
+    ...[...facts.files, ...facts.configDropIns].flatMap(([path, found]): readonly HostChange[] => {
       return found === null
         ? []
         : [{ kind: 'remove-file', path, before: { content: found.content ?? '', mode: found.mode, owner: found.owner }, reason }];

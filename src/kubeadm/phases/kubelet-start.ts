@@ -30,7 +30,12 @@ import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
-import { FRAGMENT_NAMES, FRAGMENTS_README, isOwnFragment, ownFragmentPaths } from '../../kubelet/own-fragments.ts';
+import {
+  CONFIG_DROP_IN_NAMES,
+  CONFIG_DROP_INS_README,
+  isOwnConfigDropIn,
+  ownConfigDropInPaths,
+} from '../../kubelet/own-config-drop-ins.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
@@ -54,7 +59,7 @@ export interface KubeletStartInput {
   readonly proof?: KubeletProof;
   /** How the kubelet reads its files. Absent: the changed fields of a running kubelet are unknown. */
   readonly reading?: KubeletReading;
-  /** Fragments of the kubelet before and after the change. Absent: none. */
+  /** Drop-in files of the kubelet before and after the change. Absent: none. */
   readonly dropIns?: DropInChange;
 }
 
@@ -64,7 +69,7 @@ interface KubeletStartFacts {
   readonly kubeletFiles: ReadonlyMap<string, FileFact | null>;
   /** The state files of the kubelet's managers. */
   readonly states: ReadonlyMap<string, FileFact | null>;
-  /** Own fragments on the host that the run does not write: their layers no longer exist. */
+  /** Own drop-in files on the host that the run does not write: their layers no longer exist. */
   readonly outdated: ReadonlyMap<string, FileFact | null>;
   readonly init: 'systemd' | 'openrc' | null;
   readonly health: Health;
@@ -131,8 +136,8 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const statePaths = input.reading === undefined ? [] : managerStatePaths(input.reading.rootDir);
   const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
   const { health, states } = found;
-  const { init, commit, url, kubeletFiles, fragments, unitFiles } = found.common;
-  const others = ownFragmentPaths(fragments).filter((path) => !paths.includes(path));
+  const { init, commit, url, kubeletFiles, configDropIns, unitFiles } = found.common;
+  const others = ownConfigDropInPaths(configDropIns).filter((path) => !paths.includes(path));
   const outdated = others.length === 0 ? new Map<string, FileFact>() : await observe(host, fileFacts(others), signal);
   const files = new Map([...found.files, ...unitFiles]);
   if (url === undefined || url === input.health.url)
@@ -185,7 +190,7 @@ const COMMON_FACTS = combineFacts({
   kubeletFiles: fileFacts([CONFIG_YAML, FLAGS_ENV]),
   init: initSystem,
   commit: commitRecord,
-  fragments: FRAGMENT_NAMES,
+  configDropIns: CONFIG_DROP_IN_NAMES,
   url: currentHealthzUrl,
 });
 
@@ -223,9 +228,9 @@ function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes:
   const found = input.reading === undefined ? NO_FIELDS : kubeletFieldChanges(before, after, input.reading);
   const written = [...input.files, ...input.unitFiles].map(({ path }) => path);
   const isOfKubelet = (change: HostChange): change is WriteFile | RemoveFile =>
-    (change.kind === 'write-file' && written.includes(change.path)) || (change.kind === 'remove-file' && isOwnFragment(change.path));
+    (change.kind === 'write-file' && written.includes(change.path)) || (change.kind === 'remove-file' && isOwnConfigDropIn(change.path));
   const decides = (path: string): boolean =>
-    path === CONFIG_YAML || path === FLAGS_ENV || (isOwnFragment(path) && path !== FRAGMENTS_README);
+    path === CONFIG_YAML || path === FLAGS_ENV || (isOwnConfigDropIn(path) && path !== CONFIG_DROP_INS_README);
   const deciding = changes.filter(isOfKubelet).filter(({ path }) => decides(path));
   // A field of a file that is not changed itself changes because another one is.
   const fileOf = ({ files }: PlacedFieldChange): string | undefined =>
@@ -243,7 +248,7 @@ function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes:
 }
 
 /**
- * Removes the fragments of layers that no longer exist. They go after all writes: one of these is newer than the
+ * Removes the drop-in files of layers that no longer exist. They go after all writes: one of these is newer than the
  * running kubelet, so an interrupted run is continued with its restart.
  */
 function planRemovals({ outdated }: KubeletStartFacts): readonly RemoveFile[] {
@@ -258,8 +263,8 @@ type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
 type RemoveFile = Extract<HostChange, { kind: 'remove-file' }>;
 
 /**
- * The configurations to prove: the texts of config.yaml; with fragments, what the kubelet reads from all its files,
- * so that the flag of the fragments decides no field.
+ * The configurations to prove: the texts of config.yaml; with drop-in files, what the kubelet reads from all its files,
+ * so that the flag of the drop-in files decides no field.
  */
 function provenTexts(
   facts: KubeletStartFacts,

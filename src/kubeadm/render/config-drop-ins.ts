@@ -10,7 +10,7 @@ import { KUBELET_API_VERSION, KUBELET_KIND, type ParsedConfig } from '../../kube
 import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import { setAt } from '../../kubelet/kubeadm-defaults.ts';
 import { addLayer, formatOrigin, type LayeredConfig, leavesOf, mergeConfig, type Origin, originTexts } from '../../kubelet/layers.ts';
-import { FRAGMENTS_README, ownFragmentPath } from '../../kubelet/own-fragments.ts';
+import { CONFIG_DROP_INS_README, ownConfigDropInPath } from '../../kubelet/own-config-drop-ins.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import { listUnknownFields } from '../../kubelet/unknown-fields.ts';
 import { classifyChanges } from '../../kubelet/validate/classify-changes.ts';
@@ -26,7 +26,7 @@ export interface NodeOverlay extends SourceDocument {
 /** Kubelets from this minor on read `--config-dir` without an environment variable. */
 export const FIRST_CONFIG_DIR_MINOR: Minor = 30;
 
-export interface FragmentsInput extends NodeConfigInput {
+export interface ConfigDropInsInput extends NodeConfigInput {
   readonly templates: Templates;
   /** The documents of `overlays`, in the same order. */
   readonly named: readonly NodeOverlay[];
@@ -34,10 +34,10 @@ export interface FragmentsInput extends NodeConfigInput {
   readonly layered: LayeredConfig;
 }
 
-export interface FragmentsDesign {
+export interface ConfigDropInsDesign {
   /** config.yaml: the cluster, the detected fields of the host, patches and instance-config. */
   readonly base: LayeredConfig;
-  /** The fragments, and a text that explains them. */
+  /** The drop-in files, and a text that explains them. */
   readonly files: readonly DesiredFile[];
   readonly origins: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -48,13 +48,13 @@ type FieldPath = readonly string[];
 const FIELDS_OF_CONFIG_YAML: readonly FieldPath[] = [['healthzBindAddress'], ['healthzPort'], ['authentication', 'x509', 'clientCAFile']];
 
 /**
- * Writes the layers of a node as fragments of `--config-dir`, and config.yaml without them. A field to which a fragment
+ * Writes the layers of a node as drop-in files of `--config-dir`, and config.yaml without them. A field to which a drop-in file
  * would give another value than the layers stays in config.yaml: `evictionHard`, whose members the kubelet merges over
- * its defaults, and fields of patches and instance-config, which the fragments would override.
- * @throws AppError CONFIG_DIR_UNSUPPORTED (exit code 3): the kubelet reads no fragments; CONFIG_DIR_DIFFERS (exit code
+ * its defaults, and fields of patches and instance-config, which the drop-in files would override.
+ * @throws AppError CONFIG_DIR_UNSUPPORTED (exit code 3): the kubelet reads no drop-in files; CONFIG_DIR_DIFFERS (exit code
  *   2): the kubelet would read another configuration than that of the layers, or the layers are too many
  */
-export function designFragments(input: FragmentsInput): FragmentsDesign {
+export function designConfigDropIns(input: ConfigDropInsInput): ConfigDropInsDesign {
   const { minor, layered, templates } = input;
   if (minor < FIRST_CONFIG_DIR_MINOR) throw unsupported(minor);
   const cluster = layerNodeConfig({ ...input, overlays: [], declared: [], settings: [] }).layered;
@@ -62,12 +62,12 @@ export function designFragments(input: FragmentsInput): FragmentsDesign {
   const kept = new Map(first.differing.map((path) => fieldOf(path)).map((path) => [path.join('.'), path]));
   const { base, layers, files, differing } = kept.size === 0 ? first : split(input, cluster, [...FIELDS_OF_CONFIG_YAML, ...kept.values()]);
   if (differing.length > 0) throw differs(differing, layered);
-  const readme = renderTemplate(templates, FRAGMENTS_README, {
+  const readme = renderTemplate(templates, CONFIG_DROP_INS_README, {
     layers: layers.map(({ path, source }) => ({ name: path.replace(/^.*\//, ''), source })),
   });
   return {
     base,
-    files: [rootFile(FRAGMENTS_README, String(readme)), ...files],
+    files: [rootFile(CONFIG_DROP_INS_README, String(readme)), ...files],
     origins: Object.fromEntries(layers.map(({ path, config, originOf }) => [path, originsIn(config, originOf)])),
   };
 }
@@ -80,7 +80,7 @@ interface Split {
   readonly differing: readonly string[];
 }
 
-function split(input: FragmentsInput, cluster: LayeredConfig, kept: readonly FieldPath[]): Split {
+function split(input: ConfigDropInsInput, cluster: LayeredConfig, kept: readonly FieldPath[]): Split {
   const { catalogue, minor, layered } = input;
   const base = withKept(cluster, layered, kept);
   const layers = ownLayers(input, kept);
@@ -112,13 +112,13 @@ interface OwnLayer {
 }
 
 /** The layers with at least one field, the lowest first. */
-function ownLayers(input: FragmentsInput, kept: readonly FieldPath[]): readonly OwnLayer[] {
+function ownLayers(input: ConfigDropInsInput, kept: readonly FieldPath[]): readonly OwnLayer[] {
   const all = [
     ...input.overlays.map((overlay, i) => layerOf(overlay, input.named[i])),
     settingsLayer('node', input.declared),
     settingsLayer('set', input.settings),
   ];
-  // A fragment cannot remove a field: the layers below do not set it instead.
+  // A drop-in file cannot remove a field: the layers below do not set it instead.
   const removed = all.map((_, i) => all.slice(i + 1).flatMap(({ removes }) => removes));
   const fields = all.map(({ config }, i) => withoutPaths(config, [...(removed[i] ?? []), ...kept, ...unknownFields(config, input)]));
   let last = 9;
@@ -127,7 +127,7 @@ function ownLayers(input: FragmentsInput, kept: readonly FieldPath[]): readonly 
     if (leavesOf(config).size === 0) return [];
     last = Math.max(last + 1, firstNumber(name));
     if (last > 79) throw tooManyLayers();
-    return [{ path: ownFragmentPath(last, name), config, source, originOf }];
+    return [{ path: ownConfigDropInPath(last, name), config, source, originOf }];
   });
 }
 
@@ -161,7 +161,7 @@ function settingsLayer(name: 'node' | 'set', settings: readonly FieldSetting[]):
   };
 }
 
-function unknownFields(config: JsonObject, { minor, catalogue }: FragmentsInput): readonly FieldPath[] {
+function unknownFields(config: JsonObject, { minor, catalogue }: ConfigDropInsInput): readonly FieldPath[] {
   return listUnknownFields(config, minor, catalogue).map(({ path }) => path.split('.'));
 }
 

@@ -9,7 +9,7 @@ import { readKubeletConfiguration } from '../../kubelet/decode.ts';
 import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { parseSetting } from '../../kubelet/setting.ts';
 import { checkUnitFile } from './check.ts';
-import { designFragments, type NodeOverlay } from './config-fragments.ts';
+import { designConfigDropIns, type NodeOverlay } from './config-drop-ins.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
 import { designUnitFiles, rootFile, type UnitFact, type UnitFilesDesign, type UnitFilesInput } from './unit-files.ts';
 
@@ -30,7 +30,7 @@ export interface GroupInput extends Omit<NodeConfigInput, 'overlays' | 'settings
   readonly unitFiles: readonly (readonly [path: string, file: UnitFact | null])[];
   readonly unit: UnitFilesInput['unit'];
   readonly packageFamily: UnitFilesInput['packageFamily'];
-  /** The layers of the nodes are fragments of `--config-dir`. Absent: they are merged into config.yaml. */
+  /** The layers of the nodes are drop-in files of `--config-dir`. Absent: they are merged into config.yaml. */
   readonly configDir?: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface GroupDesign {
   readonly mergedYaml: string;
   readonly configYaml: DesiredFile;
   /** Null: all layers are in config.yaml. */
-  readonly fragments: readonly DesiredFile[] | null;
+  readonly configDropIns: readonly DesiredFile[] | null;
   /** Null if the socket is set by a flag. */
   readonly instanceConfig: DesiredFile | null;
   readonly unit: UnitFilesDesign;
@@ -56,7 +56,7 @@ export interface GroupDesign {
 
 /**
  * Layers, validates and renders the files of a group of hosts.
- * @throws AppError with exit code 2: wrong fields in overlays, settings or patches; layers that are no fragments;
+ * @throws AppError with exit code 2: wrong fields in overlays, settings or patches; layers that are no drop-in files;
  * RENDER_CHECK_FAILED
  */
 export function designGroup(input: GroupInput): GroupDesign {
@@ -65,20 +65,20 @@ export function designGroup(input: GroupInput): GroupDesign {
   const layers = { ...input, overlays, settings: input.settings.map((setting) => parseSetting(setting, minor, catalogue)) };
   const { layered, warnings } = layerNodeConfig(layers);
   const yamlOf = (config: JsonObject): string => encodeYaml(config, catalogue.configurationType(minor));
-  const fragments = input.configDir === true ? designFragments({ ...layers, named: input.overlays, layered, templates }) : null;
+  const configDropIns = input.configDir === true ? designConfigDropIns({ ...layers, named: input.overlays, layered, templates }) : null;
   const instanceConfig = input.instanceConfig
     ? rootFile(INSTANCE_CONFIG, String(renderTemplate(templates, INSTANCE_CONFIG, { criSocket })))
     : null;
   return {
     layered,
     mergedYaml: yamlOf(layered.config),
-    configYaml: rootFile(CONFIG_YAML, yamlOf((fragments?.base ?? layered).config)),
-    fragments: fragments?.files ?? null,
+    configYaml: rootFile(CONFIG_YAML, yamlOf((configDropIns?.base ?? layered).config)),
+    configDropIns: configDropIns?.files ?? null,
     instanceConfig,
     unit: designUnits(input),
     origins: {
-      [CONFIG_YAML]: originTexts(fragments?.base ?? layered),
-      ...fragments?.origins,
+      [CONFIG_YAML]: originTexts(configDropIns?.base ?? layered),
+      ...configDropIns?.origins,
       ...(instanceConfig === null ? {} : { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: criSocketSource } }),
     },
     layerWarnings: warnings,

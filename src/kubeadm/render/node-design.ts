@@ -46,7 +46,7 @@ export interface NodeDesign {
     readonly instanceConfig: DesiredFile | null;
     readonly flagsEnv: DesiredFile;
     /** Null: all layers are in config.yaml. */
-    readonly fragments: readonly DesiredFile[] | null;
+    readonly configDropIns: readonly DesiredFile[] | null;
   };
   readonly unit: UnitFilesDesign;
   /** The `/healthz` URL of the kubelet; null when healthzPort is 0. */
@@ -62,8 +62,8 @@ export interface NodeDesign {
  */
 export function designNode(input: NodeDesignInput): NodeDesign {
   const { group, minor, nodeName, criSocket } = input;
-  const { layered, mergedYaml, unit, configYaml, instanceConfig, fragments } = group;
-  const configDir = fragments === null ? null : KUBELET_CONF_D;
+  const { layered, mergedYaml, unit, configYaml, instanceConfig, configDropIns } = group;
+  const configDir = configDropIns === null ? null : KUBELET_CONF_D;
   const flags = buildKubeletFlags({ ...input, kubeletMinor: minor, configDir });
   const commandLine = [...flags, ...unit.extraArgs.map(parseFlagWord)];
   if (configDir !== null) checkConfigDir(commandLine);
@@ -74,7 +74,7 @@ export function designNode(input: NodeDesignInput): NodeDesign {
     layered,
     mergedYaml,
     flags,
-    files: { configYaml, instanceConfig, fragments, flagsEnv: renderFlags(input.templates, flags) },
+    files: { configYaml, instanceConfig, configDropIns, flagsEnv: renderFlags(input.templates, flags) },
     unit,
     healthzUrl: healthzUrl(layered.config),
     warnings: [...group.layerWarnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
@@ -94,7 +94,7 @@ function renderFlags(templates: Templates, flags: readonly Arg[]): DesiredFile {
   return rootFile(FLAGS_ENV, text);
 }
 
-/** Another directory would replace that of the fragments. */
+/** Another directory would replace that of the drop-in files. */
 function checkConfigDir(commandLine: readonly Arg[]): void {
   const other = commandLine.find(({ name, value }) => name === 'config-dir' && value !== KUBELET_CONF_D);
   if (other === undefined) return;

@@ -107,8 +107,8 @@ function overridesOf({ catalogue }: NodeOptions, design: NodeDesign, { present, 
   const { minor, unit, files } = design;
   const words = [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
   const flags = parseCommandLine(words, { catalogue, minor }).flags.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
-  const effective = (configFile: HostText, dynamicConfig: HostText | null, fragments = dropIns.after): LayeredConfig =>
-    layerRunningConfig({ catalogue, minor, configFile, dynamicConfig, dropIns: fragments, flags }).layered;
+  const effective = (configFile: HostText, dynamicConfig: HostText | null, configDropIns = dropIns.after): LayeredConfig =>
+    layerRunningConfig({ catalogue, minor, configFile, dynamicConfig, dropIns: configDropIns, flags }).layered;
   const desired = { path: CONFIG_YAML, text: revealText(files.configYaml.content) };
   try {
     return findOverrides({

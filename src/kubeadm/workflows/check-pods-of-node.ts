@@ -36,7 +36,7 @@ const NOTHING: CheckedPods = { warnings: [], refusals: [] };
 
 /**
  * Finds what the new files of an existing node would end: pods, or the kubelet itself. Compares its present
- * config.yaml, flags and fragments with the new ones. A host without credentials of a kubelet or without a
+ * config.yaml, flags and drop-in files with the new ones. A host without credentials of a kubelet or without a
  * config.yaml is not a node yet and is not checked. Facts that cannot be read cause no finding, and a change of
  * other fields costs no request.
  * @returns losses as refusals, or as warnings if they are permitted
@@ -54,8 +54,8 @@ export async function checkPodsOfNode(context: PhaseContext, options: NodeOption
   const isSame = present.config === desired.config && present.flags === desired.flags;
   if (isSame && JSON.stringify(dropIns.before) === JSON.stringify(dropIns.after)) return NOTHING;
   const reading = { catalogue, minor, unitArgs: unit.extraArgs };
-  const inputOf = (configYaml: string, flagsEnv: string, fragments: KubeletTexts['dropIns']): RunningConfigInput =>
-    runningInput({ configYaml, flagsEnv, dropIns: fragments }, reading);
+  const inputOf = (configYaml: string, flagsEnv: string, configDropIns: KubeletTexts['dropIns']): RunningConfigInput =>
+    runningInput({ configYaml, flagsEnv, dropIns: configDropIns }, reading);
   const inputs = [inputOf(present.config, present.flags, dropIns.before), inputOf(desired.config, desired.flags, dropIns.after)] as const;
   const change = changeOf(options.groups, ...inputs);
   if (change === null) return NOTHING;

@@ -14,7 +14,7 @@ import type { HostText } from '../../kubelet/effective/running-config.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
-import { fragmentsAfter } from '../../kubelet/own-fragments.ts';
+import { configDropInsAfter } from '../../kubelet/own-config-drop-ins.ts';
 import { pauseImage } from '../control-plane/images.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
@@ -153,17 +153,17 @@ interface ReadNode {
   readonly isNew: boolean;
 }
 
-/** The fragments that the kubelet of this host reads now, and with the files of a design. */
+/** The drop-in files that the kubelet of this host reads now, and with the files of a design. */
 async function dropInsOf({ host, signal }: PhaseContext, { reading, design, isNew }: ReadNode): Promise<DropInChange> {
-  const { fragments, flagsEnv } = design.files;
+  const { configDropIns, flagsEnv } = design.files;
   const present = isNew ? '' : ((await observe(host, fileFacts([FLAGS_ENV]), signal)).get(FLAGS_ENV)?.content ?? '');
   const directoryOf = (text: string): string => flagsOf(text, reading).findLast(({ name }) => name === 'config-dir')?.value ?? '';
   const [old, desired] = [directoryOf(present), directoryOf(revealText(flagsEnv.content))];
   const read = async (directory: string): Promise<readonly HostText[]> => (directory === '' ? [] : readDropIns(host, directory, signal));
   const before = await read(old);
-  const own = (fragments ?? []).filter(({ path }) => path.endsWith('.conf'));
+  const own = (configDropIns ?? []).filter(({ path }) => path.endsWith('.conf'));
   const texts = own.map(({ path, content }) => ({ path, text: revealText(content) }));
-  return { before, after: fragmentsAfter(desired === old ? before : await read(desired), texts) };
+  return { before, after: configDropInsAfter(desired === old ? before : await read(desired), texts) };
 }
 
 function startInput(
@@ -171,11 +171,11 @@ function startInput(
   { catalogue, kubeletHealthCheckMs, podLoss, staged }: NodeOptions,
   cluster: Pick<DesignOptions, 'imageRepository'>,
 ): KubeletStartInput {
-  const { instanceConfig, configYaml, flagsEnv, fragments } = design.files;
+  const { instanceConfig, configYaml, flagsEnv, configDropIns } = design.files;
   return {
-    files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, ...(fragments ?? []), flagsEnv],
+    files: [...(instanceConfig === null ? [] : [instanceConfig]), configYaml, ...(configDropIns ?? []), flagsEnv],
     unitFiles: design.unit.files,
-    directories: [{ path: KUBELET_DIR, mode: 0o700 }, ...(fragments === null ? [] : [{ path: KUBELET_CONF_D, mode: 0o755 }])],
+    directories: [{ path: KUBELET_DIR, mode: 0o700 }, ...(configDropIns === null ? [] : [{ path: KUBELET_CONF_D, mode: 0o755 }])],
     health: { url: design.healthzUrl, timeoutMs: kubeletHealthCheckMs },
     mayChown: !staged,
     proof: {

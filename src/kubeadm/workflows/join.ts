@@ -17,7 +17,7 @@ import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
 import { managerStatePaths } from '../../kubelet/manager-states.ts';
 import { isReservedLabel } from '../../kubelet/node-labels.ts';
-import { FRAGMENT_NAMES } from '../../kubelet/own-fragments.ts';
+import { CONFIG_DROP_IN_NAMES } from '../../kubelet/own-config-drop-ins.ts';
 import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
 import { withScheme } from '../config/defaults.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
@@ -89,7 +89,7 @@ const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, IN
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 const JOIN_FACTS = combineFacts({
   files: fileFacts(JOIN_FILES),
-  fragments: FRAGMENT_NAMES,
+  configDropIns: CONFIG_DROP_IN_NAMES,
   health: kubeletHealth(USUAL_HEALTHZ),
   commit: commitRecord,
   states: fileFacts(managerStatePaths(KUBELET_DIR)),

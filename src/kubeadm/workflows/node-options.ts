@@ -3,7 +3,7 @@ import type { Catalogue } from '../../kubelet/catalogue.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
-import type { NodeOverlay } from '../render/config-fragments.ts';
+import type { NodeOverlay } from '../render/config-drop-ins.ts';
 import type { NodeGroups } from '../render/node-groups.ts';
 
 /**
@@ -26,7 +26,7 @@ export interface NodeOptions {
   /** `--set`, as given. */
   readonly settings: readonly string[];
   readonly patches: readonly KubeletPatch[];
-  /** Write the layers of this node as fragments of `--config-dir`. Absent: merge them into config.yaml. */
+  /** Write the layers of this node as drop-in files of `--config-dir`. Absent: merge them into config.yaml. */
   readonly configDir?: boolean | undefined;
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;

@@ -93,8 +93,8 @@ async function queryKubelet(
   if (await runsWith(design, facts, context)) return [];
   const { host, signal } = context;
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
-  // The fragments are not on the host yet, so the kubelet reads their fields in one file.
-  const isSplit = files.fragments !== null;
+  // The drop-in files are not on the host yet, so the kubelet reads their fields in one file.
+  const isSplit = files.configDropIns !== null;
   const acceptance = kubeletAcceptance({
     kubeletPath: kubelet.path,
     config: isSplit ? mergedYaml : revealText(files.configYaml.content),
@@ -105,12 +105,12 @@ async function queryKubelet(
 
 /** Whether the kubelet already runs with exactly these files, so that it need not validate them again. */
 async function runsWith(
-  { files: { configYaml, flagsEnv, instanceConfig, fragments }, unit: { files } }: NodeDesign,
+  { files: { configYaml, flagsEnv, instanceConfig, configDropIns }, unit: { files } }: NodeDesign,
   { unit }: HostFacts,
   { host, signal }: PhaseContext,
 ): Promise<boolean> {
   if (unit?.activeState !== 'active' || unit.needsReload) return false;
-  const desired = [configYaml, ...(fragments ?? []), flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
+  const desired = [configYaml, ...(configDropIns ?? []), flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
   const found = await observe(host, fileFacts(desired.map(({ path }) => path)), signal);
   return desired.every(({ path, content }) => found.get(path)?.content === revealText(content));
 }

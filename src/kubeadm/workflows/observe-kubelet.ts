@@ -80,7 +80,7 @@ export async function observeKubeletFlags(host: Host, catalogue: Catalogue, sign
 
 /**
  * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file,
- * fragments. Takes a handful of round trips and changes nothing.
+ * drop-in files. Takes a handful of round trips and changes nothing.
  * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or the problems of a file, with the host
  */
 export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
@@ -144,8 +144,8 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
   const checkpoint = parseAssigned(first.get(assigned)?.content ?? '');
   const payload = checkpoint === null ? '' : checkpointFile(dynamicDir, checkpoint);
   const second = payload === '' ? [] : await observe(host, fileFacts([payload]), signal);
-  const fragments = dropInDir === '' ? new Map<string, FileFact | null>() : await readFragments(host, dropInDir, signal);
-  const files = new Map([...first, ...second, ...fragments]);
+  const configDropIns = dropInDir === '' ? new Map<string, FileFact | null>() : await readConfigDropIns(host, dropInDir, signal);
+  const files = new Map([...first, ...second, ...configDropIns]);
   const read = (path: string): HostText => {
     const text = files.get(path)?.content;
     if (text === undefined) throw missingFile(host.name, path);
@@ -154,20 +154,20 @@ async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Mi
   return {
     configFile: configPath === '' ? null : read(configPath),
     dynamicConfig: payload === '' ? null : read(payload),
-    dropIns: [...fragments.keys()].map(read),
+    dropIns: [...configDropIns.keys()].map(read),
     instanceConfig: first.get(INSTANCE_CONFIG)?.content === undefined ? null : read(INSTANCE_CONFIG),
-    files: [configPath, payload, ...fragments.keys()].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
+    files: [configPath, payload, ...configDropIns.keys()].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
   };
 }
 
-/** Reads the fragments of `--config-dir` in merge order, except those that cannot be read. */
+/** Reads the drop-in files of `--config-dir` in merge order, except those that cannot be read. */
 export async function readDropIns(host: Host, directory: string, signal?: AbortSignal): Promise<readonly HostText[]> {
-  const fragments = await readFragments(host, directory, signal);
-  return [...fragments].flatMap(([path, file]) => (file?.content === undefined ? [] : [{ path, text: file.content }]));
+  const configDropIns = await readConfigDropIns(host, directory, signal);
+  return [...configDropIns].flatMap(([path, file]) => (file?.content === undefined ? [] : [{ path, text: file.content }]));
 }
 
-/** The fragments of `--config-dir` in merge order: names in byte order, a directory at the position of its name. */
-async function readFragments(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
+/** The drop-in files of `--config-dir` in merge order: names in byte order, a directory at the position of its name. */
+async function readConfigDropIns(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
   const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
   const paths = (await observe(host, listed, signal)).toSorted(inByteOrder).map((name) => `${trimTrailing(directory, '/')}/${name}`);
   const facts = await observe(host, fileFacts(paths), signal);
@@ -176,7 +176,7 @@ async function readFragments(host: Host, directory: string, signal?: AbortSignal
     const file = facts.get(path) ?? null;
     // Links to directories are not followed.
     if (file?.type === 'directory' && file.target === undefined)
-      for (const [below, fragment] of await readFragments(host, path, signal)) found.set(below, fragment);
+      for (const [below, configDropIn] of await readConfigDropIns(host, path, signal)) found.set(below, configDropIn);
     else if (path.endsWith('.conf')) found.set(path, file);
   }
   return found;

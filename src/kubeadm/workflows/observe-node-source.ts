@@ -31,7 +31,7 @@ export const NODE_SOURCE_FACTS = combineFacts({
 /** The configuration of a kubelet as its host shows it. */
 export interface ObservedSource {
   readonly host: HostSource;
-  /** Fragments of `--config-dir`, in merge order. */
+  /** Drop-in files of `--config-dir`, in merge order. */
   readonly dropIns: readonly HostText[];
   /**
    * Reads the text that replaces config.yaml.

@@ -23,7 +23,7 @@ import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
-import type { NodeOverlay } from '../render/config-fragments.ts';
+import type { NodeOverlay } from '../render/config-drop-ins.ts';
 import { backupTimestamp } from '../upgrade/upgrade-record.ts';
 import { readClusterBaseline, type UpgradedDocuments, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
@@ -113,7 +113,7 @@ export async function prepareUpgrade(
     input: {
       kubeletConfig: {
         ...start,
-        files: [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.fragments ?? [])],
+        files: [...flagsEnv, ...instanceConfig, design.files.configYaml, ...(design.files.configDropIns ?? [])],
         unitFiles: [],
         backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${backupTimestamp(context.clock.now())}`,
       },
@@ -194,7 +194,7 @@ function readSavedConfigDir(found: FoundFiles): boolean {
   }
 }
 
-/** Adds the flag of the fragments, or removes that of an earlier run. An administrator's own flag is kept. */
+/** Adds the flag of the drop-in files, or removes that of an earlier run. An administrator's own flag is kept. */
 function withConfigDir(flags: UpgradedFlags, { before, after }: { readonly before: boolean; readonly after: boolean }): UpgradedFlags {
   const isOwn = ({ name, value }: Arg): boolean => name === 'config-dir' && value === KUBELET_CONF_D;
   const isSet = flags.flags.some(isOwn);

@@ -9,15 +9,15 @@ import { readFlagsEnv } from '../flags-env.ts';
 import { type ClassifyOptions, classifyChanges } from '../validate/classify-changes.ts';
 import type { HostText, PlacedFlag, ReadHostText, RunningConfig, RunningConfigInput } from './running-config.ts';
 
-/** The texts of kubeadm's two files for a kubelet, and of the fragments that the kubelet merges over config.yaml. */
+/** The texts of kubeadm's two files for a kubelet, and of the drop-in files that the kubelet merges over config.yaml. */
 export interface KubeletTexts {
   readonly configYaml: string;
   readonly flagsEnv: string;
-  /** Fragments of `--config-dir`, in merge order. */
+  /** Drop-in files of `--config-dir`, in merge order. */
   readonly dropIns: readonly (HostText | ReadHostText)[];
 }
 
-/** The fragments before and after a change, in merge order. */
+/** The drop-in files before and after a change, in merge order. */
 export interface DropInChange {
   readonly before: KubeletTexts['dropIns'];
   readonly after: KubeletTexts['dropIns'];
@@ -51,7 +51,7 @@ export interface PlacedFieldChange extends FieldChange {
 
 /**
  * Compares the effective configuration of a kubelet before and after a change of its files: defaults, config.yaml,
- * fragments and flags. Secret values are masked.
+ * drop-in files and flags. Secret values are masked.
  * @returns null: a kubelet does not start with one of the configurations, so the changed fields are unknown
  */
 export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, reading: KubeletReading): KubeletFieldChanges | null {
@@ -134,7 +134,7 @@ const FLAG_IMPACTS: Readonly<Record<string, Impact>> = {
   'cni-bin-dir': 'new-pods-only',
   'cni-conf-dir': 'new-pods-only',
   config: 'unsafe',
-  // The fields of its fragments are compared.
+  // The fields of its drop-in files are compared.
   'config-dir': 'safe',
   'container-runtime': 'unsafe',
   'docker-endpoint': 'unsafe',

@@ -43,7 +43,7 @@ export interface RunningConfigInput {
   readonly configFile: HostText | ReadHostText | null;
   /** Checkpoint of the dynamic configuration, which replaces the file (kubelets up to 1.23). */
   readonly dynamicConfig: HostText | ReadHostText | null;
-  /** Fragments of `--config-dir`, in merge order. */
+  /** Drop-in files of `--config-dir`, in merge order. */
   readonly dropIns: readonly (HostText | ReadHostText)[];
   readonly flags: readonly PlacedFlag[];
 }
@@ -57,7 +57,7 @@ export interface RunningConfig {
 
 /**
  * Merges the configuration of a host's kubelet as the kubelet does at its start: defaults < configuration
- * file < drop-in fragments < flags.
+ * file < drop-in files < flags.
  * @throws AppError with the positions of errors in a file that prevent the kubelet from starting
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go NewKubeletCommand (1.20 to 1.36)
  */
@@ -111,7 +111,7 @@ function addFile(
 }
 
 /**
- * Fragments are JSON merge patches on Go's output of the configuration, which includes defaults but no empty
+ * Drop-in files are JSON merge patches on Go's output of the configuration, which includes defaults but no empty
  * lists; then defaults are set again.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go mergeKubeletConfigurations (1.28 to 1.36)
  */
@@ -120,11 +120,11 @@ function addDropIns(current: LayeredConfig, { dropIns, minor, catalogue }: Runni
   const printed = onlyPrinted(current.config, encodeKubeletConfiguration(current.config, options));
   const bottom = addLayer(current, {
     result: printed,
-    originOf: () => ({ layer: 'kubelet default', source: 'removed by the merge of fragments because empty' }),
+    originOf: () => ({ layer: 'kubelet default', source: 'removed by the merge of drop-in files because empty' }),
   });
   const merged = dropIns.reduce((under, file) => addDropIn(under, file, options, problems), bottom);
   const config = withoutHeader(fillKubeletDefaults(merged.config, options));
-  return addLayer(merged, { result: config, originOf: () => ({ layer: 'kubelet default', source: 'not set by the fragments' }) });
+  return addLayer(merged, { result: config, originOf: () => ({ layer: 'kubelet default', source: 'not set by the drop-in files' }) });
 }
 
 /** Removes values that Go omits from its output: empty lists and maps, and zeros that are not pointers. */
@@ -202,7 +202,7 @@ function placeIn(fields: ReadonlyMap<string, Position>, path: string, { path: fi
   return position === undefined ? file : `${file}:${position.line}`;
 }
 
-/** Removes fields that a fragment sets to null, at any depth: the kubelet applies it as a merge patch. */
+/** Removes fields that a drop-in file sets to null, at any depth: the kubelet applies it as a merge patch. */
 export function withoutNulls(config: JsonObject, patch: Json): JsonObject {
   if (!isJsonObject(patch)) return config;
   const entries = Object.entries(config).flatMap(([key, value]): [string, Json][] => {

@@ -39,11 +39,11 @@ export function kubeletCommand(rootDir: string): readonly string[] {
 }
 
 /**
- * The fragments of `--config-dir` of a kubelet with this command line, in merge order; files in directories below are
+ * The drop-in files of `--config-dir` of a kubelet with this command line, in merge order; files in directories below are
  * omitted.
  * @returns null: the directory does not exist
  */
-export function fragmentsOf(rootDir: string, command: readonly string[]): readonly HostText[] | null {
+export function configDropInsOf(rootDir: string, command: readonly string[]): readonly HostText[] | null {
   const directory = command.findLast((word) => word.startsWith('--config-dir='))?.slice('--config-dir='.length) ?? '';
   if (directory === '') return [];
   if (!existsSync(join(rootDir, directory))) return null;

@@ -10,7 +10,7 @@ import { AGENT_SERVICE, AGENT_UNIT } from '../../kubeadm/node-agent/agent-units.
 import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
-import { configPathOf, fragmentsOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
+import { configDropInsOf, configPathOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
 import { loadPayload } from './load-payload.ts';
 import { MEMORY_BYTES } from './stand-in-admission.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
@@ -89,7 +89,7 @@ export class StandInHost {
     const options = { minor: parseMinor(kubeletVersion) as Minor, catalogue };
     const { config } = loadPayload(join(rootDir, path), options);
     if (config === null) return null;
-    const dropIns = fragmentsOf(rootDir, command) ?? [];
+    const dropIns = configDropInsOf(rootDir, command) ?? [];
     if (dropIns.length === 0) return effectiveConfiguration(config, options);
     const configFile = { path, text: readFileSync(join(rootDir, path), 'utf8') };
     return layerRunningConfig({ ...options, configFile, dynamicConfig: null, dropIns, flags: [] }).layered.config;
@@ -205,16 +205,16 @@ export class StandInHost {
   }
 
   #show(): readonly string[] {
-    const fragment = kubeletUnit(this.#options.rootDir);
+    const unit = kubeletUnit(this.#options.rootDir);
     const dropIns = kubeletDropIns(this.#options.rootDir);
     const { active, exitStatus } = this.#kubelet;
     const crashing = !active && exitStatus !== 0;
     return [
-      `LoadState=${fragment === null ? 'not-found' : 'loaded'}`,
+      `LoadState=${unit === null ? 'not-found' : 'loaded'}`,
       `ActiveState=${active ? 'active' : crashing ? 'activating' : 'inactive'}`,
       `SubState=${active ? 'running' : crashing ? 'auto-restart' : 'dead'}`,
       `UnitFileState=${this.#enabled ? 'enabled' : 'disabled'}`,
-      `FragmentPath=${fragment ?? ''}`,
+      `FragmentPath=${unit ?? ''}`,
       `DropInPaths=${dropIns.join(' ')}`,
       'Restart=always',
       `MainPID=${active ? FIRST_PID + this.#starts : 0}`,
@@ -260,7 +260,7 @@ export class StandInHost {
       return 'failed to run Kubelet: no client provided, cannot use webhook authentication';
     const refused = whyRefused(join(this.#options.rootDir, path), path);
     if (refused !== null) return refused;
-    if (fragmentsOf(this.#options.rootDir, command) === null)
+    if (configDropInsOf(this.#options.rootDir, command) === null)
       return 'failed to merge kubelet configs: failed to walk through kubelet dropin directory: no such file or directory';
     const config = readYaml(join(this.#options.rootDir, path));
     const evictionHard = (config.evictionHard ?? {}) as Readonly<Record<string, unknown>>;

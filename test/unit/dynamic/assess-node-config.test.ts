@@ -71,7 +71,7 @@ describe('the state of a node whose kubelet reports its own configuration', () =
   });
 });
 
-describe('the state of a node whose agent reports a field that a fragment overrides', () => {
+describe('the state of a node whose agent reports a field that a drop-in file overrides', () => {
   const OVERRIDDEN = 'maxPods (desired 50, running 33) is overridden by /etc/kubernetes/kubelet.conf.d/50-pods.conf:3';
   const assess = (reason: string, message: string, lastKnownGood: ConfigIdentity | null) => {
     const node = {

@@ -103,7 +103,7 @@ describe('a saved plan', () => {
     expect(tasks[0]?.host.overlays[0]?.document.file).toBe('/srv/fleet.yaml');
   });
 
-  it('returns the layers of fragments with their names', () => {
+  it('returns the layers of drop-in files with their names', () => {
     const document = { ...OVERLAY, layer: 'group edge' };
     const planned: PlannedHost = { ...host('a1'), kubeletConfigDir: true, overlays: [{ document }] };
     const outcome = { status: 'pending', plan: planOf('a1', WRITE, RESTART), problems: [] } as const;

@@ -183,15 +183,15 @@ describe('a flag', () => {
   });
 });
 
-describe('a fragment of --config-dir', () => {
+describe('a drop-in file of --config-dir', () => {
   const path = '/etc/kubernetes/kubelet.conf.d/50-kubeletadm-host.conf';
-  const fragment = (fields: string) => ({ dropIns: [{ path, text: `${HEADER}${fields}` }] });
+  const configDropIn = (fields: string) => ({ dropIns: [{ path, text: `${HEADER}${fields}` }] });
 
   it.each([
     ['an overlay', `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n`],
     ['a complete configuration', `${HEADER}maxPods: 50\nkubeAPIQPS: 9\n`],
   ])('wins over the fields that it sets of %s, and the agent reports it', (_, kubelet) => {
-    const { candidate, config, refusal } = prepare({ kubelet }, fragment('maxPods: 33\n'));
+    const { candidate, config, refusal } = prepare({ kubelet }, configDropIn('maxPods: 33\n'));
     expect(refusal).toBeNull();
     expect(config).toMatchObject({ maxPods: 33, kubeAPIQPS: 9 });
     expect(candidate.changes).toEqual(
@@ -202,15 +202,15 @@ describe('a fragment of --config-dir', () => {
 
   it('is not reported for fields that the ConfigMap does not set, or sets to the same value', () => {
     const reported = (kubelet: string, fields: string) =>
-      prepare({ kubelet }, fragment(fields)).candidate.changes.filter((text) => text.includes('overridden'));
+      prepare({ kubelet }, configDropIn(fields)).candidate.changes.filter((text) => text.includes('overridden'));
     expect(reported(`${OVERLAY}kubeAPIQPS: 9\n`, 'maxPods: 33\n')).toEqual([]);
     expect(reported(`${OVERLAY}maxPods: 33\n`, 'maxPods: 33\n')).toEqual([]);
   });
 
   it('does not make the agent expect a value that the kubelet cannot show', () => {
-    const { files } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, fragment('maxPods: 33\n'));
+    const { files } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, configDropIn('maxPods: 33\n'));
     const configFile = readHostText({ path: 'kubelet.yaml', text: files?.['kubelet.yaml'] ?? '' });
-    const expected = expectedConfigz(configFile, { minor: 36, catalogue, flags: [], ...fragment('maxPods: 33\n') });
+    const expected = expectedConfigz(configFile, { minor: 36, catalogue, flags: [], ...configDropIn('maxPods: 33\n') });
     expect(expected).not.toHaveProperty('maxPods');
     expect(expected).toMatchObject({ kubeAPIQPS: 9 });
   });

@@ -173,18 +173,18 @@ describe('a change of a field that a ConfigMap overrides', () => {
     expect((await planJoin(change)).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
   });
 
-  it('is not refused for a field of a fragment, which wins over the ConfigMap; other fields are refused', async () => {
-    const fragments = { configDir: true };
-    await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 10', fragments), { dryRun: false, skipPhases: [] });
-    const fragment = '/etc/kubernetes/kubelet.conf.d/50-kubeletadm-overlay.conf';
-    expect([host.text(fragment), host.text(CONFIG)]).toEqual([
+  it('is not refused for a field of a drop-in file, which wins over the ConfigMap; other fields are refused', async () => {
+    const configDropIns = { configDir: true };
+    await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 10', configDropIns), { dryRun: false, skipPhases: [] });
+    const configDropIn = '/etc/kubernetes/kubelet.conf.d/50-kubeletadm-overlay.conf';
+    expect([host.text(configDropIn), host.text(CONFIG)]).toEqual([
       expect.stringContaining('maxPods: 10'),
       expect.not.stringContaining('maxPods'),
     ]);
     assigned('maxPods: 33\nregistryPullQPS: 7', ['maxPods', 'registryPullQPS']);
     argv = [...(argv ?? []), '--config-dir=/etc/kubernetes/kubelet.conf.d'];
-    expect((await planJoin('maxPods: 20', fragments)).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
-    // Without fragments the ConfigMap wins.
+    expect((await planJoin('maxPods: 20', configDropIns)).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
+    // Without drop-in files the ConfigMap wins.
     expect(await problemsOf(planJoin('maxPods: 20', { configDir: false }))).toEqual(REFUSED);
   });
 

@@ -4,7 +4,7 @@ import type { PhaseContext } from '../../../../src/host/phase.ts';
 import type { Operation } from '../../../../src/host/plan/operation.ts';
 import { planWorkflow, runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
 import { type CleanupNodeInput, cleanupNode } from '../../../../src/kubeadm/phases/cleanup-node.ts';
-import type { NodeOverlay } from '../../../../src/kubeadm/render/config-fragments.ts';
+import type { NodeOverlay } from '../../../../src/kubeadm/render/config-drop-ins.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
@@ -55,7 +55,7 @@ const join = (overlays: readonly NodeOverlay[], more: Partial<JoinOptions> = {})
 const planJoin = (overlays: readonly NodeOverlay[], more: Partial<JoinOptions> = {}) =>
   planWorkflow(joinWorkflow, contextOf(), joinOptions(overlays, more), RUN);
 const changesOf = async (planned: ReturnType<typeof planJoin>) => (await planned).host.phases.flatMap(({ plan }) => plan.changes);
-const fragments = (): readonly string[] => [...host.files.keys()].filter((path) => path.startsWith(`${DIR}/`)).toSorted();
+const configDropIns = (): readonly string[] => [...host.files.keys()].filter((path) => path.startsWith(`${DIR}/`)).toSorted();
 const upgradeOptions = (more: Partial<UpgradeNodeOptions> = {}): UpgradeNodeOptions => ({
   ...NO_SETTINGS_OF_NODE,
   templates,
@@ -81,7 +81,7 @@ const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigur
 
 /** What the kubelet of the host reads from its files. */
 const effective = () => {
-  const dropIns = fragments()
+  const dropIns = configDropIns()
     .filter((path) => path.endsWith('.conf'))
     .map((path) => ({ path, text: host.text(path) }));
   const hasFlag = host.text(FLAGS).includes(`--config-dir=${DIR}`);
@@ -89,7 +89,7 @@ const effective = () => {
   return layerRunningConfig({ catalogue, minor: 36, configFile, dynamicConfig: null, dropIns: hasFlag ? dropIns : [], flags: [] }).layered;
 };
 
-describe('layers as fragments of --config-dir', () => {
+describe('layers as drop-in files of --config-dir', () => {
   it('are files of their own over the config.yaml that kubeadm would write', async () => {
     await join([], { configDir: false });
     const plain = host.text(CONFIG);
@@ -97,7 +97,7 @@ describe('layers as fragments of --config-dir', () => {
       settings: ['registryPullQPS=7'],
       declared: [{ path: ['resolvConf'], value: '/etc/own.conf', source: 'fleet.yaml:1:1' }],
     });
-    expect(fragments()).toEqual([
+    expect(configDropIns()).toEqual([
       `${DIR}/10-kubeletadm-baseline.conf`,
       `${DIR}/20-kubeletadm-group-edge.conf`,
       `${DIR}/50-kubeletadm-host.conf`,
@@ -135,7 +135,7 @@ describe('layers as fragments of --config-dir', () => {
     expect(planned.phases.flatMap(({ plan }) => plan.changes)).toEqual([]);
   });
 
-  it('report a move from config.yaml as safe, and a changed field at its fragment', async () => {
+  it('report a move from config.yaml as safe, and a changed field at its drop-in file', async () => {
     await join(ALL, { configDir: false });
     const moved = await changesOf(planJoin(ALL));
     expect(moved).toContainEqual(
@@ -163,7 +163,7 @@ describe('layers as fragments of --config-dir', () => {
       }),
     );
     await join([BASELINE, HOST]);
-    expect(fragments()).not.toContain(`${DIR}/20-kubeletadm-group-edge.conf`);
+    expect(configDropIns()).not.toContain(`${DIR}/20-kubeletadm-group-edge.conf`);
     expect(effective().config.maxPods).toBe(70);
     expect(await changesOf(planJoin([BASELINE, HOST]))).toEqual([]);
   });
@@ -195,7 +195,7 @@ describe('layers as fragments of --config-dir', () => {
     const [config, flags] = [host.text(CONFIG), host.text(FLAGS)];
     await join(ALL);
     await join(ALL, { configDir: false });
-    expect([host.text(CONFIG), host.text(FLAGS), fragments()]).toEqual([config, flags, []]);
+    expect([host.text(CONFIG), host.text(FLAGS), configDropIns()]).toEqual([config, flags, []]);
   });
 
   it('are merged by upgrade node, which keeps them without an option', async () => {
@@ -204,15 +204,15 @@ describe('layers as fragments of --config-dir', () => {
     await upgrade({ settings: ['registryPullQPS=7'] });
     expect(host.text(`${DIR}/70-kubeletadm-set.conf`)).toBe(`${HEADER}registryPullQPS: 7\n`);
     await upgrade({ configDir: false, settings: [] });
-    expect(fragments()).toEqual([]);
+    expect(configDropIns()).toEqual([]);
     expect(host.text(FLAGS)).not.toContain('config-dir');
     expect(effective().config).toEqual(merged);
     await upgrade({ configDir: true });
-    expect(fragments()).toHaveLength(4);
+    expect(configDropIns()).toHaveLength(4);
     expect(effective().config).toEqual(merged);
   });
 
-  it('leave the fragments of the administrator, which win by their names', async () => {
+  it('leave the drop-in files of the administrator, which win by their names', async () => {
     const own = `${DIR}/90-local.conf`;
     host.files.set(own, regular(`${HEADER}maxPods: 33\n`));
     await join(ALL);
@@ -222,14 +222,14 @@ describe('layers as fragments of --config-dir', () => {
     const changed = await changesOf(planJoin([BASELINE, overlay('maxPods: 50\nregistryBurst: 20', 'group edge'), HOST]));
     expect(changed).toContainEqual(expect.objectContaining({ path: `${DIR}/20-kubeletadm-group-edge.conf`, fields: [] }));
     await join(ALL, { configDir: false });
-    expect(fragments()).toEqual([own]);
+    expect(configDropIns()).toEqual([own]);
   });
 
   it('are removed by reset, unlike those of the administrator', async () => {
     const own = `${DIR}/90-local.conf`;
     host.files.set(own, regular(`${HEADER}maxPods: 33\n`));
     await join(ALL);
-    const present = fragments();
+    const present = configDropIns();
     const workflow: Workflow<CleanupNodeInput, CleanupNodeInput> = {
       name: 'reset',
       phases: [cleanupNode.select((input) => input)],
@@ -270,7 +270,7 @@ describe('layers as fragments of --config-dir', () => {
     });
   });
 
-  it('leave fields in config.yaml to which a fragment would give another value', async () => {
+  it('leave fields in config.yaml to which a drop-in file would give another value', async () => {
     const overlays = [overlay('maxPods: 70\nevictionHard: {memory.available: 5%}\nrotateCertificates: false', 'baseline')];
     const more: Partial<JoinOptions> = {
       patches: [{ source: 'kubeletconfiguration.yaml', type: 'merge', patch: { maxPods: 44 } }],
@@ -281,12 +281,12 @@ describe('layers as fragments of --config-dir', () => {
     await join(overlays, more);
     expect(effective().config).toEqual(merged);
     expect(host.text(CONFIG)).toMatch(/^evictionHard:\n {2}memory.available: 5%\n(.*\n)*maxPods: 44\n/m);
-    expect(fragments()).toEqual([`${DIR}/70-kubeletadm-set.conf`, README]);
+    expect(configDropIns()).toEqual([`${DIR}/70-kubeletadm-set.conf`, README]);
   });
 
   it.each<[string, Partial<JoinOptions>, object]>([
     [
-      'another directory of fragments',
+      'another directory of drop-in files',
       { nodeRegistration: { kubeletExtraArgs: [{ name: 'config-dir', value: '/etc/other.d' }] } },
       { code: 'CONFIG_DIR_CONFLICT', message: expect.stringContaining('--config-dir=/etc/other.d') },
     ],
@@ -307,7 +307,7 @@ describe('layers as fragments of --config-dir', () => {
 
   it('drop a field that --set removes from the layers', async () => {
     await join(ALL, { settings: ['podPidsLimit=null'] });
-    expect(fragments()).not.toContain(`${DIR}/50-kubeletadm-host.conf`);
+    expect(configDropIns()).not.toContain(`${DIR}/50-kubeletadm-host.conf`);
     expect(effective().config.podPidsLimit).toBe(-1);
   });
 });

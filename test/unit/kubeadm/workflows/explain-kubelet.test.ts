@@ -118,7 +118,7 @@ describe('explainHostKubelet', () => {
     for (const explained of [whole, overlay]) expect(JSON.stringify(explained.fields)).not.toContain('a'.repeat(64));
   });
 
-  it('shows that a fragment wins over the ConfigMap of the agent', async () => {
+  it('shows that a drop-in file wins over the ConfigMap of the agent', async () => {
     const checkpoint = `/var/lib/kubelet/kubeletadm-agent/checkpoints/${'a'.repeat(64)}`;
     const identity = { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
     const files = {
@@ -207,14 +207,14 @@ describe('explainHostKubelet', () => {
 
 describe('observeKubelet', () => {
   it('reads drop-in files in merge order, and ignores other files', async () => {
-    const fragment = (pods: number): string => `${HEADER}maxPods: ${pods}\n`;
+    const configDropIn = (pods: number): string => `${HEADER}maxPods: ${pods}\n`;
     const files = {
       ...FILES,
-      '/etc/kubernetes/kubelet.d/9-last.conf': fragment(9),
-      '/etc/kubernetes/kubelet.d/10-pods.conf': fragment(10),
-      '/etc/kubernetes/kubelet.d/20-more/b.conf': fragment(21),
-      '/etc/kubernetes/kubelet.d/20-more/a.conf': fragment(20),
-      '/etc/kubernetes/kubelet.d/99-note.yaml': fragment(99),
+      '/etc/kubernetes/kubelet.d/9-last.conf': configDropIn(9),
+      '/etc/kubernetes/kubelet.d/10-pods.conf': configDropIn(10),
+      '/etc/kubernetes/kubelet.d/20-more/b.conf': configDropIn(21),
+      '/etc/kubernetes/kubelet.d/20-more/a.conf': configDropIn(20),
+      '/etc/kubernetes/kubelet.d/99-note.yaml': configDropIn(99),
     };
     const observed = await observeKubelet(host({ files, argv: RUNNING.slice(0, -1) }), catalogue);
     expect(observed.files.map((one) => one.path)).toEqual([

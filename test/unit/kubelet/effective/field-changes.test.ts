@@ -45,7 +45,7 @@ describe('kubeletFieldChanges', () => {
     expect(changes(['syncFrequency: 1m\n'], ['syncFrequency: 60s\nmaxPods: 110\n'])).toEqual({ ofConfig: [], ofFlags: [] });
   });
 
-  it('ignores a field of the file that a flag or a fragment overrides', () => {
+  it('ignores a field of the file that a flag or a drop-in file overrides', () => {
     expect(changes(['maxPods: 10\n', '--max-pods=50'], ['maxPods: 20\n', '--max-pods=50'])?.ofConfig).toEqual([]);
     const dropIns = [{ path: '/etc/kubernetes/kubelet.conf.d/10.conf', text: `${HEADER}maxPods: 50\n` }];
     expect(changes(['maxPods: 10\n', '', dropIns], ['maxPods: 20\n', '', dropIns])?.ofConfig).toEqual([]);
@@ -58,7 +58,7 @@ describe('kubeletFieldChanges', () => {
       ['', '--config-dir=/etc/kubernetes/kubelet.conf.d', [{ path, text: `${HEADER}maxPods: 20\n` }]],
     );
     expect(changed?.ofConfig).toEqual([{ field: 'maxPods', before: 10, after: 20, impact: 'safe', files: [path, CONFIG_YAML] }]);
-    // The flag itself has no effect beyond the fields of the fragments.
+    // The flag itself has no effect beyond the fields of the drop-in files.
     expect(changed?.ofFlags).toMatchObject([{ field: '--config-dir', impact: 'safe' }]);
   });
 

@@ -28,7 +28,7 @@ function why({ layered }: RunningConfig, path: string): readonly (readonly [Json
 const EXTRA = 'KUBELET_EXTRA_ARGS in /etc/default/kubelet';
 
 describe('layerRunningConfig', () => {
-  it('merges defaults, the file, fragments and flags, and records overridden values', () => {
+  it('merges defaults, the file, drop-in files and flags, and records overridden values', () => {
     const running = layer({
       configFile: file('maxPods: 50\n'),
       dropIns: [file('maxPods: 60\n', '/etc/kubelet.d/10-a.conf'), file('maxPods: 70\n', '/etc/kubelet.d/20-b.conf')],
@@ -64,7 +64,7 @@ describe('layerRunningConfig', () => {
     expect(why(running, 'evictionHard')).toEqual([]);
   });
 
-  it('adds hard eviction thresholds after the file and before fragments', () => {
+  it('adds hard eviction thresholds after the file and before drop-in files', () => {
     const running = layer({ dropIns: [file('evictionHard: {memory.available: 1Gi}\n', '/d/a.conf')] });
     expect(why(running, 'evictionHard[memory.available]').map(([value]) => value)).toEqual(['1Gi', '100Mi']);
     expect(why(running, 'evictionHard.nodefs.available')).toEqual([['10%', 'kubelet default', 'not set in /var/lib/kubelet/config.yaml']]);
@@ -72,7 +72,7 @@ describe('layerRunningConfig', () => {
     expect(own.layered.config.evictionHard).toEqual({ 'memory.available': '1Gi' });
   });
 
-  it('a fragment merges maps, replaces lists, and removes fields with null', () => {
+  it('a drop-in file merges maps, replaces lists, and removes fields with null', () => {
     const running = layer({
       configFile: file('kubeReserved: {cpu: 100m, memory: 1Gi}\nclusterDNS: [10.0.0.1]\nmaxPods: 50\nclusterDomain: a.b\n'),
       dropIns: [file('kubeReserved: {cpu: null, pid: "100"}\nclusterDNS: [10.0.0.2]\nmaxPods: null\nclusterDomain: null\n', '/d/a.conf')],
@@ -81,13 +81,13 @@ describe('layerRunningConfig', () => {
     expect(leavesOf(running.layered.config).has('clusterDomain')).toBe(false);
     expect(leavesOf(running.layered.config).has('kubeReserved.cpu')).toBe(false);
     expect(why(running, 'maxPods').slice(0, 2)).toEqual([
-      [110, 'kubelet default', 'not set by the fragments'],
+      [110, 'kubelet default', 'not set by the drop-in files'],
       [undefined, 'drop-in', '/d/a.conf'],
     ]);
     expect(why(running, 'kubeReserved.memory')[0]).toEqual(['1Gi', 'config file', '/var/lib/kubelet/config.yaml:3']);
   });
 
-  it('drops empty lists when fragments are merged, and adds defaults after the last one', () => {
+  it('drops empty lists when drop-in files are merged, and adds defaults after the last one', () => {
     const running = layer({
       configFile: file('enforceNodeAllocatable: []\n'),
       dropIns: [file('nodeStatusReportFrequency: 0s\n', '/d/a.conf'), file('nodeStatusUpdateFrequency: 30s\n', '/d/b.conf')],
