@@ -4,7 +4,7 @@ import { readFlagsEnv } from '../kubelet/flags-env.ts';
 export interface NodeNameFacts {
   readonly identity: ClientIdentity;
   /** Text of the node settings saved on the host; empty: none. */
-  readonly memory: string;
+  readonly nodeSettings: string;
   /** Text of kubeadm-flags.env. */
   readonly flagsEnv: string;
   readonly hostname: string | null;
@@ -16,11 +16,11 @@ const OVERRIDE = '--hostname-override=';
  * The Node name that a host claims: by certificate, --hostname-override, saved settings, or hostname. The claim is
  * unverified and only for messages and defaults; changes in the cluster require `identifyNode`.
  */
-export function nodeNameOf({ identity, memory, flagsEnv, hostname }: NodeNameFacts): string | null {
+export function nodeNameOf({ identity, nodeSettings, flagsEnv, hostname }: NodeNameFacts): string | null {
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   const overridden = readFlagsEnv(flagsEnv)
     .findLast((word) => word.startsWith(OVERRIDE))
     ?.slice(OVERRIDE.length);
-  const saved = /^ {2}name: (.+)$/m.exec(memory)?.[1];
+  const saved = /^ {2}name: (.+)$/m.exec(nodeSettings)?.[1];
   return certified ?? overridden ?? saved ?? hostname;
 }

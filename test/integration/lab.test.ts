@@ -37,7 +37,7 @@ describe('the lab', () => {
     }
   });
 
-  it('lets no host join before init, and says what to run first', async () => {
+  it('refuses a join before init, with the missing command', async () => {
     const lab = await start('early');
     const words = [lab.server.replace('https://', ''), '--token', lab.token.reveal(), '--ca-cert', lab.caFile];
     const { code, stderr } = await runCommand(['join', ...words, '--ssh-config', lab.sshConfig, '--host', 'node1']);

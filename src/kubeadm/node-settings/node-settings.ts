@@ -111,8 +111,8 @@ export function decodeNodeSettings(text: string, file: string): NodeSettings {
     throw invalid(file, problems.length > 0 ? problems.map(({ message }) => message) : ['the file is empty']);
   const read = SCHEMA.safeParse(sourceToJson(root));
   if (!read.success) throw invalid(file, read.error.issues.map(describeIssue));
-  const { apiVersion: _, kind: __, ...memory } = read.data;
-  return memory;
+  const { apiVersion: _, kind: __, ...nodeSettings } = read.data;
+  return nodeSettings;
 }
 
 function describeIssue({ path, message }: z.core.$ZodIssue): string {

@@ -77,7 +77,7 @@ const NODE_NAME = combineFacts({ identity: clientIdentity, files: fileFacts([NOD
 async function observeNodeName({ host, signal }: PhaseContext): Promise<string | null> {
   const { identity, files, os } = await observe(host, NODE_NAME, signal);
   const text = (path: string): string => files.get(path)?.content ?? '';
-  return nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
+  return nodeNameOf({ identity, nodeSettings: text(NODE_SETTINGS_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
 }
 
 /** The API server that the kubelet uses. */

@@ -6,7 +6,7 @@ import { diffFile } from '../../host/plan/diff-file.ts';
 import { encodeNodeSettings, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
 
 export interface SaveNodeSettingsInput {
-  readonly memory: NodeSettings;
+  readonly nodeSettings: NodeSettings;
   /** False for a user without permission to chown (an unprivileged `--rootfs`). */
   readonly mayChown: boolean;
 }
@@ -23,8 +23,8 @@ function saveNodeSettings(parent: string) {
     needsKubelet: true,
     needsNoAddress: true,
     observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH) ?? null,
-    plan: (found, { memory, mayChown }) => {
-      const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(memory), mode: 0o600, owner: 'root:root' };
+    plan: (found, { nodeSettings, mayChown }) => {
+      const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(nodeSettings), mode: 0o600, owner: 'root:root' };
       const change = diffFile(found, desired, { mayChown });
       return change === null ? { changes: [], noop: 'the stored node settings are unchanged' } : { changes: [change] };
     },

@@ -304,7 +304,7 @@ function inputOf(options: InitControlPlaneOptions, designed: Designed): InitCont
     pki: controlPlane.pki,
     manifests: controlPlane.manifests,
     kubeletStart: { ...start, credentials: [] },
-    save: { memory: nodeSettingsOf(node, options), mayChown: start.mayChown },
+    save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown },
     wait: controlPlane.wait,
     uploadKubeadm: {
       clusterConfiguration: encodeClusterConfiguration(cluster),

@@ -148,7 +148,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
   return {
     input: {
       kubeletStart: { ...start, credentials: bootstrapFiles(options.templates, target) },
-      save: { memory: nodeSettingsOf(node, own), mayChown: start.mayChown },
+      save: { nodeSettings: nodeSettingsOf(node, own), mayChown: start.mayChown },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: {
         nodeName,
@@ -233,9 +233,9 @@ async function findRemoval(
 const NO_MARKS: NodeMarks = { labels: {}, taints: [] };
 
 /** Treats an invalid settings file as empty: this run writes it again. */
-function marksIn(memory: string): NodeMarks {
+function marksIn(nodeSettings: string): NodeMarks {
   try {
-    const { kubeletExtraArgs = [], taints = [] } = decodeNodeSettings(memory, NODE_SETTINGS_PATH).nodeRegistration;
+    const { kubeletExtraArgs = [], taints = [] } = decodeNodeSettings(nodeSettings, NODE_SETTINGS_PATH).nodeRegistration;
     return { labels: labelsOf(kubeletExtraArgs), taints };
   } catch (error) {
     if (isAppError(error, 'NODE_MEMORY_INVALID')) return NO_MARKS;

@@ -87,7 +87,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   const node = needed && asked !== null ? await identifyBy(context, asked, asked.desired) : null;
   const nodeName =
     node?.claim?.nodeName ??
-    nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
+    nodeNameOf({ identity, nodeSettings: text(NODE_SETTINGS_PATH) ?? '', flagsEnv: text(FLAGS_ENV) ?? '', hostname: os.hostname });
   const made = needed && options.token === null ? await options.newToken() : null;
   const token = options.token ?? made;
   const target = needed ? targetOf(host, options, text(KUBELET_CONF), text(CA_CERT)) : null;

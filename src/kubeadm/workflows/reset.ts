@@ -181,7 +181,7 @@ async function inspectHost(
 /** Whether a Node with a name of the host exists. Only decides whether the operator must give the name. */
 async function hasNodeOfItsName({ cluster }: PhaseContext, { identity, files, os }: ResetFacts): Promise<boolean> {
   const text = (path: string): string => files.get(path)?.content ?? '';
-  const name = nodeNameOf({ identity, memory: text(NODE_SETTINGS_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
+  const name = nodeNameOf({ identity, nodeSettings: text(NODE_SETTINGS_PATH), flagsEnv: text(FLAGS_ENV), hostname: os.hostname });
   return name !== null && (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) != null;
 }
 

@@ -79,10 +79,10 @@ export async function prepareUpgrade(
   run: { readonly upgraded: UpgradedDocuments | null } = { upgraded: null },
 ): Promise<Prepared<UpgradeNodeInput>> {
   const found = await inspectHost(context);
-  const { memory, warnings: memoryWarnings } = readNodeSettings(found, options.forget);
+  const { nodeSettings, warnings: settingsWarnings } = readNodeSettings(found, options.forget);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
-  const criSocket = socketInUse(found, instancePatch, memory, options.catalogue);
-  const declared = { ...options, ...redeclared(memory, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
+  const criSocket = socketInUse(found, instancePatch, nodeSettings, options.catalogue);
+  const declared = { ...options, ...redeclared(nodeSettings, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
   const observed = await observeNode(context, declared);
   const baseline = await readClusterBaseline(context.cluster, options.catalogue, run.upgraded);
   const minor = observed.kubeletMinor ?? baseline.controlPlaneMinor;
@@ -91,7 +91,7 @@ export async function prepareUpgrade(
     before: readSavedConfigDir(found),
     after: declared.configDir === true,
   });
-  const registration = { ...observed.registration, name: nameOf({ memory, flags, observed }), kubeletExtraArgs: flags.flags };
+  const registration = { ...observed.registration, name: nameOf({ nodeSettings, flags, observed }), kubeletExtraArgs: flags.flags };
   const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
   const node: ObservedNode = { ...observed, registration };
   const { design, start, warnings, refusals } = await designObservedNode(context, nodeOptions, {
@@ -117,11 +117,11 @@ export async function prepareUpgrade(
         unitFiles: [],
         backupDir: `${KUBEADM_TMP_DIR}/kubeadm-kubelet-config-${backupTimestamp(context.clock.now())}`,
       },
-      save: { memory: saved(memory, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
+      save: { nodeSettings: saved(nodeSettings, nodeSettingsOf(node, nodeOptions)), mayChown: start.mayChown },
       annotation: { nodeName: node.registration.name, check: annotated.check },
       criSocket: node.registration.criSocket,
     },
-    warnings: [...memoryWarnings, ...flagWarnings(flags), ...baseline.warnings, ...warnings],
+    warnings: [...settingsWarnings, ...flagWarnings(flags), ...baseline.warnings, ...warnings],
     refusals: [...refusals, ...annotated.refusals],
     origins: design.origins,
   };
@@ -155,26 +155,29 @@ async function inspectHost({ host, signal }: PhaseContext): Promise<FoundFiles> 
   );
 }
 
-function readNodeSettings(found: FoundFiles, forget: boolean): { readonly memory: NodeSettings; readonly warnings: readonly Warning[] } {
+function readNodeSettings(
+  found: FoundFiles,
+  forget: boolean,
+): { readonly nodeSettings: NodeSettings; readonly warnings: readonly Warning[] } {
   const text = found(NODE_SETTINGS_PATH);
-  if (forget) return { memory: NO_SETTINGS, warnings: [] };
-  if (text !== null) return { memory: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
+  if (forget) return { nodeSettings: NO_SETTINGS, warnings: [] };
+  if (text !== null) return { nodeSettings: decodeNodeSettings(text, NODE_SETTINGS_PATH), warnings: [] };
   const message = `${NODE_SETTINGS_PATH} does not exist, so the overlays, patches and settings of earlier runs are unknown. Pass all settings of this node with --overlay, --patches and --set`;
-  return { memory: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
+  return { nodeSettings: NO_SETTINGS, warnings: [{ code: 'NODE_MEMORY_MISSING', message }] };
 }
 
 /** Merges the options over the saved settings. */
 function redeclared(
-  memory: NodeSettings,
+  nodeSettings: NodeSettings,
   options: UpgradeNodeOptions,
 ): Pick<NodeOptions, 'overlays' | 'declared' | 'settings' | 'patches' | 'configDir'> {
   const isGiven = (setting: FieldSetting): boolean => options.declared.some(({ path }) => path.join('.') === setting.path.join('.'));
   return {
-    overlays: options.overlays ?? memory.overlays.map(readOverlay),
-    declared: [...memory.declared.filter((setting) => !isGiven(setting)), ...options.declared],
-    settings: options.settings ?? memory.settings,
-    patches: options.patches ?? memory.patches,
-    configDir: options.configDir ?? memory.configDir,
+    overlays: options.overlays ?? nodeSettings.overlays.map(readOverlay),
+    declared: [...nodeSettings.declared.filter((setting) => !isGiven(setting)), ...options.declared],
+    settings: options.settings ?? nodeSettings.settings,
+    patches: options.patches ?? nodeSettings.patches,
+    configDir: options.configDir ?? nodeSettings.configDir,
   };
 }
 
@@ -207,19 +210,19 @@ function withConfigDir(flags: UpgradedFlags, { before, after }: { readonly befor
  * The socket that the kubelet uses: of instance-config.yaml, the flag, config.yaml, or the saved settings. kubeadm only
  * reads the flag, and writes an empty socket without one.
  */
-function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, memory: NodeSettings, catalogue: Catalogue): string | null {
+function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, nodeSettings: NodeSettings, catalogue: Catalogue): string | null {
   const { criSocket } = upgradeFlags(found(FLAGS_ENV) ?? '', { minor: NEWEST_MINOR, catalogue, moveSocket: false });
   const inFiles = [instancePatch, jsonOf(found(CONFIG_YAML) ?? '')].map((config) => config?.containerRuntimeEndpoint);
-  const candidates = [inFiles[0], criSocket, inFiles[1], memory.nodeRegistration.criSocket];
+  const candidates = [inFiles[0], criSocket, inFiles[1], nodeSettings.nodeRegistration.criSocket];
   return candidates.find((socket): socket is string => typeof socket === 'string' && socket !== '') ?? null;
 }
 
 /** The Node name: of the flag, the client certificate, the saved settings, or the hostname. */
-function nameOf({ memory, flags, observed }: { memory: NodeSettings; flags: UpgradedFlags; observed: ObservedNode }): string {
+function nameOf({ nodeSettings, flags, observed }: { nodeSettings: NodeSettings; flags: UpgradedFlags; observed: ObservedNode }): string {
   const { identity } = observed.facts;
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   const overridden = flags.flags.findLast(({ name }) => name === 'hostname-override')?.value;
-  return overridden ?? certified ?? memory.nodeRegistration.name ?? observed.registration.name;
+  return overridden ?? certified ?? nodeSettings.nodeRegistration.name ?? observed.registration.name;
 }
 
 /** kubeadm's feature gate NodeLocalCRISocket, enabled by default. */

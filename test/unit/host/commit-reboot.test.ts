@@ -54,7 +54,7 @@ const INPUT: Input = {
     mayChown: true,
     proof: { nodeName: 'node1', minor: 36, catalogue, flags: [] },
   },
-  save: { memory: { ...NO_SETTINGS, settings: ['maxPods=50'] }, mayChown: true },
+  save: { nodeSettings: { ...NO_SETTINGS, settings: ['maxPods=50'] }, mayChown: true },
 };
 
 /**
