@@ -69,7 +69,7 @@ function definePush(dynamic: Command, on: On): void {
     .option('--name <name>', 'name of the ConfigMap, without the hash', 'node-config')
     .option(
       '-n, --namespace <namespace>',
-      `namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
+      `namespace of the ConfigMap; only ${AGENT_NAMESPACE} is created if it does not exist`,
       AGENT_NAMESPACE,
     )
     .option('--key <key>', 'key of the KubeletConfiguration in the ConfigMap', 'kubelet')
@@ -105,7 +105,7 @@ function defineAssign(dynamic: Command, on: On): void {
     .option('--file <file>', `${PAYLOAD_FILE}; stored as ConfigMap node-config-HASH and assigned`)
     .option(
       '-n, --namespace <namespace>',
-      `with --file: namespace of the ConfigMap; ${AGENT_NAMESPACE} is created if it does not exist`,
+      `with --file: namespace of the ConfigMap; only ${AGENT_NAMESPACE} is created if it does not exist`,
       AGENT_NAMESPACE,
     )
     .option(
@@ -262,12 +262,12 @@ const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fle
 const ASSIGN_STATES =
   'trial: the kubelet runs the new configuration, and its trial period has begun. good: the trial period has ended without a failure';
 
-const ASSIGN_NOTES = `Exit code 4: one or more of several nodes failed. Exit code 5: the rollout failed, and all nodes have their previous configuration again (after a rollback of a single node, or with --on-failure revert).
+const ASSIGN_NOTES = `Exit code 4: some of the nodes failed. Exit code 5: the change failed and was rolled back, either on the only node of the command or, with --on-failure revert, on all nodes.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 
 const STATUS_NOTES =
-  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY. The columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the age of the ACTIVE configuration; in the STATE not-synced, it is the time since the first failed attempt to read the assigned ConfigMap. REPORTED is the age of the last report of the agent.';
+  'The column ASSIGNED shows the ConfigMap as NAMESPACE/NAME/KEY. The columns ACTIVE and LAST KNOWN GOOD show NAMESPACE/NAME/KEY@RESOURCEVERSION. CHANGED is the time since the last change of the ACTIVE configuration. For nodes in the STATE not-synced, CHANGED is instead the time since the first failed attempt to read the assigned ConfigMap. REPORTED is the time since the last report of the agent.';
 
 const CHECKPOINT_NOTES =
   'A checkpoint is the local copy of an assigned ConfigMap on a host. The kubeletadm agent stores checkpoints, and so does a kubelet up to 1.23 with dynamic configuration.';

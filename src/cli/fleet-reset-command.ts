@@ -29,7 +29,7 @@ export function defineFleetReset(reset: Command, on: On): void {
   );
   addRolloutOptions(reset, { canary: '1', serial: 'the value of --parallel' });
   underHeading(reset, HEADINGS.rollout, (rollout) =>
-    rollout.addOption(new Option('--retry <result>', 'failed: reset only the hosts that failed in the last reset').choices(['failed'])),
+    rollout.addOption(new Option('--retry <result>', 'reset only the hosts that failed in the last reset').choices(['failed'])),
   );
   addKubeconfigOptions(addIgnoredChecks(addFleetHostOptions(reset)), KUBECONFIG);
   on(addLockOption(reset), resetRequest, async () => (await import('./fleet-reset.ts')).runFleetReset);

@@ -133,7 +133,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
       .option(
         '--sign <key>',
-        'private key to sign the saved plan with, or the public key of a key in ssh-agent; the signature of --out FILE is written to FILE.sig',
+        'SSH key to sign the saved plan with: the file of a private key, or of a public key whose private key is in ssh-agent; the signature of --out FILE is written to FILE.sig',
       )
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
@@ -201,7 +201,7 @@ export function defineApply(apply: Command, on: On): void {
         '--replan',
         'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
       )
-      .addOption(new Option('--retry <result>', 'failed: apply only to the hosts that failed in the last run').choices(['failed'])),
+      .addOption(new Option('--retry <result>', 'apply only to the hosts that failed in the last run').choices(['failed'])),
   );
   apply.option(
     '-y, --yes',
@@ -288,7 +288,7 @@ const PLANNED_ALLOW =
   'most disruptive class of changes that apply may make to a running kubelet; the classes are explained below (default: new-pods-only)';
 
 const PLANNED_POD_LOSS =
-  'create the plan that apply --allow-pod-loss would apply: a change may terminate running pods or keep new pods from starting';
+  'plan as for apply --allow-pod-loss, which also applies changes that terminate running pods or keep new pods from starting';
 
 const PLANNED_BUNDLE = 'bundle that apply will use (a file from kubeletadm bundle create)';
 

@@ -70,7 +70,7 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator: use this existing cluster instead of creating a control plane, as explained below (default: create a control plane; the environment variable KUBECONFIG is ignored)';
+  'kubeconfig of an administrator of an existing cluster, which init then uses instead of creating a control plane, as explained below (default: create a control plane; the environment variable KUBECONFIG is ignored)';
 
 const KUBECONFIG_NOTES =
   'With --kubeconfig, init creates no control plane. It uploads the ConfigMaps and RBAC rules of kubeadm to the existing cluster, and joins the hosts of --host (default: the local host) to it.';

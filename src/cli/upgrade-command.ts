@@ -55,7 +55,7 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
     );
   const node = upgrade
     .command('node')
-    .description("Upgrade a control plane to the cluster's version, or the kubelet configuration of a node");
+    .description('Upgrade a node to the version of the cluster: its control plane, if it has one, and its kubelet configuration');
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases, examples: EXAMPLES });
   const phase = node
     .command('phase')

@@ -59,7 +59,7 @@ export function explainYamlError(text: string, { message, offset }: YamlError): 
 function whyNested(text: string, offset: number): string {
   const [line = '', next = ''] = text.slice(offset).split('\n', 2);
   if (/: |:$/.test(line) || !/^\s/.test(next)) return 'the value contains ": ". Quote the value';
-  return `line ${text.slice(0, offset).split('\n').length + 1} is indented too far, and is read as a part of this value`;
+  return `the next line (${text.slice(0, offset).split('\n').length + 1}) is indented more than this line, so it is read as a part of this value`;
 }
 
 /** The last bracket before a position that is not closed before it. Brackets in quotes are not recognised. */

@@ -249,7 +249,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     expect(insecure.stderr).toMatch(
       /^node2: \/etc\/kubernetes\/kubelet\.conf:\d+:\d+ clusters\[0\]\.cluster\.insecure-skip-tls-verify: .*\[HOST_KUBECONFIG_REFUSED\]$/m,
     );
-    expect(certs.stderr).toContain('cannot read kubeadm-config with the credentials of the node');
+    expect(certs.stderr).toContain('because ConfigMap kubeadm-config cannot be read with the credentials of the node');
     expect((await upgrade('--dry-run')).code).toBe(0);
   });
 

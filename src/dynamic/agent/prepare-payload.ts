@@ -332,9 +332,9 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const [only, ...more] = changes;
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
-  const which = changes.length === 1 ? 'this change' : 'these changes';
-  const hint = `to allow ${which}, ${worst === 'drain' ? 'drain the node, or ' : ''}run kubeletadm dynamic enable --allow ${worst}`;
-  return `the agent of this node applies only changes up to class ${allow}, not ${reported.join(', ')} (${hint})`;
+  const need = changes.length === 1 ? 'this change needs' : 'these changes need';
+  const agent = `${worst === 'drain' ? 'a drained node, or ' : ''}an agent with --allow ${worst}`;
+  return `${reported.join(', ')}: ${need} ${agent}; the agent of this node has --allow ${allow}, an option of dynamic enable`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */

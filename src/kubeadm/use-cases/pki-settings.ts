@@ -57,7 +57,7 @@ async function asNode(services: NodeClusterPorts, host: Host, reporter: Reporter
   } catch (error) {
     const isOfItsCredentials = isAppError(error) && /^(?:NODE_NO_CREDENTIALS|HOST_KUBECONFIG_)/.test(error.code);
     if (!isOfItsCredentials) throw error;
-    const message = `cannot read kubeadm-config with the credentials of the node: ${error.problems[0]?.message}. kubeadm's defaults are used; override them with --config`;
+    const message = `kubeadm's defaults are used, because ConfigMap kubeadm-config cannot be read with the credentials of the node (${error.problems[0]?.message}). To use other settings, pass --config`;
     reporter.report({ level: 'warning', code: 'CLUSTER_CONFIG_UNKNOWN', host: host.name, message });
     return null;
   }

@@ -99,7 +99,7 @@ describe('parseSource', () => {
     [
       'a line that is indented too far',
       'a: 1\n  b: 2\n',
-      /^1:4 CONFIG_SYNTAX not valid YAML: line 2 is indented too far, and is read as a part of this value$/,
+      /^1:4 CONFIG_SYNTAX not valid YAML: the next line \(2\) is indented more than this line, so it is read as a part of this value$/,
     ],
     ['text after a list', '[a]\nb\n', /^2:1 CONFIG_SYNTAX not valid YAML: unexpected text after a complete value$/],
     [
