@@ -133,7 +133,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
       .option(
         '--sign <key>',
-        'SSH key to sign the saved plan with: the file of a private key, or of a public key whose private key is in ssh-agent; the signature of --out FILE is written to FILE.sig',
+        'file of the SSH key that signs the saved plan: a private key, or a public key whose private key is in ssh-agent. The signature is written to FILE.sig next to FILE of --out',
       )
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
@@ -288,11 +288,12 @@ const PLANNED_ALLOW =
   'most disruptive class of changes that apply may make to a running kubelet; the classes are explained below (default: new-pods-only)';
 
 const PLANNED_POD_LOSS =
-  'plan as for apply --allow-pod-loss, which also applies changes that terminate running pods or keep new pods from starting';
+  'create the plan for apply --allow-pod-loss, which also applies changes that terminate running pods or keep new pods from starting';
 
 const PLANNED_BUNDLE = 'bundle that apply will use (a file from kubeletadm bundle create)';
 
-const PLANNED_TAKE_OVER = 'plan as for apply --take-over: a host may join under the name of an existing Node that is not Ready';
+const PLANNED_TAKE_OVER =
+  'create the plan for apply --take-over, with which a host may join under the name of an existing Node that is not Ready';
 
 function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
   const [only = ''] = args;

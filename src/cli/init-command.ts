@@ -38,7 +38,7 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
   });
   const phase = init
     .command('phase')
-    .description('Run one phase of init, for example init phase upload-config kubelet for the phase upload-config/kubelet')
+    .description('Run one phase of init. Example: init phase upload-config kubelet runs the phase upload-config/kubelet')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
   on(options(phase), initRequest, load);
   definePhaseCommands(phase, phases.init, {
@@ -70,7 +70,7 @@ function initRequest(args: readonly string[], options: CommandOptions): InitRequ
 }
 
 const KUBECONFIG =
-  'kubeconfig of an administrator of an existing cluster, which init then uses instead of creating a control plane, as explained below (default: create a control plane; the environment variable KUBECONFIG is ignored)';
+  'kubeconfig of an administrator of an existing cluster; with this option, init creates no control plane, see below. The environment variable KUBECONFIG is ignored';
 
 const KUBECONFIG_NOTES =
   'With --kubeconfig, init creates no control plane. It uploads the ConfigMaps and RBAC rules of kubeadm to the existing cluster, and joins the hosts of --host (default: the local host) to it.';

@@ -40,7 +40,7 @@ export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
   });
   const phase = join
     .command('phase')
-    .description('Run one phase of join, for example join phase control-plane-prepare certs for the phase control-plane-prepare/certs')
+    .description('Run one phase of join. Example: join phase control-plane-prepare certs runs the phase control-plane-prepare/certs')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
   on(options(phase), phaseRequest, load);
   definePhaseCommands(phase, phases.join, {

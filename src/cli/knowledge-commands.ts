@@ -66,7 +66,7 @@ function explainCommand(config: Command, on: On): void {
     .description('Explain a field of KubeletConfiguration, a flag of the kubelet or a feature gate')
     .argument(
       '[name]',
-      'name, e.g. evictionHard, authentication.x509, --node-ip, NodeSwap; part of a name, e.g. swap, to search (default: all fields)',
+      'name of a field, flag or feature gate, e.g. evictionHard, authentication.x509, --node-ip or NodeSwap, or a part of a name, e.g. swap (default: all fields)',
     )
     .option('--kubernetes-version <version>', `kubelet version, 1.10 to ${NEWEST} (default: ${NEWEST})`)
     .option('--recursive', 'include nested fields')

@@ -67,7 +67,11 @@ export function addTableOptions(
 export function addPrinterFlags(command: Command): Command {
   return underHeading(command, HEADINGS.output, (output) =>
     output
-      .option('--allow-missing-template-keys', 'a field that does not exist prints nothing; with =false, it is an error', true)
+      .option(
+        '--allow-missing-template-keys',
+        'print nothing for fields of the template that do not exist; with =false, report them as errors',
+        true,
+      )
       .addOption(new Option('--no-allow-missing-template-keys', 'a field that does not exist is an error').hideHelp())
       .option('--show-managed-fields', 'no effect; accepted only because kubeadm has this option'),
   );

@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'maximum number or percentage of hosts that may fail; when more hosts fail, the run stops; 100%: no limit (default: 10% of the changed hosts, from 1 to 10 hosts)',
+        'maximum number or percentage of hosts that may fail; when more hosts fail, the run stops; 100%: no limit (default: 10% of the hosts changed so far; always at least 1, at most 10)',
       ),
   );
 }

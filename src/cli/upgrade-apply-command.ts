@@ -49,7 +49,7 @@ export function defineUpgradeApply(upgrade: Command, on: On, phases: readonly Ph
   );
   const phase = apply
     .command('phase')
-    .description('Run one phase of upgrade apply, for example upgrade apply phase addon coredns v1.36.2 for the phase addon/coredns')
+    .description('Run one phase of upgrade apply. Example: upgrade apply phase addon coredns v1.36.2 runs the phase addon/coredns')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, phases, {

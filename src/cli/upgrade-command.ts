@@ -59,7 +59,7 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
   addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases, examples: EXAMPLES });
   const phase = node
     .command('phase')
-    .description('Run one phase of upgrade node, for example upgrade node phase addon coredns for the phase addon/coredns')
+    .description('Run one phase of upgrade node. Example: upgrade node phase addon coredns runs the phase addon/coredns')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, phases, {
@@ -86,7 +86,10 @@ function addUpgradeOptions(command: Command): Command {
         collect,
       )
       .option('--kubelet-config-dir', KUBELET_CONFIG_DIR)
-      .option('--no-kubelet-config-dir', 'write the fields of this node to config.yaml again, and remove their drop-in files')
+      .option(
+        '--no-kubelet-config-dir',
+        'write the fields of this node to config.yaml, and remove the drop-in files of --kubelet-config-dir',
+      )
       .option('--resolv-conf <file>', 'resolvConf of the kubelet')
       .option('--cgroup-driver <driver>', 'cgroupDriver of the kubelet')
       .option(

@@ -27,7 +27,10 @@ export function addConfirmOptions(command: Command): Command {
         '--confirm-timeout <duration>',
         'time after which the host rolls back a change that kubeletadm has not confirmed over a new connection (default: 5m for hosts over SSH; no automatic rollback on the local host)',
       )
-      .option('--no-confirm', 'do not arm the automatic rollback (unrelated to confirmation prompts)'),
+      .option(
+        '--no-confirm',
+        'keep a change even if kubeletadm cannot confirm it afterwards: no automatic rollback. Does not affect prompts',
+      ),
   );
   return addLockOption(command);
 }

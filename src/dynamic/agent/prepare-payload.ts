@@ -332,9 +332,8 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const [only, ...more] = changes;
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
-  const need = changes.length === 1 ? 'this change needs' : 'these changes need';
-  const agent = `${worst === 'drain' ? 'a drained node, or ' : ''}an agent with --allow ${worst}`;
-  return `${reported.join(', ')}: ${need} ${agent}; the agent of this node has --allow ${allow}, an option of dynamic enable`;
+  const need = `the configuration needs ${worst === 'drain' ? 'a drained node or ' : ''}--allow ${worst}`;
+  return `${need}, but dynamic enable installed the agent of this node with --allow ${allow}: ${reported.join(', ')}`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */

@@ -57,7 +57,10 @@ const runtimeVersion: Check = ({ facts, criSocket, kubeletMinor }) => {
   return [
     isNeeded
       ? error('ContainerRuntimeVersion', message, 'Upgrade the container runtime to containerd 2.0, CRI-O 1.28 or later')
-      : warning('ContainerRuntimeVersion', `${message}. Upgrade containerd to 2.0 or later, or CRI-O to 1.28 or later, before the kubelet`),
+      : warning(
+          'ContainerRuntimeVersion',
+          `${message}. Before you upgrade the kubelet, upgrade containerd to 2.0 or later, or CRI-O to 1.28 or later`,
+        ),
   ];
 };
 

@@ -137,7 +137,7 @@ describe('a payload is refused before the node is touched', () => {
     const { refusal } = prepare(data, {}, policy);
     expect(refusal?.code).toBe('NOT_ALLOWED');
     expect(refusal?.cause).toMatch(
-      /^topologyManagerScope \(drain: .*\): this change needs a drained node, or an agent with --allow drain; the agent of this node has --allow new-pods-only, an option of dynamic enable$/,
+      /^the configuration needs a drained node or --allow drain, but dynamic enable installed the agent of this node with --allow new-pods-only: topologyManagerScope \(drain: .*\)$/,
     );
     expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
     expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(

@@ -108,7 +108,7 @@ describe('runNodeChecks', () => {
       'a runtime without RuntimeConfig',
       facts({ runtimeConfig: new Map([[CONTAINERD, false]]) }),
       [
-        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} has no CRI method RuntimeConfig, which kubelet 1.38 and later need. Upgrade containerd to 2.0 or later, or CRI-O to 1.28 or later, before the kubelet`,
+        `warning ContainerRuntimeVersion: the container runtime at ${CONTAINERD} has no CRI method RuntimeConfig, which kubelet 1.38 and later need. Before you upgrade the kubelet, upgrade containerd to 2.0 or later, or CRI-O to 1.28 or later`,
       ],
     ],
     [
