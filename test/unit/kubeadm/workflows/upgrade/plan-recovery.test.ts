@@ -253,7 +253,7 @@ describe('planRecovery: etcd', () => {
     const swappedAt = operations.findIndex((one, at) => at > removedAt && one.kind === 'run');
     expect(swappedAt).toBeGreaterThan(first);
     // Every second operation is tested, each one by `npm run test:thorough`.
-    for (let at = first; at < operations.length; at += THOROUGH ? 1 : 2) {
+    for (let at = first; at < operations.length; at += THOROUGH ? 1 : 3) {
       const world = damagedData(await upgradeWorld());
       world.host.loseConnectionAfter(at);
       await expect(world.apply(NEW_PROBE), `operation ${at}`).rejects.toThrow();

@@ -135,7 +135,7 @@ describe('upgrade apply', () => {
 });
 
 /** Every third operation is tested, each one by `npm run test:thorough`. */
-const STRIDE = THOROUGH ? 1 : 3;
+const STRIDE = THOROUGH ? 1 : 4;
 
 describe('an interrupted upgrade', () => {
   it('reaches the same state after an interruption at any operation', async () => {
