@@ -262,7 +262,7 @@ const ASSIGN_TEXTS: RolloutTexts = { fleetNote: '. -f is the short form of --fle
 const ASSIGN_STATES =
   'trial: the kubelet runs the new configuration, and its trial period has begun. good: the trial period has ended without a failure';
 
-const ASSIGN_NOTES = `Exit code 4: some of the nodes failed. Exit code 5: the change failed, and no node keeps it: the command named one node, which rolled back, or --on-failure revert restored the previous configuration of all nodes.
+const ASSIGN_NOTES = `Exit code 4: some of the nodes failed. Exit code 5: the change failed and was undone. Either the command named only one node, and this node rolled back; or --on-failure revert restored the previous configuration of all nodes.
 
 Nodes that are already down count as unavailable and are processed last. Nodes that already have the assignment are skipped: to resume an interrupted command, run the command again. With -o json, each step is a JSON object on its own line.`;
 

@@ -292,8 +292,7 @@ const PLANNED_POD_LOSS =
 
 const PLANNED_BUNDLE = 'bundle that apply will use (a file from kubeletadm bundle create)';
 
-const PLANNED_TAKE_OVER =
-  'create the plan for apply --take-over, with which a host may join under the name of an existing Node that is not Ready';
+const PLANNED_TAKE_OVER = 'allow a host to join under the name of an existing Node that is not Ready, as apply --take-over does';
 
 function execRequest(args: readonly string[], options: CommandOptions): FleetExecRequest {
   const [only = ''] = args;

@@ -29,7 +29,7 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
       )
       .option(
         '--max-fail <hosts>',
-        'maximum number or percentage of hosts that may fail; when more hosts fail, the run stops; 100%: no limit (default: 10% of the hosts changed so far; always at least 1, at most 10)',
+        'maximum number of hosts that may fail, or percentage of the selected hosts; when more hosts fail, the run stops; 100%: no limit (default: 10% of the hosts changed so far, rounded down, but not less than 1 and not more than 10 hosts)',
       ),
   );
 }

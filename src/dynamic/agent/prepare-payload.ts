@@ -332,8 +332,8 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const [only, ...more] = changes;
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
-  const need = `the configuration needs ${worst === 'drain' ? 'a drained node or ' : ''}--allow ${worst}`;
-  return `${need}, but dynamic enable installed the agent of this node with --allow ${allow}: ${reported.join(', ')}`;
+  const need = `need ${worst === 'drain' ? 'a drained node or ' : ''}--allow ${worst}`;
+  return `the changes of ${reported.join(', ')} ${need}, but dynamic enable installed the agent of this node with --allow ${allow}`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */
