@@ -35,7 +35,7 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   await writeFile(files.caFile, api.caPem);
   // A unit names programs by absolute paths, and hosts find them on this PATH.
   const bin = resolve(directory, 'bin');
-  await writeStandInCommands(bin, KUBELET_VERSION);
+  await writeStandInCommands(bin);
   const user = newSshKey('kubeletadm lab');
   await writePrivate(join(directory, 'id_ed25519'), user.private);
   const names = Array.from({ length: count }, (_, i) => `node${i + 1}`);

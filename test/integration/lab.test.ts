@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { startLab } from '../../src/lab/lab.ts';
@@ -45,6 +47,15 @@ describe('the lab', () => {
     expect(stderr).toMatch(
       /kubelet-config.* is forbidden.*If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm init --kubeconfig admin\.conf first\..* \[CLUSTER_FORBIDDEN\]\n$/,
     );
+  });
+
+  it('does not mix the answers of stand-ins that run at the same time', async () => {
+    const lab = await start('parallel');
+    const script = `for i in $(seq 40); do kubelet --version >"$HOME/k" & uname -m >"$HOME/u"; wait; cat "$HOME/k" "$HOME/u"; done`;
+    const { stdout } = await promisify(execFile)('ssh', ['-F', lab.sshConfig, 'node1', script]);
+    const machine = stdout.split('\n')[1];
+    expect(machine).toMatch(/^\w+$/);
+    expect(stdout).toBe(`Kubernetes v1.36.2\n${machine}\n`.repeat(40));
   });
 
   it('rejects a directory that other users may write to', async () => {

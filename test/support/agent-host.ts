@@ -27,7 +27,7 @@ const CHANGING = ['mv', 'rm', 'ln', 'mkdir', 'rmdir', 'chmod', 'systemctl'];
 
 /** Creates the tools of such hosts in a directory. */
 export async function writeHostTools(directory: string): Promise<void> {
-  await writeStandInCommands(join(directory, 'bin'), 'v1.36.2');
+  await writeStandInCommands(join(directory, 'bin'));
   mkdirSync(join(directory, 'fault'), { recursive: true });
   for (const name of CHANGING) {
     const real = name === 'systemctl' ? join(directory, 'bin/systemctl') : (findProgram(name) ?? name);

@@ -8,10 +8,11 @@ export interface CommandAnswer {
 }
 
 /** Commands that query the lab; the others below are plain shell. */
-const ASKING = ['systemctl', 'journalctl', 'crictl', 'curl', 'uname', 'getent', 'ip'];
+const ASKING = ['systemctl', 'journalctl', 'kubelet', 'crictl', 'curl', 'uname', 'getent', 'ip'];
 
 const ASK = `#!/bin/sh
-# A stand-in: asks the lab over file descriptors 3 and 4.
+# A stand-in: asks the lab over file descriptors 3 and 4. The lock is for commands that run at the same time.
+exec 9<"$KUBELETADM_ROOT" && flock 9
 printf '%s\\n' "\${0##*/} $*" >&3
 IFS= read -r head <&4
 n=\${head#* }
@@ -32,12 +33,6 @@ case "$*" in
 esac
 `,
 );
-
-/**
- * The version is asked at the same time as other queries, and two stand-ins that use the file descriptors at the same time
- * would mix their answers. Therefore this one prints it itself.
- */
-const kubelet = (version: string): string => ASK.replace('\n', `\n[ "$*" != --version ] || { echo 'Kubernetes ${version}'; exit 0; }\n`);
 
 /** Container runtimes of the local host must not appear on the lab's hosts. */
 const ABSENT = ['containerd', 'crio', 'docker'];
@@ -71,21 +66,11 @@ exec ${node} "$@"
 `;
 }
 
-/**
- * Writes the stand-in commands into a directory that comes first on the PATH of the lab's hosts.
- * @param kubeletVersion version of the kubelet of all hosts, e.g. `v1.36.2`
- */
-export async function writeStandInCommands(directory: string, kubeletVersion: string): Promise<void> {
+/** Writes the stand-in commands into a directory that comes first on the PATH of the lab's hosts. */
+export async function writeStandInCommands(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   const absent = Object.fromEntries(ABSENT.map((name) => [name, '#!/bin/sh\nexit 127\n']));
-  const all = {
-    ...Object.fromEntries(ASKING.map((name) => [name, ASK])),
-    systemctl: SYSTEMCTL,
-    kubelet: kubelet(kubeletVersion),
-    node: nodeCommand(),
-    ...PLAIN,
-    ...absent,
-  };
+  const all = { ...Object.fromEntries(ASKING.map((name) => [name, ASK])), systemctl: SYSTEMCTL, node: nodeCommand(), ...PLAIN, ...absent };
   for (const [name, text] of Object.entries(all)) {
     await writeFile(join(directory, name), text);
     await chmod(join(directory, name), 0o755);
