@@ -1,9 +1,6 @@
 import type { Command } from 'commander';
-import type { CommandServices } from '../../src/cli/command.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
-import { buildProgram } from '../../src/cli/program.ts';
 import { pathOf } from '../../src/cli/refused-line.ts';
-import { PHASE_LISTS } from '../../src/kubeadm/workflows/phase-lists.ts';
+import { wholeProgram } from './whole-program.ts';
 
 /** A part of a help text: options under a heading, arguments, subcommands, phases, or examples. */
 export interface HelpSection {
@@ -32,29 +29,15 @@ export interface CommandHelp {
  * @param width maximum length of the lines
  */
 export async function commandHelp(width: number): Promise<CommandHelp> {
-  const printed: string[] = [];
-  const output = { stdout: (text: string) => void printed.push(text), stderr: (text: string) => void printed.push(text) };
-  const services = { env: { COLUMNS: String(width) }, output, programName: 'kubeletadm' } as unknown as CommandServices;
-  const loadPhases = async () => PHASE_LISTS;
-  const program = await buildProgram(services, {
-    argv: ['completion'],
-    exit: () => undefined,
-    version: '',
-    commands: COMMANDS,
-    loadPhases,
+  const { program, helpOf } = await wholeProgram('kubeletadm', String(width));
+  const read = (command: Command): CommandHelp => ({
+    path: pathOf(command),
+    description: command.description(),
+    usage: [pathOf(command.parent ?? command), command.name(), command.usage()].filter(Boolean).join(' '),
+    sections: sectionsOf(helpOf(command)),
+    commands: command.commands.filter((each) => each.name() !== 'help').map(read),
+    isPhases: command.name() === 'phase',
   });
-  const read = (command: Command): CommandHelp => {
-    printed.length = 0;
-    command.outputHelp();
-    return {
-      path: pathOf(command),
-      description: command.description(),
-      usage: [pathOf(command.parent ?? command), command.name(), command.usage()].filter(Boolean).join(' '),
-      sections: sectionsOf(printed.join('')),
-      commands: command.commands.filter((each) => each.name() !== 'help').map(read),
-      isPhases: command.name() === 'phase',
-    };
-  };
   return read(program);
 }
 

@@ -1,5 +1,4 @@
 import type { Option } from 'commander';
-import type { PhasedCommand } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandServices } from './command.ts';
 import type { Candidate, PartialLine, Values } from './complete-model.ts';
 
@@ -114,8 +113,8 @@ function asNode({ value }: Candidate): Candidate {
 
 async function phasesOf({ path }: PartialLine): Promise<readonly Candidate[]> {
   const { PHASE_LISTS } = await import('../kubeadm/workflows/phase-lists.ts');
-  const command = /^(?:init|join|reset|upgrade (?:apply|node))(?= |$)/.exec(path)?.[0] as PhasedCommand | undefined;
-  return command === undefined ? [] : PHASE_LISTS[command].map(({ name, short }) => ({ value: name, description: short }));
+  const found = Object.entries(PHASE_LISTS).find(([command]) => path === command || path.startsWith(`${command} `));
+  return (found?.[1] ?? []).map(({ name, short }) => ({ value: name, description: short }));
 }
 
 /** The fields of the newest KubeletConfiguration. */

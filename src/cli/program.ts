@@ -7,7 +7,8 @@ import { addModuleVerbosity, addVerbosity } from './options.ts';
 import { pathOf, StrictCommand } from './refused-line.ts';
 
 interface ProgramOptions {
-  readonly argv: readonly string[];
+  /** The command line; null: the tree of all commands, with their options and phases. */
+  readonly argv: readonly string[] | null;
   readonly exit: (code: ExitCode) => void;
   readonly version: string;
   readonly commands: readonly CommandEntry[];
@@ -17,7 +18,6 @@ interface ProgramOptions {
 
 /**
  * The command tree. Options and subcommands are defined only for the commands that the command line names.
- * @param argv the command line
  * @param exit receives the exit code of the command that ran
  * @param commands the top-level commands, in the order of help
  * @param loadPhases called only for help and for the commands below `phase`, because the phases need many modules
@@ -66,12 +66,10 @@ export async function buildProgram(
     program.addOption(
       new Option('--rootfs <path>', "root directory of the command, in place of the host's (chroot)").helpGroup(HEADINGS.global),
     );
-  // Completion needs the whole tree.
-  const all = argv.includes('completion');
-  const showsPhases = all || argv.some((word) => SHOWS_PHASES.test(word));
+  const showsPhases = argv === null || argv.some((word) => SHOWS_PHASES.test(word));
   for (const { name, description, load, hasPhases } of commands) {
     const command = program.command(name).description(description);
-    if (!all && !argv.includes(name)) continue;
+    if (argv !== null && !argv.includes(name)) continue;
     const define = await load();
     define(command, on, hasPhases === true && showsPhases && loadPhases !== undefined ? await loadPhases() : NO_PHASES);
   }

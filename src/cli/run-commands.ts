@@ -76,7 +76,7 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
 
 /** All commands with their options; the tree of a normal command line is partial. */
 function wholeTree(services: CommandServices, commands: readonly CommandEntry[]): Promise<Command> {
-  return buildProgram(services, { argv: ['completion'], exit: () => undefined, version: '', commands });
+  return buildProgram(services, { argv: null, exit: () => undefined, version: '', commands });
 }
 
 /** `-v 5`, `-v5`, `--v=5`: needed before and after commander reads it. */

@@ -1,10 +1,7 @@
 import type { Command } from 'commander';
-import type { CommandServices } from '../../src/cli/command.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
-import { buildProgram } from '../../src/cli/program.ts';
+import { wholeProgram } from '../../scripts/reference/whole-program.ts';
 import { pathOf } from '../../src/cli/refused-line.ts';
 import type { ProgramName } from '../../src/cli/services.ts';
-import { PHASE_LISTS } from '../../src/kubeadm/workflows/phase-lists.ts';
 
 /** The help of one command. */
 export interface CommandHelp {
@@ -17,21 +14,10 @@ export interface CommandHelp {
 
 /** The help of all commands. @param columns the environment variable COLUMNS */
 export async function allHelp(columns?: string, programName: ProgramName = 'kubeletadm'): Promise<readonly CommandHelp[]> {
-  const printed: string[] = [];
-  const output = { stdout: (text: string) => void printed.push(text), stderr: (text: string) => void printed.push(text) };
-  const services = { env: columns === undefined ? {} : { COLUMNS: columns }, output, programName } as unknown as CommandServices;
-  const loadPhases = async () => PHASE_LISTS;
-  const program = await buildProgram(services, {
-    argv: ['completion'],
-    exit: () => undefined,
-    version: '0.0.0-test',
-    commands: COMMANDS,
-    loadPhases,
-  });
-  const visit = (command: Command): readonly CommandHelp[] => {
-    printed.length = 0;
-    command.outputHelp();
-    return [{ path: pathOf(command), command, text: printed.join('') }, ...command.commands.flatMap(visit)];
-  };
+  const { program, helpOf } = await wholeProgram(programName, columns);
+  const visit = (command: Command): readonly CommandHelp[] => [
+    { path: pathOf(command), command, text: helpOf(command) },
+    ...command.commands.flatMap(visit),
+  ];
   return visit(program);
 }
