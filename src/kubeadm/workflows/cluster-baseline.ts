@@ -125,7 +125,7 @@ async function readKubeletConfig(
   { minor, catalogue, replaced }: { readonly minor: Minor; readonly catalogue: Catalogue; readonly replaced: string | null },
 ): Promise<{ baseline: ParsedConfig; warnings: readonly Warning[] }> {
   const name = kubeletConfigMapName(minor);
-  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name }).catch(explainForbidden);
+  const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });
   if (found === null) {
     const message = `ConfigMap kube-system/${name} does not exist in the cluster (${formatMinor(minor)})`;
     throw new AppError({
@@ -142,17 +142,6 @@ async function readKubeletConfig(
     lenient: true,
   });
   return { baseline: { value, fields, source: document.file }, warnings: refuseErrors(problems) };
-}
-
-/** The bootstrap token may read the ConfigMap after `init` has created its RBAC rules. */
-function explainForbidden(error: unknown): never {
-  if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
-  const hint =
-    'If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm init --kubeconfig admin.conf first. Otherwise create a token with kubeletadm token create';
-  throw new AppError(
-    error.problems.map((problem) => ({ ...problem, hint })),
-    { exitCode: error.exitCode, cause: error },
-  );
 }
 
 /** Throws the errors, returns the warnings. */

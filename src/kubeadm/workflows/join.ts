@@ -1,4 +1,4 @@
-import { isAppError, type Problem } from '../../base/errors.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { commitRecord } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -173,9 +173,20 @@ async function readCluster(
   options: JoinOptions,
 ): Promise<{ readonly apiServer: ApiServerTarget; readonly baseline: ClusterBaseline; readonly mayBootstrap: boolean }> {
   const apiServer = await options.apiServer();
-  const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue));
+  const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue).catch(explainForbidden));
   const mayBootstrap = options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE));
   return { apiServer, baseline, mayBootstrap };
+}
+
+/** The bootstrap token may read the ConfigMap after `init` has created its RBAC rules. */
+function explainForbidden(error: unknown): never {
+  if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+  const hint =
+    'If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm init --kubeconfig admin.conf first. Otherwise create a token with kubeletadm token create';
+  throw new AppError(
+    error.problems.map((problem) => ({ ...problem, hint })),
+    { exitCode: error.exitCode, cause: error },
+  );
 }
 
 /**

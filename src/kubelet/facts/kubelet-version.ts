@@ -31,7 +31,7 @@ export const kubeletBinary = defineFact(
       if (!UNIT_WORD.test(program)) return { error: `${quoteValue(program)}: the unit of the kubelet cannot start a program at this path` };
       return { version: found, path: program };
     }
-    const reported = crashReason(version.stderr || version.stdout);
+    const reported = crashReason(version.stdout);
     return {
       error: `${path.stdout.trim() || 'kubelet'} --version ${reported === '' ? `exited with code ${version.exitCode}` : `printed: ${reported}`}`,
     };

@@ -148,7 +148,7 @@ describe('kubeletBinary', () => {
     ],
     [
       'a kubelet for another architecture',
-      { version: commandFailure(126, '/usr/bin/kubelet: Exec format error\n'), path },
+      { version: { ...commandOutput('/usr/bin/kubelet: Exec format error\n'), exitCode: 126 }, path },
       { error: '/usr/bin/kubelet --version printed: /usr/bin/kubelet: Exec format error' },
     ],
     ['a kubelet that prints nothing', { version: commandFailure(1, ''), path }, { error: '/usr/bin/kubelet --version exited with code 1' }],
