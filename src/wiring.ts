@@ -23,7 +23,7 @@ export function createServices(environment: Environment): Services {
     runLocal: (argv, timeoutMs) => runLocal(argv, { timeoutMs, signal }),
     bundleFiles: async () => (await import('./host/adapters/bundle-files.ts')).bundleFiles({ signal, onForcedExit }),
     newToken: async () => {
-      const [{ generateToken }, { randomInt }] = await Promise.all([import('./kubeadm/token/generate-token.ts'), import('node:crypto')]);
+      const [{ generateToken }, { randomInt }] = await Promise.all([import('./kubeadm/token/token-secret.ts'), import('node:crypto')]);
       return generateToken(randomInt);
     },
     certificateIssuer: async () => (await import('./x509/adapters/certificate-issuer.ts')).certificateIssuer,

@@ -5,9 +5,7 @@ import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.
 import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import type { CertsCheckRequest } from './certs-check.ts';
 import type { CheckExpirationRequest } from './certs-check-expiration.ts';
-import type { GenerateCsrRequest } from './certs-generate-csr.ts';
-import type { RenewKubeletRequest } from './certs-renew.ts';
-import type { RenewCertsRequest } from './certs-renew-control-plane.ts';
+import type { GenerateCsrRequest, RenewCertsRequest, RenewKubeletRequest } from './certs-renew.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import {
@@ -44,7 +42,7 @@ export function defineCerts(certs: Command, on: On): void {
   on(
     key,
     () => null,
-    async () => (await import('./certs-certificate-key.ts')).runCertificateKey,
+    async () => (await import('./certs-renew.ts')).runCertificateKey,
   );
   defineRenewKubelet(certs, on);
 }
@@ -90,7 +88,7 @@ function defineRenew(certs: Command, on: On): void {
     );
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
   addSections(
-    on(addLockOption(renew), renewRequest, async () => (await import('./certs-renew-control-plane.ts')).runCertsRenewControlPlane),
+    on(addLockOption(renew), renewRequest, async () => (await import('./certs-renew.ts')).runRenewCerts),
     { notes: RENEW_NOTES, examples: RENEW_EXAMPLES },
   );
 }
@@ -107,7 +105,7 @@ function defineGenerateCsr(certs: Command, on: On): void {
     .option('--kubeconfig-dir <dir>', 'directory to write kubeconfig files and their CSRs to (default: /etc/kubernetes)');
   addHosts(addDryRunOptions(generate));
   addSections(
-    on(generate, generateRequest, async () => (await import('./certs-generate-csr.ts')).runCertsGenerateCsr),
+    on(generate, generateRequest, async () => (await import('./certs-renew.ts')).runGenerateCsr),
     { notes: GENERATE_NOTES, examples: GENERATE_EXAMPLES },
   );
 }
@@ -125,7 +123,7 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .option('--force', 'also renew a certificate that is still valid');
   addHostRolloutOptions(addHosts(addClusterOptions(addDryRunOptions(renew))));
   addSections(
-    on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs-renew.ts')).runCertsRenew),
+    on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs-renew.ts')).runRenewKubelet),
     { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES },
   );
 }

@@ -1,14 +1,41 @@
 import type { ExitCode } from '../base/errors.ts';
-import { openRenewKubelet, type RenewKubeletRequest as RenewRequest } from '../fleet/use-cases/open-renew-kubelet.ts';
+import { type GenerateCsrRequest as GenerateCsr, openGenerateCsr } from '../fleet/use-cases/open-generate-csr.ts';
+import { openRenewCerts, type RenewCertsRequest as RenewCerts } from '../fleet/use-cases/open-renew-certs.ts';
+import { openRenewKubelet, type RenewKubeletRequest as RenewKubelet } from '../fleet/use-cases/open-renew-kubelet.ts';
+import { newCertificateKey } from '../kubeadm/workflows/shared-certs.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface RenewKubeletRequest extends RenewRequest {
+export interface RenewCertsRequest extends RenewCerts {
   readonly plan: PlanRequest;
 }
 
+export interface RenewKubeletRequest extends RenewKubelet {
+  readonly plan: PlanRequest;
+}
+
+export interface GenerateCsrRequest extends GenerateCsr {
+  readonly plan: PlanRequest;
+}
+
+/** `certs renew NAME... | all`. */
+export function runRenewCerts(services: Services, request: RenewCertsRequest): Promise<ExitCode> {
+  return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewCerts(services, request, reporter) });
+}
+
 /** `certs renew-kubelet`. */
-export function runCertsRenew(services: Services, request: RenewKubeletRequest): Promise<ExitCode> {
+export function runRenewKubelet(services: Services, request: RenewKubeletRequest): Promise<ExitCode> {
   return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewKubelet(services, request, reporter) });
+}
+
+/** `certs generate-csr`. */
+export function runGenerateCsr(services: Services, request: GenerateCsrRequest): Promise<ExitCode> {
+  return runOpened(services, request.plan, { title: 'certs generate-csr', open: () => openGenerateCsr(services, request) });
+}
+
+/** `certs certificate-key`: needs neither host nor cluster. */
+export async function runCertificateKey(services: Services): Promise<ExitCode> {
+  services.output.stdout(`${newCertificateKey(await services.certificateIssuer()).reveal()}\n`);
+  return 0;
 }

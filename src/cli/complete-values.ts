@@ -1,6 +1,5 @@
-import type { Option } from 'commander';
+import type { Command, Option } from 'commander';
 import type { CommandServices } from './command.ts';
-import type { Candidate, PartialLine, Values } from './complete-model.ts';
 
 /** Reads the values of one kind. */
 type Read = (services: CommandServices, line: PartialLine) => Values | Promise<Values>;
@@ -214,4 +213,32 @@ async function listNodes(services: CommandServices, { options }: PartialLine) {
     listed.catch(() => undefined);
     void cluster.close().catch(() => undefined);
   }
+}
+
+/** A value for the word at the cursor. */
+interface Candidate {
+  readonly value: string;
+  readonly description?: string | undefined;
+}
+
+/** Values for an option or argument. */
+export interface Values {
+  readonly items: readonly Candidate[];
+  /** The word is a comma-separated list of such values. */
+  readonly isList?: boolean;
+  /** The values are only beginnings: no space follows. */
+  readonly isPrefix?: boolean;
+  /** Also names of files, or of directories. */
+  readonly paths?: 'files' | 'directories';
+}
+
+/** The command line up to the cursor. */
+export interface PartialLine {
+  readonly command: Command;
+  /** Names of the command, without the program: `fleet plan`. */
+  readonly path: string;
+  /** Arguments before the cursor. */
+  readonly args: readonly string[];
+  /** The last value of each option before the cursor, by its long name. */
+  readonly options: ReadonlyMap<string, string>;
 }

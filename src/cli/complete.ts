@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { CommandServices } from './command.ts';
-import type { PartialLine, Values } from './complete-model.ts';
+import type { PartialLine, Values } from './complete-values.ts';
 import { argumentValues, optionValues } from './complete-values.ts';
 
 /** The word at the cursor: the value of an option, an argument, the name of an option, or behind `--`. */

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { ListImagesRequest } from './config-images.ts';
-import type { PullImagesRequest } from './config-images-pull.ts';
+import type { ListImagesRequest, PullImagesRequest } from './config-images.ts';
 import type { PrintDefaultsRequest } from './config-print.ts';
 import type { ConfigRenderRequest } from './config-render.ts';
 import type { UserDataRequest } from './config-user-data.ts';
@@ -119,7 +118,7 @@ function defineImages(config: Command, on: On): void {
       hosts: hostsRequest(options),
       plan: planRequest(options),
     }),
-    async () => (await import('./config-images-pull.ts')).runPullImages,
+    async () => (await import('./config-images.ts')).runPullImages,
   );
   addSections(pull, { examples: PULL_EXAMPLES });
 }

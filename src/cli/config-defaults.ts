@@ -1,8 +1,11 @@
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
+import { OVERLAY_KIND, overlayJsonSchema } from '../dynamic/agent/overlay.ts';
+import { configJsonSchema } from '../kubeadm/config/json-schema.ts';
+import type { ConfigKind } from '../kubeadm/config/model.ts';
 import { type DefaultsProfile, profileDefaults } from '../kubeadm/render/profile-defaults.ts';
-import { NEWEST_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
+import { NEWEST_MINOR, OLDEST_KNOWN_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
@@ -20,5 +23,21 @@ export async function runDefaults(services: Services, request: ConfigDefaultsReq
   const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const config = profileDefaults(request.profile, minor, await loadCatalogue());
   services.output.document(request.format === 'json' ? `${printableJson(config, 2)}\n` : encodeYaml(config));
+  return 0;
+}
+
+export interface ConfigSchemaRequest {
+  /** Undefined: all kinds. */
+  readonly kind: ConfigKind | typeof OVERLAY_KIND | undefined;
+  /** Undefined: the newest. */
+  readonly kubernetesVersion: string | undefined;
+}
+
+/** `config schema [KIND]`. */
+export async function runConfigSchema({ output }: Services, { kind, kubernetesVersion: version }: ConfigSchemaRequest): Promise<ExitCode> {
+  const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_KNOWN_MINOR);
+  const catalogue = await loadCatalogue();
+  const schema = kind === OVERLAY_KIND ? overlayJsonSchema(catalogue, minor) : configJsonSchema(catalogue, minor, kind ?? null);
+  output.stdout(`${printableJson(schema, 2)}\n`);
   return 0;
 }

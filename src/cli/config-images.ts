@@ -1,8 +1,11 @@
 import type { ExitCode } from '../base/errors.ts';
+import { openPullImages, type PullImagesRequest as PullRequest } from '../fleet/use-cases/open-pull-images.ts';
 import { listImages } from '../kubeadm/use-cases/list-images.ts';
 import type { DocumentsRequest } from '../kubeadm/use-cases/settle-init-documents.ts';
+import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
+import type { PlanRequest } from './show-plan.ts';
 
 export interface ListImagesRequest extends DocumentsRequest {
   readonly format: ReadFormat;
@@ -18,4 +21,20 @@ export async function runListImages(services: Services, request: ListImagesReque
   if (format === 'text') services.output.stdout(images.map((image) => `${image}\n`).join(''));
   else services.output.document(renderKubeadmDocument(document, format));
   return 0;
+}
+
+export interface PullImagesRequest extends PullRequest {
+  readonly plan: PlanRequest;
+}
+
+/** `config images pull`. */
+export function runPullImages(services: Services, request: PullImagesRequest): Promise<ExitCode> {
+  const { plan } = request;
+  return runOpened(services, plan, {
+    title: 'config images pull',
+    open: () => openPullImages(services, request),
+    afterwards: ({ images }) => {
+      if (!plan.dryRun && plan.format === 'text') services.output.stdout(images.map((image) => `Pulled ${image}\n`).join(''));
+    },
+  });
 }

@@ -2,7 +2,7 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-rollout.ts';
 import { type AssignedRequest, type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
-import { showClusterPlan } from './dynamic-plan.ts';
+import { showClusterPlan } from './dynamic-push.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';

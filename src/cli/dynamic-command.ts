@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { RolloutOptions } from '../dynamic/rollout.ts';
 import type { BesideFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
-import type { RolloutOptions } from '../dynamic/use-cases/rollout-options.ts';
 import { hostsOf, parseAmount } from '../fleet/amount.ts';
 import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';

@@ -3,7 +3,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { type CollectRequest, collectConfigMaps } from '../dynamic/use-cases/collect-config-maps.ts';
 import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import { type CheckpointCollectionRequest, openCheckpointCollection } from '../fleet/use-cases/open-checkpoint-collection.ts';
-import { plansOf, showClusterPlan } from './dynamic-plan.ts';
+import { plansOf, showClusterPlan } from './dynamic-push.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';

@@ -46,7 +46,7 @@ export function defineFleet(fleet: Command, on: On): void {
   on(
     schema,
     () => null,
-    async () => (await import('./fleet-schema.ts')).runFleetSchema,
+    async () => (await import('./fleet-validate.ts')).runFleetSchema,
   );
   addSections(schema, {
     examples: '  # file that the first line of a file of fleet init refers to\n  kubeletadm fleet schema > fleet.schema.json',

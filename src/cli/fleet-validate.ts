@@ -1,4 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
+import { printableJson } from '../base/text/printable.ts';
+import { fleetJsonSchema } from '../fleet/json-schema.ts';
 import { examineFleet, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { validateFleet } from '../fleet/validate.ts';
 import { NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
@@ -30,4 +32,10 @@ export async function runFleetValidate(services: Services, request: FleetValidat
   const verdict: FileVerdict = { file, problems: [...problems, ...validated] };
   showVerdicts([verdict], request.format, services.output, VERSION);
   return isOk(verdict) ? 0 : 2;
+}
+
+/** `fleet schema`. */
+export async function runFleetSchema({ output }: Services): Promise<ExitCode> {
+  output.stdout(`${printableJson(fleetJsonSchema(await loadCatalogue(), NEWEST_MINOR), 2)}\n`);
+  return 0;
 }

@@ -1,7 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type InitRequest as CommandRequest, type JoinCommands, openInit } from '../fleet/use-cases/open-init.ts';
 import { isSelectedBy } from '../host/run-workflow.ts';
-import { firstSteps } from './first-steps.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
@@ -60,4 +59,27 @@ function printJoinCommands({ output }: Services, commands: JoinCommands, { forma
   if (controlPlanes.length > 0) output.stdout(`\nJoin other control planes with:\n\n${controlPlanes.join('')}`);
   const others = controlPlanes.length > 0 ? 'workers' : 'other nodes';
   if (workers.length > 0) output.stdout(`\nJoin ${others} with:\n\n${workers.join('')}\n`);
+}
+
+/**
+ * How to use a new cluster, printed at the end of `init` as kubeadm does: the kubeconfig, and the pod network without
+ * which no Node is Ready.
+ * @param host the address of the control plane; undefined: the local host
+ */
+export function firstSteps(host: string | undefined): string {
+  return `
+The control plane is running. To use the cluster as a regular user, run${host === undefined ? '' : ` on ${host}`}:
+
+  mkdir -p $HOME/.kube
+  sudo cp -i /etc/kubernetes/admin.conf $HOME/.kube/config
+  sudo chown $(id -u):$(id -g) $HOME/.kube/config
+
+or, as root:
+
+  export KUBECONFIG=/etc/kubernetes/admin.conf
+
+Then install a pod network (https://kubernetes.io/docs/concepts/cluster-administration/addons/):
+
+  kubectl apply -f PODNETWORK.yaml
+`;
 }

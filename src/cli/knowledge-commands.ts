@@ -2,12 +2,11 @@ import { Argument, type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { ConfigDefaultsRequest } from './config-defaults.ts';
+import type { ConfigDefaultsRequest, ConfigSchemaRequest } from './config-defaults.ts';
 import type { ConfigDiffRequest } from './config-diff.ts';
 import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
-import type { ConfigSchemaRequest } from './config-schema.ts';
 import { addSections } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, collect, EXPERIMENTAL_API, outputOption, readOutputOption } from './options.ts';
 import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest, readFormat } from './request-parts.ts';
@@ -44,7 +43,7 @@ function schemaCommand(config: Command, on: On): void {
       '--kubernetes-version <version>',
       `kubelet version of the fields of KubeletConfiguration, 1.11 to ${NEWEST} (default: ${NEWEST})`,
     );
-  on(schema, schemaRequest, async () => (await import('./config-schema.ts')).runConfigSchema);
+  on(schema, schemaRequest, async () => (await import('./config-defaults.ts')).runConfigSchema);
   addSections(schema, {
     notes: `Overlays of init, join and fleets use the schema of KubeletConfiguration. For fleet files, run kubeletadm fleet schema. Editors find the schema by the first line of a file:
   # yaml-language-server: $schema=config.schema.json`,

@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander';
-import type { ExitCode } from '../base/errors.ts';
+import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import { styled } from '../base/text/styled.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
 import { MAX_VERBOSITY } from './options.ts';
@@ -7,8 +8,7 @@ import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
 import { exitCodeAs } from './program-name.ts';
 import { describeRefusedLine, RefusedLine } from './refused-line.ts';
-import type { Services } from './services.ts';
-import { showProblem } from './show-problem.ts';
+import type { Output, Services } from './services.ts';
 
 /** The hidden command that the completion scripts of shells run, named as in kubectl and other programs with cobra. */
 const COMPLETE = '__complete';
@@ -88,4 +88,30 @@ function verbosityOf(argv: readonly string[]): number {
     return level <= MAX_VERBOSITY ? level : 0;
   }
   return 0;
+}
+
+/**
+ * Prints the problems, one line each, and returns the exit code. `-v 5` adds details and the stack. An error
+ * that is not an AppError is reported as a bug of kubeletadm.
+ */
+function showProblem(error: unknown, output: Pick<Output, 'stderr'>, verbosity: number): ExitCode {
+  if (!(error instanceof AppError)) {
+    const text = error instanceof Error ? (verbosity >= 5 ? (error.stack ?? error.message) : error.message) : String(error);
+    const more = verbosity >= 5 ? '' : ' with the output of -v 5';
+    output.stderr([styled('red', 'bug:'), ` ${oneLine(text, verbosity)}. Please report this error${more} [INTERNAL]\n`]);
+    return 1;
+  }
+  for (const problem of error.problems) output.stderr(`${oneLine(formatProblem(problem), verbosity)}\n`);
+  if (verbosity >= 5) {
+    if (error.detail !== undefined && error.detail.trim() !== '') output.stderr(`${error.detail.trimEnd()}\n`);
+    output.stderr(`${error.stack ?? ''}\n`);
+    if (error.cause instanceof Error) output.stderr(`caused by: ${error.cause.stack ?? error.cause.message}\n`);
+  }
+  return error.exitCode;
+}
+
+function oneLine(text: string, verbosity: number): string {
+  if (verbosity >= 5) return text;
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
 }

@@ -4,8 +4,8 @@ import { joinLines, type Style, type StyledPart, styled, type Text } from '../ba
 import { shownChanges, subjectOfHostChange } from '../fleet/operations.ts';
 import type { PlanDocument } from '../host/plan/document.ts';
 import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
-import { formatFieldChange } from '../host/plan/format-field-change.ts';
 import type { FieldChange, Impact } from '../host/plan/impact.ts';
+import { formatFieldChange } from '../host/plan/impact.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
 /** Options for printing and applying a plan. */

@@ -2,7 +2,8 @@ import type { ExitCode } from '../base/errors.ts';
 import { releaseOfVersion } from '../base/kubernetes-version.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
-import { type UpgradeApplyRequest as CommandRequest, openUpgradeApply } from '../fleet/use-cases/open-upgrade-apply.ts';
+import { openUpgradeApply, type UpgradeApplyRequest as UpgradeApply } from '../fleet/use-cases/open-upgrade-apply.ts';
+import { openUpgradeNode, type UpgradeNodeRequest as UpgradeNode } from '../fleet/use-cases/open-upgrade-node.ts';
 import { isClusterChange } from '../host/plan/change.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
 import { isRecovery } from '../kubeadm/workflows/upgrade/recover-upgrade.ts';
@@ -10,7 +11,11 @@ import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface UpgradeApplyRequest extends CommandRequest {
+export interface UpgradeApplyRequest extends UpgradeApply {
+  readonly plan: PlanRequest;
+}
+
+export interface UpgradeNodeRequest extends UpgradeNode {
   readonly plan: PlanRequest;
 }
 
@@ -50,4 +55,9 @@ function question(version: string, { host }: PlannedWorkflow): string {
   const counts = `${changes.length - objects} changes on ${host.name}, ${objects} in the cluster; --dry-run shows them`;
   if (isRecovery(host)) return `Roll back the interrupted upgrade of the control plane? (${counts})`;
   return `Upgrade the control plane to ${releaseOfVersion(version)}? (${counts})`;
+}
+
+/** `upgrade node` and `upgrade node phase NAME...`. */
+export function runUpgradeNode(services: Services, request: UpgradeNodeRequest): Promise<ExitCode> {
+  return runOpened(services, request.plan, { title: 'upgrade node', open: (reporter) => openUpgradeNode(services, request, reporter) });
 }

@@ -28,8 +28,8 @@ import {
   podLossOf,
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
+import type { UpgradeNodeRequest } from './upgrade-apply.ts';
 import { addControlPlaneOptions, defineUpgradeApply } from './upgrade-apply-command.ts';
-import type { UpgradeNodeRequest } from './upgrade-node.ts';
 import { defineDiff, definePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
@@ -43,7 +43,7 @@ export function defineUpgrade(upgrade: Command, on: On, phases: PhaseLists): voi
 
 /** `upgrade node`, `upgrade node phase`. */
 function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
-  const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-node.ts')).runUpgradeNode;
+  const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-apply.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(

@@ -3,8 +3,7 @@ import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import { addKubeconfigOptions, addPrinterFlags, addSshOptions, addTargetOption, collect, readOutputOption } from './options.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, verbosityOf } from './request-parts.ts';
-import type { UpgradeDiffRequest } from './upgrade-diff.ts';
-import type { UpgradePlanRequest } from './upgrade-plan.ts';
+import type { UpgradeDiffRequest, UpgradePlanRequest } from './upgrade-plan.ts';
 
 /** The text of `--host` for commands that use one control plane. */
 export const ONE_CONTROL_PLANE = 'control plane, reached over SSH (default: the local host)';
@@ -49,7 +48,7 @@ export function defineDiff(upgrade: Command, on: On): void {
     on(
       addUpgradeTarget(diff, 'control plane, reached over SSH (repeatable; default: the local host)'),
       diffRequest,
-      async () => (await import('./upgrade-diff.ts')).runUpgradeDiff,
+      async () => (await import('./upgrade-plan.ts')).runUpgradeDiff,
     ),
     { notes: DIFF_NOTES, examples: DIFF_EXAMPLES },
   );

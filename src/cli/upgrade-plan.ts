@@ -1,5 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
-import { type PlanClusterUpgradeRequest, planClusterUpgrade } from '../fleet/use-cases/plan-cluster-upgrade.ts';
+import { diffUpgrade, type PlanClusterUpgradeRequest, planClusterUpgrade } from '../fleet/use-cases/plan-cluster-upgrade.ts';
 import { upgradePlanDocument, upgradePlanText } from '../kubeadm/upgrade/upgrade-plan.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
@@ -20,5 +20,16 @@ export async function runUpgradePlan(services: Services, request: UpgradePlanReq
   if (configuration !== null) services.output.stdout(`${configuration.trimEnd()}\n\n`);
   services.output.stdout(upgradePlanText(plan));
   if (plan.upgrades.length === 0) services.output.stderr('The cluster is up to date: no later version is available.\n');
+  return 0;
+}
+
+export interface UpgradeDiffRequest extends PlanClusterUpgradeRequest {
+  readonly verbosity: number;
+}
+
+/** `upgrade diff`. */
+export async function runUpgradeDiff(services: Services, request: UpgradeDiffRequest): Promise<ExitCode> {
+  const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
+  services.output.stdout(await diffUpgrade(services, request, reporter));
   return 0;
 }

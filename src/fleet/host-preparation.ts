@@ -13,7 +13,7 @@ import {
   type PackageRepository,
   type ProxySetting,
 } from '../host/install/model.ts';
-import { minorOf, PACKAGE_VERSION } from '../host/install/versions.ts';
+import { minorOf, PACKAGE_VERSION } from '../host/install/plan-packages.ts';
 import type { Findings, Place } from './findings.ts';
 import { invalidFleetValue } from './fleet-problems.ts';
 import { hostProxy } from './host-proxy.ts';

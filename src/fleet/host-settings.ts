@@ -1,10 +1,11 @@
 import type { Arg } from '../base/arg.ts';
-import { parseGoDuration } from '../base/text/go-duration.ts';
+import { goDurationMs, parseGoDuration } from '../base/text/go-duration.ts';
 import { parseIp } from '../base/text/ip.ts';
 import { upTo } from '../base/text/up-to.ts';
 import type { Step } from '../codec/field-path.ts';
-import type { HostHooks } from '../host/hooks.ts';
+import { type HostHook, type HostHooks, NO_HOOKS } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
+import type { HookName } from '../host/plan/operation.ts';
 import type { Taint } from '../kube/taint.ts';
 import type { NodeRegistration } from '../kubeadm/config/model.ts';
 import { nodeRegistrationFindings } from '../kubeadm/config/validate-parts.ts';
@@ -17,7 +18,6 @@ import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
 import { type HostEntry, where } from './entries.ts';
 import type { Findings, Place } from './findings.ts';
 import { invalidFleetValue, invalidHostAddress, setTwice } from './fleet-problems.ts';
-import { hostHooks } from './host-hooks.ts';
 import { hostPreparation } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
 import type { Layer } from './layer.ts';
@@ -341,4 +341,28 @@ class SettingsReader {
 
 function optionalMember<K extends string, T>(name: K, value: T | undefined): { readonly [P in K]?: T } {
   return value === undefined ? {} : ({ [name]: value } as { readonly [P in K]: T });
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 120;
+
+/**
+ * Resolves the hooks of a host. The last layer that declares a hook wins; an empty command removes the hook of a lower
+ * layer.
+ * @param layers lowest first
+ */
+function hostHooks(layers: readonly Layer[], scope: Scope): HostHooks {
+  if (!layers.some(({ written }) => written.hooks !== undefined)) return NO_HOOKS;
+  return { beforeChange: hookOf(layers, scope, 'beforeChange'), afterChange: hookOf(layers, scope, 'afterChange') };
+}
+
+function hookOf(layers: readonly Layer[], scope: Scope, name: HookName): HostHook | null {
+  const layer = layers.findLast(({ written }) => written.hooks?.[name] !== undefined);
+  const written = layer?.written.hooks?.[name];
+  if (layer === undefined || written === undefined || written.command.length === 0) return null;
+  const resolved = (text: string, ...steps: readonly number[]): string =>
+    scope.text(text, () => layer.place(['hooks', name, 'command', ...steps])) ?? text;
+  const command =
+    typeof written.command === 'string' ? ['sh', '-c', resolved(written.command)] : written.command.map((word, i) => resolved(word, i));
+  const timeoutSeconds = written.timeout === undefined ? DEFAULT_TIMEOUT_SECONDS : Math.ceil(goDurationMs(written.timeout) / 1000);
+  return { command, timeoutSeconds, layer: layer.label };
 }

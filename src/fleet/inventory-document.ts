@@ -8,8 +8,8 @@ import { formatTaint } from '../kube/taint.ts';
 import { argValue } from '../kubeadm/config/model.ts';
 import { mergeConfig } from '../kubelet/layers.ts';
 import { hostKeyFingerprint } from '../ssh/known-hosts.ts';
+import { isSecretName } from './inline-secrets.ts';
 import type { FleetOrigin, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
-import { isSecretName } from './secret-names.ts';
 import { labelsOfHost } from './select.ts';
 
 /**

@@ -4,7 +4,7 @@ import type { Place } from './findings.ts';
 import type { Layer } from './layer.ts';
 import type { FleetOverlay } from './model.ts';
 import type { Scope } from './scope.ts';
-import { isTemplate, parseTemplate } from './template.ts';
+import { isTemplate, parseTemplate } from './scope.ts';
 
 /** Builds the KubeletConfiguration of a layer for any host. */
 export interface OverlayMaker {

@@ -5,7 +5,7 @@ import { quoteValue } from '../codec/document-problems.ts';
 import type { IssueParams } from '../codec/read-document.ts';
 import { duration, optional, taint, text, texts } from '../kubeadm/config/schema-parts.ts';
 import { type HostKey, hostKeyType } from '../ssh/known-hosts.ts';
-import { isTemplate } from './template.ts';
+import { isTemplate } from './scope.ts';
 
 /** apiVersion and kind of a fleet file. */
 export const FLEET_API_VERSION = 'kubeletadm.dev/v1alpha1';

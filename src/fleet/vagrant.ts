@@ -1,6 +1,6 @@
 import { AppError } from '../base/errors.ts';
 import type { SshConfigLine } from '../ssh/config.ts';
-import { readSshConfigLines } from '../ssh/config-lines.ts';
+import { readSshConfigLines } from '../ssh/config.ts';
 import type { HostRole } from './model.ts';
 
 /** A machine in the output of `vagrant ssh-config`. */

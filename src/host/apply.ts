@@ -5,7 +5,7 @@ import type { Cluster } from '../kube/cluster.ts';
 import { ownerGone } from '../kube/cluster-problems.ts';
 import { applyNodeMarks } from '../kube/mark-node.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { ownerReference } from '../kube/object-ref.ts';
+import { ownerReference } from '../kube/object.ts';
 import type { Host } from './host.ts';
 import { describeDone, timeoutMsOf } from './operation-kinds.ts';
 import type { HostChange, ObjectChange } from './plan/change.ts';

@@ -2,7 +2,7 @@ import { AppError, isAppError, type Problem, usageError } from '../base/errors.t
 import type { Reporter } from '../base/reporter.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import { applyEtcdChange } from '../kube/etcd-cluster.ts';
-import { describeRef } from '../kube/object-ref.ts';
+import { describeRef } from '../kube/object.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import type { FactQueries } from './facts/query.ts';
@@ -21,8 +21,7 @@ import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
 import type { Impact } from './plan/impact.ts';
 import { impactNotAllowed } from './plan/impact-problem.ts';
-import { planDifference } from './plan/plan-difference.ts';
-import { comparedChanges, isSamePlan } from './plan/same-plan.ts';
+import { comparedChanges, isSamePlan, planDifference } from './plan/same-plan.ts';
 import { runHost } from './run-host.ts';
 
 /** Inspects every phase and returns the plans; changes nothing. */

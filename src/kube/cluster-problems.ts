@@ -1,6 +1,6 @@
 import { AppError, type AppErrorOptions, type Problem } from '../base/errors.ts';
 import type { KubeObject, ObjectRef } from './object.ts';
-import { describeRef, refOf } from './object-ref.ts';
+import { describeRef, refOf } from './object.ts';
 
 const NOT_AN_API_SERVER =
   'Check the server address in the kubeconfig: a proxy or another web server may have answered instead of the API server';

@@ -3,7 +3,6 @@ import { cleanPath } from '../base/text/clean-path.ts';
 import { revealText, Secret, type SensitiveText } from '../base/text/secret.ts';
 import { entryOf, parseSource, type SourceDocument, type SourceMap, type SourceNode } from '../codec/source.ts';
 import { type PemBlock, pemBlocks } from '../x509/pem-blocks.ts';
-import { hostKubeconfigRefused, hostKubeconfigUnusable } from './host-kubeconfig-problems.ts';
 import {
   decodeDataField,
   KUBECONFIG_LIMITS,
@@ -14,6 +13,7 @@ import {
   parseKubeconfig,
   resolveContext,
 } from './kubeconfig.ts';
+import { hostKubeconfigRefused, hostKubeconfigUnusable } from './kubeconfig-problems.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from './kubeconfig-render.ts';
 
 /** A kubeconfig on a host, and access to the files that it references. */

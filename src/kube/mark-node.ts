@@ -1,8 +1,16 @@
 import { AppError, isAppError } from '../base/errors.ts';
 import type { Cluster } from './cluster.ts';
 import { type AppliedMarks, coversMarks, describeDiff, diffNodeMarks, type MarkNode, marksList, unionOfMarks } from './node-marks.ts';
-import { type MarksLeft, nodeMarksIncomplete } from './node-marks-problems.ts';
-import { isRecorded, MARKS_NAMESPACE, type MarksRecord, marksRecordObject, marksRecordRef, readMarksRecord } from './node-marks-record.ts';
+import {
+  isRecorded,
+  MARKS_NAMESPACE,
+  type MarksLeft,
+  type MarksRecord,
+  marksRecordObject,
+  marksRecordRef,
+  nodeMarksIncomplete,
+  readMarksRecord,
+} from './node-marks-record.ts';
 import type { KubeObject } from './object.ts';
 
 /** Kubelet heartbeats and controllers also write to a Node and may cause single conflicts. */

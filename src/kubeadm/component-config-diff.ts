@@ -1,7 +1,7 @@
 import type { ClusterChange, Warning } from '../host/plan/change.ts';
 import { unifiedDiff } from '../host/plan/text-diff.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { describeRef, refOf } from '../kube/object-ref.ts';
+import { describeRef, refOf } from '../kube/object.ts';
 import { sameYaml } from '../kube/same-yaml.ts';
 import { dataOf } from './cluster-info.ts';
 import { isGenerated, unsignedAnnotations } from './kubelet-config-map.ts';

@@ -1,5 +1,5 @@
-import type { Catalogue, Field, FieldEntry, Flag, FlagEntry, Gate, GateEntry, Minor, Since } from './catalogue.ts';
-import { defaultedFieldsOf } from './defaults/defaulted-fields.ts';
+import type { Catalogue, DefaultedField, Field, FieldEntry, Flag, FlagEntry, Gate, GateEntry, Minor, Since } from './catalogue.ts';
+import { CONDITIONAL_DEFAULTS } from './defaults/conditional-defaults.ts';
 import { configurationTypeOf } from './type.ts';
 
 let loading: Promise<Catalogue> | null = null;
@@ -115,4 +115,16 @@ function isRemoved({ removedIn }: { readonly removedIn: Minor | null }, minor: M
 
 function latest<T>(list: Since<T> | undefined, minor: Minor): ({ readonly from: Minor } & T) | undefined {
   return list?.findLast(({ from }) => from <= minor);
+}
+
+/** The fields of a minor that have a default, including conditional ones. */
+function defaultedFieldsOf(fields: Iterable<Field>): readonly DefaultedField[] {
+  return [...fields]
+    .filter((field) => field.default !== null || CONDITIONAL_DEFAULTS.has(field.path))
+    .map((field) => ({ path: field.path.split('.'), field: inItsType(field) }));
+}
+
+/** `logging.flushFrequency` was a number of nanoseconds first, and so was its default. */
+function inItsType(field: Field): Field {
+  return field.type === 'int64' && field.default === '5s' ? { ...field, default: 5_000_000_000 } : field;
 }

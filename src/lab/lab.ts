@@ -6,7 +6,7 @@ import { usageError } from '../base/errors.ts';
 import type { Secret } from '../base/text/secret.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { KUBE_SYSTEM } from '../kube/well-known.ts';
-import { generateToken } from '../kubeadm/token/generate-token.ts';
+import { generateToken } from '../kubeadm/token/token-secret.ts';
 import type { Catalogue } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { startApiServer } from './api-server/server.ts';

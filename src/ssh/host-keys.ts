@@ -1,4 +1,4 @@
-import type { HostKey, HostKeyVerdict } from './known-hosts.ts';
+import type { HostKey, HostKeyVerdict, KnownHosts } from './known-hosts.ts';
 import type { SshConfig, SshOverrides } from './resolve-target.ts';
 import type { SshTarget } from './target.ts';
 
@@ -19,6 +19,17 @@ export interface HostKeys {
    * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT; for jump hosts also HOST_KEY_*, HOST_AUTH_FAILED
    */
   inspect(target: SshTarget, signal?: AbortSignal): Promise<ShownHostKey>;
+  /**
+   * Saves a key under the target's name.
+   * @returns the file it was written to, or null when no file is configured
+   */
+  save(target: SshTarget, key: HostKey): Promise<string | null>;
+}
+
+/** The store of known host keys. */
+export interface HostKeyStore {
+  /** The known keys in the target's files, the user's first. */
+  knownHosts(target: SshTarget): Promise<KnownHosts>;
   /**
    * Saves a key under the target's name.
    * @returns the file it was written to, or null when no file is configured

@@ -1,5 +1,5 @@
 import { createHash, type X509Certificate } from 'node:crypto';
-import { publicKeyInfoOf } from './public-key-info.ts';
+import { derElements } from './der.ts';
 import { x509CertificatesIn } from './x509-certificates.ts';
 
 /** A parsed certificate with its identifying data. */
@@ -54,4 +54,26 @@ function oneLine(name: string | undefined): string {
     .split('\n')
     .filter((part) => part !== '')
     .join(', ');
+}
+
+const SEQUENCE = 0x30;
+const VERSION = 0xa0;
+
+/**
+ * The original bytes of a certificate's SubjectPublicKeyInfo. (Node can only encode the key again, which may
+ * yield other bytes and does not support all key types.)
+ * @param certificate DER
+ * @returns null when the bytes are not a certificate
+ * @see RFC 5280 section 4.1
+ */
+export function publicKeyInfoOf(certificate: Uint8Array): Uint8Array | null {
+  try {
+    const [body] = derElements(derElements(certificate)[0]?.bytes ?? new Uint8Array());
+    const parts = derElements(body?.bytes ?? new Uint8Array()).filter(({ tag }, i) => i > 0 || tag !== VERSION);
+    // serialNumber, signature, issuer, validity, subject
+    const found = parts[5];
+    return found?.tag === SEQUENCE ? found.whole : null;
+  } catch {
+    return null;
+  }
 }

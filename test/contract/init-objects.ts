@@ -8,7 +8,7 @@ import { Secret } from '../../src/base/text/secret.ts';
 import { renderTable } from '../../src/base/text/table.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { refOf } from '../../src/kube/object-ref.ts';
+import { refOf } from '../../src/kube/object.ts';
 import { dataOf } from '../../src/kubeadm/cluster-info.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { isSignedBy } from '../../src/kubeadm/token/jws.ts';

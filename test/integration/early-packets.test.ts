@@ -6,7 +6,7 @@ import type { AppError } from '../../src/base/errors.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import { sshTransport } from '../../src/ssh/adapters/transport-ssh.ts';
-import type { HostKeyStore } from '../../src/ssh/host-key-store.ts';
+import type { HostKeyStore } from '../../src/ssh/host-keys.ts';
 import type { HostKey } from '../../src/ssh/known-hosts.ts';
 import type { SshTarget } from '../../src/ssh/target.ts';
 import { type EarlyPacket, type RawSshServer, startRawSshServer } from '../support/raw-ssh-server.ts';

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { revealText } from '../../src/base/text/secret.ts';
 import type { PkiConfiguration } from '../../src/kubeadm/pki/alt-names.ts';
 import { type PreparedPki, preparePki } from '../../src/kubeadm/workflows/prepare-pki.ts';
-import type { EncryptionAlgorithm } from '../../src/x509/certificate-spec.ts';
+import type { EncryptionAlgorithm } from '../../src/x509/certificate-issuer.ts';
 import { pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { requirement } from '../support/requirement.ts';

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/cluster.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../src/kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
-import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object-ref.ts';
+import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object.ts';
 import { REVIEWS, type ResourceType, resourceOf } from '../../src/kube/resources.ts';
 import { createAuthenticator, type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
 import { authorize, refusal } from '../../src/lab/api-server/authorize.ts';

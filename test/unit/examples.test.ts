@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
 
-import { renderAgentMetrics } from '../../src/dynamic/agent/metrics.ts';
+import { renderAgentMetrics } from '../../src/dynamic/agent/http-endpoints.ts';
 import { newAgentState } from '../../src/dynamic/agent/state.ts';
 import { readCommandLine } from '../support/read-command-line.ts';
 import { runCommand } from '../support/run-cli.ts';

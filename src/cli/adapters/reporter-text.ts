@@ -1,4 +1,6 @@
+import type { Clock } from '../../base/clock.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
+import { printableJson } from '../../base/text/printable.ts';
 import { styled, type Text } from '../../base/text/styled.ts';
 import type { Output } from '../services.ts';
 
@@ -20,4 +22,15 @@ function formatEvent(event: ReportEvent): Text {
   const code = event.level === 'warning' ? ` [${event.code}]` : '';
   // A newline in a message must not look like the start of another event.
   return [host, ...phase, ...level, `${event.message.replaceAll('\n', '\n  ')}${code}\n`];
+}
+
+/** One JSON object a line, on stderr: `{ time, level, code, host?, phase?, message, data? }`. */
+export function jsonReporter(output: Pick<Output, 'stderr'>, clock: Clock, verbosity: number): Reporter {
+  return {
+    verbosity,
+    report: ({ verbosity: desired, ...event }) => {
+      if ((desired ?? (event.level === 'debug' ? 2 : 0)) > verbosity) return;
+      output.stderr(`${printableJson({ time: clock.now().toISOString(), ...event })}\n`);
+    },
+  };
 }

@@ -1,7 +1,65 @@
+import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import type { LocalAnswer } from '../ports.ts';
 import { type AccessProblem, describeAccess } from './access-problem.ts';
-import { renderAgentMetrics } from './metrics.ts';
-import type { AgentState } from './state.ts';
+import { DEFAULT_TIMING, type Sign } from './health.ts';
+import { type AgentState, isObserved } from './state.ts';
+import { statusOf } from './status.ts';
+
+const SIGNS = Object.keys(DEFAULT_TIMING.patienceMs) as readonly Sign[];
+
+/**
+ * Renders the metrics of the kubelet's former dynamic configuration in the Prometheus text format: one series
+ * each for the assigned, active and last known good configuration, described by labels, and one for the
+ * error. The series of the active configuration is omitted while the running kubelet has not been observed
+ * with it.
+ * @see kubernetes/kubernetes pkg/kubelet/metrics (1.21)
+ */
+export function renderAgentMetrics(state: AgentState): string {
+  const { assigned, active, lastKnownGood, error } = statusOf(state);
+  return [
+    ...series('kubelet_node_config_assigned', "The node's understanding of its intended configuration. The count is always 1.", assigned),
+    ...(isObserved(state)
+      ? series('kubelet_node_config_active', 'The configuration the kubelet runs with. The count is always 1.', active)
+      : []),
+    ...series('kubelet_node_config_last_known_good', 'The configuration of a rollback. The count is always 1.', lastKnownGood),
+    '# HELP kubelet_node_config_error Whether the assignment of the node has an error (1) or not (0).',
+    '# TYPE kubelet_node_config_error gauge',
+    `kubelet_node_config_error ${error === null ? 0 : 1}`,
+    ...signals('kubeletadm_trial_signal', 'Whether a sign of failure is present in the trial (1) or not (0).', (sign) =>
+      state.phase === 'trial' ? state.watch.signs[sign] !== undefined : false,
+    ),
+    ...signals(
+      'kubeletadm_rollback_signal',
+      'Whether a sign of failure caused the rollback of the assigned configuration (1) or not (0).',
+      (sign) => (state.phase === 'fallen-back' ? state.fault.sign === sign : false),
+    ),
+    '',
+  ].join('\n');
+}
+
+function signals(name: string, help: string, isPresent: (sign: Sign) => boolean): readonly string[] {
+  const values = SIGNS.map((sign) => `${name}{signal="${sign}"} ${isPresent(sign) ? 1 : 0}`);
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, ...values];
+}
+
+function series(name: string, help: string, identity: ConfigIdentity | null): readonly string[] {
+  const labels = Object.entries(labelsOf(identity)).map(([label, value]) => `${label}="${escapeLabel(value)}"`);
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${name}{${labels.join(',')}} 1`];
+}
+
+function labelsOf(identity: ConfigIdentity | null): Readonly<Record<string, string>> {
+  const source = identity === null ? 'local' : `/api/v1/namespaces/${identity.namespace}/configmaps/${identity.name}`;
+  return {
+    node_config_kubelet_key: identity?.kubeletConfigKey ?? '',
+    node_config_resource_version: identity?.resourceVersion ?? '',
+    node_config_source: source,
+    node_config_uid: identity?.uid ?? '',
+  };
+}
+
+function escapeLabel(value: string): string {
+  return value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n');
+}
 
 /** HTTP endpoints of the agent. */
 export interface Shown {

@@ -1,9 +1,11 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { SourceDocument, SourceNode } from '../../codec/source.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
+import { kubeletJsonSchema } from '../../kubelet/json-schema.ts';
 
 /** A document that changes single fields of the local configuration. A kubelet rejects it by its kind. */
-export const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
+const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const OVERLAY_KIND = 'KubeletConfigurationOverlay';
 
 /** Whether a document is an overlay, by its header. */
@@ -46,4 +48,21 @@ export function payloadDocument(kind: PayloadKind, fields: JsonObject): JsonObje
   const header =
     kind === 'overlay' ? { apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND } : { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
   return { ...header, ...fields };
+}
+
+/**
+ * The JSON Schema (draft 7) of a KubeletConfigurationOverlay: the fields of a KubeletConfiguration of one minor version;
+ * null removes a field.
+ */
+export function overlayJsonSchema(catalogue: Catalogue, minor: Minor): JsonObject {
+  const schema = kubeletJsonSchema(catalogue, minor, { isRemovable: true });
+  const header = { apiVersion: { const: OVERLAY_API_VERSION }, kind: { const: OVERLAY_KIND } };
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: OVERLAY_KIND,
+    ...schema,
+    type: 'object',
+    required: ['apiVersion', 'kind'],
+    properties: { ...(schema.properties as JsonObject), ...header },
+  };
 }

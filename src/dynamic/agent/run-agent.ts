@@ -15,7 +15,7 @@ import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
 import { createInbox, type Inbox } from './event-queue.ts';
 import { execute } from './execute.ts';
-import { type AssignmentFollower, type ConfigMapMessage, followAssignment } from './follow-assignment.ts';
+import { type AssignmentFollower, type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
 import type { Timing } from './health.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
@@ -24,7 +24,6 @@ import { type NodeReport, nodeReport } from './node-report.ts';
 import { prepareAssigned } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { type AgentState, neededHashes } from './state.ts';
-import { watchObject } from './watch-object.ts';
 import { workloadWatch } from './workload-watch.ts';
 
 export interface AgentOptions {

@@ -7,8 +7,8 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, podsOfNode, readPod } from '../../kubelet/workload/pod.ts';
-import { podErrorIn } from '../../kubelet/workload/pod-error.ts';
 import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from '../../kubelet/workload/pod-losses.ts';
+import { podErrorIn } from '../../kubelet/workload/pod-risks.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, probePod, readProbe } from '../../kubelet/workload/probe-pod.ts';
 import { readStaticPods } from '../../kubelet/workload/risk-facts.ts';
 

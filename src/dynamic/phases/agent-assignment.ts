@@ -1,6 +1,6 @@
 import { definePhase } from '../../host/phase.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { refOf } from '../../kube/object-ref.ts';
+import { refOf } from '../../kube/object.ts';
 import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, formatSourceAnnotation } from '../../kubelet/config-source.ts';
 
 export interface AgentAssignmentInput {

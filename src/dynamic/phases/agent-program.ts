@@ -1,8 +1,11 @@
 import { AppError } from '../../base/errors.ts';
 import { crashReason } from '../../base/text/crash-reason.ts';
 import { defineFact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
+import { diffDirectory } from '../../host/plan/diff-file.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { isProgramName } from '../../kubeadm/node-agent/agent-program.ts';
@@ -77,3 +80,18 @@ function hashOf(path: string) {
     sum.exitCode === 0 ? (/^\\?([0-9a-f]{64})\b/.exec(sum.stdout)?.[1] ?? null) : null,
   );
 }
+
+/**
+ * Creates the directory of the agent's state and checkpoints, for root only. The sandbox of the agent's unit
+ * forbids writes elsewhere.
+ */
+export const agentDirectory = definePhase<string | null, FileFact | null>({
+  name: 'agent-directory',
+  short: 'Create the state and checkpoint directory of the agent',
+  observe: async ({ host, signal }, path) => (path === null ? null : ((await observe(host, fileFacts([path]), signal)).get(path) ?? null)),
+  plan: (found, path) => {
+    if (path === null) return { changes: [] };
+    const change = diffDirectory(found, path, 0o700);
+    return change === null ? { changes: [], noop: `${path} exists` } : { changes: [change] };
+  },
+});

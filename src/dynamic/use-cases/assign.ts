@@ -7,6 +7,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
 import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic-problems.ts';
 import type { Backend, NodeConfig } from '../node-config.ts';
+import type { RolloutOptions } from '../rollout.ts';
 import { planBatches } from '../rollout.ts';
 import { type AssignedBy, announceAssignment, applyAssignment, findPayload, planAssignment } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
@@ -16,7 +17,6 @@ import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-p
 import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
 import { type PushedFileRequest, performPush, planPushedFile } from './push-file.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
-import type { RolloutOptions } from './rollout-options.ts';
 
 /** The assigned source: a ConfigMap, or a file that is pushed first. */
 export type Assigned =

@@ -1,7 +1,6 @@
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { formatFieldChange } from '../../host/plan/format-field-change.ts';
-import { type FieldChange, highestImpact } from '../../host/plan/impact.ts';
+import { type FieldChange, formatFieldChange, highestImpact } from '../../host/plan/impact.ts';
 import type { Assignment } from '../workflows/assign-config.ts';
 import type { CheckedRisks } from './check-pod-risks.ts';
 

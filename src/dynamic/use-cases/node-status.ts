@@ -7,8 +7,8 @@ import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-case
 import type { ConfigHistoryEntry } from '../config-event.ts';
 import type { Backend } from '../node-config.ts';
 import type { AgentMachine } from '../ports.ts';
+import { watchNodes } from '../workflows/follow-nodes.ts';
 import { type AssessedNode, assessNodes, readConfigHistory, readNodes } from '../workflows/read-nodes.ts';
-import { watchNodes } from '../workflows/watch-nodes.ts';
 
 export interface NodeStatusRequest {
   /** Empty: all Nodes. */

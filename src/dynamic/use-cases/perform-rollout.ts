@@ -10,10 +10,10 @@ import { isRolledBack } from '../assess-progress.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 import type { RolloutStage } from '../rollout.ts';
+import { minReadyOf, type RolloutOptions } from '../rollout.ts';
 import { notFoundProblem } from '../workflows/assign-config.ts';
 import { type RolloutListener, type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
 import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/rollout-record.ts';
-import { minReadyOf, type RolloutOptions } from './rollout-options.ts';
 
 export interface DynamicRollout {
   readonly names: readonly string[];

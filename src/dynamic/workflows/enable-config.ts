@@ -1,4 +1,5 @@
-import { AppError, type Problem } from '../../base/errors.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { isJsonObject } from '../../base/json.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -9,7 +10,8 @@ import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
-import { CONFIG_YAML, KUBELET_CONF, KUBELET_DIR } from '../../kube/well-known.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { CONFIG_YAML, KUBE_SYSTEM, KUBELET_CONF, KUBELET_DIR } from '../../kube/well-known.ts';
 import { AGENT_DIRECTORY, isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubeadm/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
@@ -25,13 +27,12 @@ import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phase
 import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
-import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { type Catalogue, parseMinor } from '../../kubelet/catalogue.ts';
 import { placePointer } from '../agent/place-pointer.ts';
+import { sourceDropped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
-import { agentDirectory } from '../phases/agent-directory.ts';
-import { type AgentProgramInput, agentOldPrograms, agentProgram } from '../phases/agent-program.ts';
-import { keepsConfigSource } from './keeps-config-source.ts';
+import { type AgentProgramInput, agentDirectory, agentOldPrograms, agentProgram } from '../phases/agent-program.ts';
 import { moveAssignment } from './move-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 
@@ -284,4 +285,31 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
     warnings,
     refusals,
   };
+}
+
+/** The first API server with dry runs. */
+const DRY_RUN_MINOR = 13;
+
+/**
+ * Checks with a dry run that an API server keeps `spec.configSource`: an API server that drops the field
+ * returns 200 as well.
+ * @returns the problem, or a warning if the check is not possible
+ */
+async function keepsConfigSource(
+  cluster: Cluster,
+  nodeName: string,
+): Promise<{ readonly problem: Problem | null; readonly warning: Warning | null }> {
+  const version = await cluster.version();
+  if ((parseMinor(version) ?? 0) < DRY_RUN_MINOR) return { problem: null, warning: null };
+  const configMap = { namespace: KUBE_SYSTEM, name: 'kubeletadm-probe', kubeletConfigKey: 'kubelet' };
+  try {
+    const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+    const { spec } = await cluster.patch(ref, 'merge', { spec: { configSource: { configMap } } }, { dryRun: true });
+    const isKept = isJsonObject(spec) && isJsonObject(spec.configSource);
+    return { problem: isKept ? null : sourceDropped(nodeName, cluster.server, version), warning: null };
+  } catch (error) {
+    if (!isAppError(error, 'CLUSTER_FORBIDDEN') && !(error instanceof AppError)) throw error;
+    const message = `cannot check whether the API server keeps the field spec.configSource of Nodes: ${error.problems[0]?.message ?? ''}`;
+    return { problem: null, warning: { code: 'DYNAMIC_GATE_UNKNOWN', message } };
+  }
 }

@@ -1,7 +1,7 @@
 import type { Position, Problem } from '../../base/errors.ts';
 import { importIgnored } from '../fleet-problems.ts';
+import { isSecretName } from '../inline-secrets.ts';
 import type { FleetLayer } from '../schema.ts';
-import { isSecretName } from '../secret-names.ts';
 import { type InventoryHost, STRUCTURE } from './inventory.ts';
 import { splitHostLine } from './shell-words.ts';
 

@@ -1,10 +1,10 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Backend } from '../../dynamic/node-config.ts';
+import type { RolloutOptions } from '../../dynamic/rollout.ts';
 import { type Assigned, assignedBy, carryOutAssignment, checkAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout, RolloutEnd, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
 import type { PushedFileRequest } from '../../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../../dynamic/use-cases/require-good-payload.ts';
-import type { RolloutOptions } from '../../dynamic/use-cases/rollout-options.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';

@@ -6,7 +6,7 @@ import type { Host } from '../../host/host.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
-import { planDifference } from '../../host/plan/plan-difference.ts';
+import { planDifference } from '../../host/plan/same-plan.ts';
 import { type FixedPlan, planStale, reportDifference } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';

@@ -11,9 +11,9 @@ import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access
 import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
 import { type FleetMember, type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
+import type { RunJournal, RunJournals } from '../journal.ts';
 import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import type { RunJournal, RunJournals } from '../run-journals.ts';
 import { selectHosts } from '../select.ts';
 import { workflowMember } from '../workflow-member.ts';
 import type { InterruptedRun } from './apply-fleet.ts';

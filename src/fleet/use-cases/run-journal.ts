@@ -1,9 +1,9 @@
 import { formatProblem, usageError } from '../../base/errors.ts';
 import type { FleetPorts, HostOutcome } from '../fleet.ts';
 import { problemsOf } from '../fleet-failure.ts';
+import type { RunJournal, RunJournals } from '../journal.ts';
 import { hostsToRetry, type JournalEntry, type JournaledRun } from '../journal.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { RunJournal, RunJournals } from '../run-journals.ts';
 
 /** Hosts that earlier runs did not finish. */
 export interface RetriedHosts {

@@ -1,4 +1,4 @@
-import type { RangedFile } from '../plan/ranged-file.ts';
+import type { RangedFile } from '../plan/large-file.ts';
 import type { BundleContent, BundleManifest } from './manifest.ts';
 
 /** A local file as it is put into a bundle. */

@@ -5,8 +5,7 @@ import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
 import { type UnitState, unitState } from '../facts/unit.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
-import type { LargeFile } from '../plan/large-file.ts';
-import type { RangedFile } from '../plan/ranged-file.ts';
+import type { LargeFile, RangedFile } from '../plan/large-file.ts';
 import { type BinaryInstall, type InstalledFile, isUrl } from './model.ts';
 
 export interface BinaryFacts {

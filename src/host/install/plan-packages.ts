@@ -6,9 +6,9 @@ import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { diffFile } from '../plan/diff-file.ts';
 import type { Impact } from '../plan/impact.ts';
 import type { PackageInstall } from './model.ts';
+import { readPublicKeys } from './openpgp.ts';
 import type { PackageFacts, PackageManager } from './package-facts.ts';
 import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
-import { isNewerMinor, isVersion, minorOf, packageArgument } from './versions.ts';
 
 /** The packages on the host, and the repository keys by repository name. */
 export interface PackageSituation {
@@ -154,4 +154,49 @@ export function validateInstalled(install: PackageInstall, { installed }: Packag
       return `${name} ${version} is installed, not ${minorOf(version) === minorOf(install.version) ? install.version : `${install.version}: check the repository`}`;
   }
   return null;
+}
+
+/** Syntax of a kubelet package version. */
+export const PACKAGE_VERSION = /^1\.[0-9]{2}(?:\.[0-9]+(?:-[A-Za-z0-9.+~]+)?)?$/;
+
+/**
+ * Whether an installed version satisfies the declared one: `1.36` matches any patch release, `1.36.2` any
+ * build.
+ */
+export function isVersion(installed: string, desired: string): boolean {
+  if (installed === desired) return true;
+  return /^1\.[0-9]+$/.test(desired) ? installed.startsWith(`${desired}.`) : !desired.includes('-') && installed.startsWith(`${desired}-`);
+}
+
+/** `1.36` of `1.36.2-1.1`. */
+export function minorOf(version: string): string {
+  return version.split('.').slice(0, 2).join('.');
+}
+
+/** Whether the first version has a newer minor version. */
+function isNewerMinor(a: string, b: string): boolean {
+  return Number(a.split('.')[1]) > Number(b.split('.')[1]);
+}
+
+/** The version argument for apt or dnf. */
+export function packageArgument(manager: 'apt' | 'dnf' | 'yum', name: string, version: string | null): string {
+  if (version === null) return name;
+  const pattern = /^1\.[0-9]+$/.test(version) ? `${version}.*` : version.includes('-') ? version : `${version}-*`;
+  return manager === 'apt' ? `${name}=${pattern}` : `${name}-${pattern}`;
+}
+
+/**
+ * Whether a key file can be trusted for packages: it must contain only pinned keys, because one foreign key
+ * could sign any package.
+ * @param pins fingerprints in upper case
+ * @returns the reason for a rejection, as a clause; null: trusted
+ */
+export function validateKeyFile(text: string, pins: readonly string[], now: Date): string | null {
+  const keys = readPublicKeys(text);
+  if (keys === null) return 'not a file of ASCII-armored OpenPGP public keys';
+  const foreign = keys.find(({ fingerprint }) => !pins.includes(fingerprint));
+  if (foreign !== undefined) return `contains the key ${foreign.fingerprint}; expected only ${pins.join(', ')}`;
+  const [first] = keys;
+  if (keys.some(({ expiresAt }) => expiresAt === null || expiresAt > now)) return null;
+  return `the key ${first?.fingerprint} expired on ${first?.expiresAt?.toISOString().slice(0, 10)}`;
 }

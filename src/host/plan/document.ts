@@ -4,7 +4,7 @@ import { SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { EtcdChange } from '../../kube/etcd-cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { ownerReference } from '../../kube/object-ref.ts';
+import { ownerReference } from '../../kube/object.ts';
 import type { ClusterChange, HostChange, PhasePlan, Warning } from './change.ts';
 import { changedRef, isClusterChange } from './change.ts';
 import { formatMode } from './diff-file.ts';

@@ -1,8 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { type HostChange, isClusterChange } from './change.ts';
 import { type HostPlan, impactOfPlan } from './document.ts';
-import { formatFieldChange } from './format-field-change.ts';
-import { exceeds, type Impact } from './impact.ts';
+import { exceeds, formatFieldChange, type Impact } from './impact.ts';
 
 /** Fields of the message; the plan shows all. */
 const SHOWN = 5;

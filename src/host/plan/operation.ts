@@ -1,8 +1,7 @@
 import type { SensitiveText } from '../../base/text/secret.ts';
-import type { LockRequest, RevertRequest } from '../commit/requests.ts';
+import type { LockRequest, RevertRequest } from '../commit/record.ts';
 import type { PackageManager } from '../install/package-facts.ts';
-import type { LargeFile } from './large-file.ts';
-import type { RangedFile } from './ranged-file.ts';
+import type { LargeFile, RangedFile } from './large-file.ts';
 
 /** One step that changes a host. `OPERATION_KINDS` describes each kind. */
 export type Operation = FileOperation | CommandOperation | HoldOperation | JournalOperation;

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { refOf } from '../../kube/object-ref.ts';
+import { refOf } from '../../kube/object.ts';
 import type { ClusterChange } from './change.ts';
 
 /**

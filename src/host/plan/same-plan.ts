@@ -1,6 +1,9 @@
-import type { KubeObject } from '../../kube/object.ts';
-import { describeRef } from '../../kube/object-ref.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
+import { describeRef, type KubeObject } from '../../kube/object.ts';
 import { type Change, changedRef, isClusterChange, type PhasePlan } from './change.ts';
+import type { HostChanges } from './fold.ts';
+import { unifiedDiff } from './text-diff.ts';
 
 /**
  * Whether a phase plans the same as before. Texts and directories are ignored: directories contain nothing
@@ -49,4 +52,22 @@ function bare(planned: Change): unknown {
 function declared({ status: _, metadata, ...object }: KubeObject): unknown {
   const { resourceVersion: _version, generation: _generation, managedFields: _fields, ...rest } = metadata;
   return { ...object, metadata: rest };
+}
+
+/**
+ * The difference between the saved or shown plan and the current one, as a unified diff. Secrets are masked
+ * as in plans.
+ * @returns lines without a final newline; empty: the plans are equal
+ */
+export function planDifference(planned: HostChanges, now: HostChanges): string {
+  return unifiedDiff(textOf(planned), textOf(now), { before: 'planned', after: 'now' }).trimEnd();
+}
+
+function textOf({ changes, deferred }: HostChanges): string {
+  return [...changes, ...deferred].map((change) => encodeYaml([shown(change)] as unknown as YamlValue)).join('');
+}
+
+/** Omitted: the diff of a file already shows its content. */
+function shown({ content, origin: _, diff, ...change }: JsonObject): JsonObject {
+  return diff === undefined ? { ...change, ...(content === undefined ? {} : { content }) } : { ...change, diff };
 }

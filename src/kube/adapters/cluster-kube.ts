@@ -13,7 +13,7 @@ import type { Dial } from '../dial.ts';
 import { type KubeconfigRoot, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
 import { kubeconfigPluginRefused, kubeconfigUnreadable } from '../kubeconfig-problems.ts';
 import type { KubeObject } from '../object.ts';
-import { describeCollection, describeRef, refOf, removedObject } from '../object-ref.ts';
+import { describeCollection, describeRef, refOf, removedObject } from '../object.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
 import type { RequestPace, RequestUrgency } from '../request-pace.ts';
 import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../resources.ts';

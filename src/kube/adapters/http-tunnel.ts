@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ProxyRefusal } from '../proxy.ts';
-import { PROXY_ANSWER_MS, ProxyError } from './proxy-error.ts';
+import { PROXY_ANSWER_MS, ProxyError } from './network-failure.ts';
 import { checkServerIdentity } from './server-identity.ts';
 
 /**

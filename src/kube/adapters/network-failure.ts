@@ -1,4 +1,4 @@
-import { ProxyError } from './proxy-error.ts';
+import { type ProxyRefusal, showProxy } from '../proxy.ts';
 
 /** The reason why a connection failed, and a hint. */
 export interface NetworkFailure {
@@ -102,4 +102,23 @@ function describe(error: unknown): { readonly code: string; readonly message: st
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
   const holder = error as { readonly code?: unknown; readonly message?: unknown };
   return { code: typeof holder?.code === 'string' ? holder.code : '', message: typeof holder?.message === 'string' ? holder.message : '' };
+}
+
+/** Timeout of a proxy's response. */
+export const PROXY_ANSWER_MS = 30_000;
+
+export class ProxyError extends Error {
+  /** Without credentials. */
+  readonly proxy: string;
+  /** Null when the proxy did not respond. */
+  readonly refusal: ProxyRefusal | null;
+
+  constructor(proxy: URL, refusal: ProxyRefusal | null, cause?: unknown) {
+    super(
+      `the proxy ${showProxy(proxy)} ${refusal === null ? 'does not respond' : `refused the connection ${refusal.why}`}`,
+      cause === undefined ? undefined : { cause },
+    );
+    this.proxy = showProxy(proxy);
+    this.refusal = refusal;
+  }
 }

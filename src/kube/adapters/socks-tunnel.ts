@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { SocksClient } from 'socks';
 import type { ProxyRefusal } from '../proxy.ts';
-import { PROXY_ANSWER_MS, ProxyError } from './proxy-error.ts';
+import { PROXY_ANSWER_MS, ProxyError } from './network-failure.ts';
 
 /**
  * Opens a TCP connection to a destination through a SOCKS 5 proxy.

@@ -1,8 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { parseCertificates } from '../../x509/certificate.ts';
 import type { PeerCertificate, WebFailureCause } from '../web-answer.ts';
-import { explainNetworkError } from './network-failure.ts';
-import { ProxyError } from './proxy-error.ts';
+import { explainNetworkError, ProxyError } from './network-failure.ts';
 
 /** An error with the cause of a failed web request. */
 export class WebError extends Error {

@@ -4,11 +4,11 @@ import { AppError, isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
+import { explainNetworkError } from '../../kube/adapters/network-failure.ts';
 import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
 import type { Dial } from '../../kube/dial.ts';
 import { ETCD_PAUSE, type EtcdCluster, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
-import type { EtcdCredentials, EtcdFailure } from '../control-plane/etcd-credentials.ts';
-import { explainEtcdError } from './etcd-failure.ts';
+import { type EtcdCredentials, type EtcdFailure, validateEtcdCredentials } from '../control-plane/etcd-credentials.ts';
 
 export interface EtcdMembersOptions extends EtcdCredentials {
   /** `https://ADDRESS:2379` of the members; the first one that responds is used. */
@@ -173,4 +173,39 @@ function text(value: unknown): string {
 
 function texts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+}
+
+const SERVER_EXPIRED =
+  'Renew the certificate on the host of this etcd member (kubeletadm certs renew etcd-server), or synchronize the clocks of both hosts';
+
+/**
+ * Explains why an etcd member could not be queried.
+ * @returns `isTls`: the cause is a certificate of either side, so waiting does not help
+ */
+export function explainEtcdError(error: unknown, credentials: EtcdCredentials, now: Date): EtcdFailure & { readonly isTls: boolean } {
+  const { code = '', message = '' } = error as { readonly code?: string; readonly message?: string };
+  const { files } = credentials;
+  const plain = explainNetworkError(error);
+  const own = validateEtcdCredentials(credentials, now);
+  // A server that rejects the client certificate sends an alert or closes the connection.
+  if (/ALERT/i.test(`${code} ${message}`) || (own !== null && /ECONNRESET|EPIPE/.test(code))) {
+    const why = `etcd rejects the client certificate${own === null ? ` ${files.certificate}` : `: ${own.why}`}`;
+    return {
+      why,
+      hint: own?.hint ?? 'Add the CA that signed the client certificate to the file of the etcd flag --trusted-ca-file',
+      isTls: true,
+    };
+  }
+  if (!/CERT|VERIFY|ISSUER|OSSL/.test(code)) return { ...plain, isTls: false };
+  if (own !== null) return { ...own, isTls: true };
+  if (/OSSL/.test(code)) return { ...plain, isTls: false };
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) return { why: plain.why, hint: SERVER_EXPIRED, isTls: true };
+  if (/ALTNAME|HOSTNAME/.test(code))
+    return {
+      why: plain.why,
+      hint: 'Renew the certificate on the host of this etcd member: kubeletadm certs renew etcd-server',
+      isTls: true,
+    };
+  const hint = `Put the CA of the etcd cluster into ${files.ca}`;
+  return { why: `the server certificate is not signed by the CA in ${files.ca}`, hint, isTls: true };
 }

@@ -5,7 +5,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { CA_CERT, CERTIFICATES_DIR, ETCD_DATA_DIR } from '../../kube/well-known.ts';
 import { DEFAULT_CRI_SOCKET } from '../../kubelet/facts/cri-socket.ts';
-import type { EncryptionAlgorithm } from '../../x509/certificate-spec.ts';
+import type { EncryptionAlgorithm } from '../../x509/certificate-issuer.ts';
 import {
   type ApiEndpoint,
   argValue,
@@ -347,4 +347,24 @@ function pathOfFileUrl(path: string | undefined): { readonly kubeConfigPath?: st
 
 function undecided(code: string, message: string, hint: string): AppError {
   return new AppError({ code, message, hint }, { exitCode: 2 });
+}
+
+/**
+ * Merges declared settings over those of the cluster; undeclared settings are kept. Etcd is one setting, and
+ * so is every list.
+ */
+export function mergeClusterConfiguration(found: ClusterConfiguration, declared: ClusterConfiguration): ClusterConfiguration {
+  const part = <K extends 'networking' | 'apiServer' | 'controllerManager' | 'scheduler' | 'dns' | 'proxy' | 'featureGates'>(name: K) =>
+    found[name] === undefined && declared[name] === undefined ? {} : { [name]: { ...found[name], ...declared[name] } };
+  return {
+    ...found,
+    ...declared,
+    ...part('networking'),
+    ...part('apiServer'),
+    ...part('controllerManager'),
+    ...part('scheduler'),
+    ...part('dns'),
+    ...part('proxy'),
+    ...part('featureGates'),
+  };
 }

@@ -1,14 +1,12 @@
 import type { Problem } from '../../base/errors.ts';
-import type { FlagTable } from './flag-table.ts';
-import type { Flags } from './flag-values.ts';
-import { isProblem } from './flag-values.ts';
+import { type FlagTable, sets, union } from './flag-table.ts';
+import * as read from './flag-values.ts';
+import { type Flags, isProblem } from './flag-values.ts';
 import { INIT_FLAGS } from './flags-init.ts';
 import { JOIN_FLAGS, needlessFlags } from './flags-join.ts';
-import { RESET_FLAGS } from './flags-reset.ts';
-import { TOKEN_FLAGS } from './flags-token.ts';
 import { UPGRADE_FLAGS, type UpgradeCommand } from './flags-upgrade.ts';
 import { checkValues, type LoadedConfig } from './load.ts';
-import type { ModelKind, ModelSet } from './model.ts';
+import type { BootstrapToken, ModelKind, ModelSet, ResetConfiguration } from './model.ts';
 import { type Origin, positionsOf } from './origins.ts';
 
 /** Merges flags of `init` over InitConfiguration and ClusterConfiguration; both exist afterwards. */
@@ -86,4 +84,37 @@ const ALL_KINDS: ReadonlySet<ModelKind> = new Set([
 function setOrigin(origins: Map<string, Origin>, path: string, origin: Origin): void {
   for (const known of origins.keys()) if (known.startsWith(path) && /^[.[]/.test(known.slice(path.length))) origins.delete(known);
   origins.set(path, origin);
+}
+
+const RESET = 'ResetConfiguration';
+
+const RESET_FLAGS: FlagTable = {
+  'cert-dir': sets(`${RESET}.certificatesDir`, read.text, (models, certificatesDir) => inReset(models, { certificatesDir })),
+  'cri-socket': sets(`${RESET}.criSocket`, read.text, (models, criSocket) => inReset(models, { criSocket })),
+  'cleanup-tmp-dir': sets(`${RESET}.cleanupTmpDir`, read.boolean, (models, cleanupTmpDir) => inReset(models, { cleanupTmpDir })),
+  'dry-run': sets(`${RESET}.dryRun`, read.boolean, (models, dryRun) => inReset(models, { dryRun })),
+  force: sets(`${RESET}.force`, read.boolean, (models, force) => inReset(models, { force })),
+  'ignore-preflight-errors': sets(`${RESET}.ignorePreflightErrors`, read.list, (models, ids) =>
+    inReset(models, { ignorePreflightErrors: union(models.reset?.ignorePreflightErrors, ids) }),
+  ),
+  'skip-phases': sets(`${RESET}.skipPhases`, read.list, (models, skipPhases) => inReset(models, { skipPhases })),
+};
+
+function inReset(models: ModelSet, reset: ResetConfiguration): ModelSet {
+  return { ...models, reset: { ...models.reset, ...reset } };
+}
+
+const TOKEN = 'InitConfiguration.bootstrapTokens[0]';
+
+/** The flags and the argument (`bootstrap-token`) of `token create`, which define one token. */
+const TOKEN_FLAGS: FlagTable = {
+  'bootstrap-token': sets(`${TOKEN}.token`, read.token, (models, token) => inToken(models, { token })),
+  description: sets(`${TOKEN}.description`, read.text, (models, description) => inToken(models, { description })),
+  ttl: sets(`${TOKEN}.ttl`, read.duration, (models, ttl) => inToken(models, { ttl })),
+  usages: sets(`${TOKEN}.usages`, read.list, (models, usages) => inToken(models, { usages })),
+  groups: sets(`${TOKEN}.groups`, read.list, (models, groups) => inToken(models, { groups })),
+};
+
+function inToken(models: ModelSet, part: BootstrapToken): ModelSet {
+  return { ...models, init: { ...models.init, bootstrapTokens: [{ ...models.init?.bootstrapTokens?.[0], ...part }] } };
 }

@@ -1,7 +1,7 @@
 import type { Arg } from '../../base/arg.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Taint } from '../../kube/taint.ts';
-import type { EncryptionAlgorithm } from '../../x509/certificate-spec.ts';
+import type { EncryptionAlgorithm } from '../../x509/certificate-issuer.ts';
 
 /**
  * kubeadm's configuration documents in the shape of kubeadm.k8s.io/v1beta4, whichever version the file declared.

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Arg } from '../../base/arg.ts';
-import type { EncryptionAlgorithm } from '../../x509/certificate-spec.ts';
+import type { EncryptionAlgorithm } from '../../x509/certificate-issuer.ts';
 import type {
   ApiServer,
   ClusterConfiguration,

@@ -1,4 +1,5 @@
 import { releaseOfVersion } from '../../base/kubernetes-version.ts';
+import { upTo } from '../../base/text/up-to.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import type { ImageMeta } from '../config/model.ts';
 import { hasLocalEtcd } from './model.ts';
@@ -79,4 +80,11 @@ export function workerImages(cluster: DefaultedCluster): readonly string[] {
 
 function imageOf(name: string, own: ImageMeta, other: Required<ImageMeta> & { readonly folder?: string }): string {
   return `${own.imageRepository || other.imageRepository}${other.folder ?? ''}/${name}:${own.imageTag || other.imageTag}`;
+}
+
+/** The tag of an image: `v1.36.2` of `registry:5000/name:v1.36.2@sha256:…`; empty without a tag. */
+export function imageTag(image: string): string {
+  const name = upTo(image, '@');
+  const colon = name.lastIndexOf(':');
+  return colon > name.lastIndexOf('/') ? name.slice(colon + 1) : '';
 }

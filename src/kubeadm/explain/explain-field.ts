@@ -2,10 +2,10 @@ import type { Json } from '../../base/json.ts';
 import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../../kubelet/catalogue.ts';
 import { kubeadmProfile } from '../render/profile-defaults.ts';
 import type { ExplainOptions, FieldExplanation, FieldGate, FieldList, FlagCounterpart, KubeadmValue, Member } from './explanation.ts';
+import { typeText } from './explanation.ts';
 import { gatesOfField } from './field-gates.ts';
 import { periods } from './periods.ts';
 import { probeRules } from './probe-rules.ts';
-import { typeText } from './type-text.ts';
 
 /**
  * Finds a field by a user's spelling: indices and `[]` are ignored; the part after a map name is a key of the

@@ -1,12 +1,12 @@
 import { AppError } from '../../base/errors.ts';
 import { closestName } from '../../base/text/closest-name.ts';
-import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { type Catalogue, type FlagEntry, formatMinor, type GateEntry, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { findFlag, flagKey } from '../../kubelet/flags/command-line.ts';
 import { explainField, findField, listFields } from './explain-field.ts';
-import { explainFlag } from './explain-flag.ts';
-import { explainGate } from './explain-gate.ts';
-import type { ExplainOptions, Explanation, Matches } from './explanation.ts';
-import { searchNames } from './search-names.ts';
+import type { ExplainOptions, Explanation, FlagExplanation, GateExplanation, Matches } from './explanation.ts';
+import { typeText } from './explanation.ts';
+import { fieldsOfGate } from './field-gates.ts';
+import { periods } from './periods.ts';
 
 /**
  * Explains a field of KubeletConfiguration, a flag of the kubelet or a feature gate.
@@ -62,4 +62,78 @@ function lastName(path: string): string {
 function unknown(message: string, guess: string | null): AppError {
   const hint = guess === null ? 'To list the fields, run kubeletadm config explain' : `Did you mean ${guess}?`;
   return new AppError({ code: 'EXPLAIN_UNKNOWN_NAME', message, hint }, { exitCode: 2 });
+}
+
+function explainFlag(entry: FlagEntry, { catalogue, minor }: ExplainOptions): FlagExplanation {
+  const flag = catalogue.flag(entry.flag, minor);
+  const last = entry.removedIn === null ? NEWEST_MINOR : entry.removedIn - 1;
+  const fieldSince = Math.max(entry.fieldSince ?? 0, catalogue.fields.get(entry.field ?? '')?.minors[0] ?? 0);
+  return {
+    kind: 'Flag',
+    name: entry.flag,
+    kubernetesVersion: formatMinor(minor),
+    known: flag !== null,
+    type: entry.type,
+    since: formatMinor(entry.since),
+    removedIn: entry.removedIn === null ? null : formatMinor(entry.removedIn),
+    default: flag?.default ?? entry.default,
+    defaults: periods(entry.defaultByMinor ?? [{ from: entry.since, value: entry.default }], last, ({ value }) => value),
+    field:
+      entry.field === null
+        ? null
+        : { path: entry.field, since: formatMinor(fieldSince), known: catalogue.field(entry.field, minor) !== null && minor >= fieldSince },
+    deprecated:
+      entry.deprecatedSince === null && !entry.deprecated
+        ? null
+        : { since: entry.deprecatedSince === null ? null : formatMinor(entry.deprecatedSince), how: entry.deprecation ?? null },
+    origin: entry.group,
+  };
+}
+
+/** Explains a feature gate. */
+function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions): GateExplanation {
+  const gate = catalogue.gate(entry.name, minor);
+  const last = entry.removedIn === null ? NEWEST_MINOR : entry.removedIn - 1;
+  return {
+    kind: 'FeatureGate',
+    name: entry.name,
+    kubernetesVersion: formatMinor(minor),
+    known: gate !== null,
+    stage: gate?.stage ?? null,
+    default: gate?.default ?? null,
+    locked: gate?.locked ?? null,
+    dependencies: gate?.dependencies ?? [],
+    versions: periods(entry.versions, last, ({ stage, default: value, lockToDefault }) => ({ stage, default: value, lockToDefault })),
+    removedIn: entry.removedIn === null ? null : formatMinor(entry.removedIn),
+    fields: fieldsOfGate(entry.name),
+  };
+}
+
+/**
+ * Searches the fields, flags and feature gates of one kubelet version for names that contain a text. Case, dashes and
+ * underscores are ignored: `failswap` finds `failSwapOn` and `--fail-swap-on`.
+ * @returns null when no name contains it
+ */
+function searchNames(text: string, { catalogue, minor }: ExplainOptions): Matches | null {
+  const wanted = plain(text);
+  const contains = (name: string): boolean => plain(name).includes(wanted);
+  const fields = [...catalogue.fields.values()].flatMap(({ path, description }) => {
+    const field = contains(path) ? catalogue.field(path, minor) : null;
+    return field === null ? [] : [{ path, type: typeText(field.type), description, default: field.default }];
+  });
+  const flags = [...catalogue.flags.keys()].filter((name) => contains(name) && catalogue.flag(name, minor) !== null);
+  const gates = [...catalogue.gates.keys()].filter((name) => contains(name) && catalogue.gate(name, minor) !== null);
+  if (wanted === '' || fields.length + flags.length + gates.length === 0) return null;
+  return {
+    kind: 'Matches',
+    text,
+    kubernetesVersion: formatMinor(minor),
+    fields,
+    flags: flags.map((name) => ({ name, field: catalogue.flags.get(name)?.field ?? null })),
+    featureGates: gates.map((name) => ({ name, stage: catalogue.gate(name, minor)?.stage ?? null })),
+  };
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/[-_[\]]/g, '');
 }

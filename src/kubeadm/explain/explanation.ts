@@ -1,5 +1,5 @@
 import type { Json } from '../../base/json.ts';
-import type { Catalogue, FlagDeprecation, GateStage, LiveChange, Minor } from '../../kubelet/catalogue.ts';
+import type { Catalogue, FieldType, FlagDeprecation, GateStage, LiveChange, Minor } from '../../kubelet/catalogue.ts';
 
 /**
  * A value that was valid from one minor version to another, both `1.X`; `to` is null while it is still valid.
@@ -139,4 +139,32 @@ export interface ExplainOptions {
   readonly minor: Minor;
   /** Include nested members. */
   readonly recursive?: boolean;
+}
+
+const TYPES: { readonly [T in FieldType]: string } = {
+  string: 'string',
+  enum: 'string',
+  bool: 'boolean',
+  int32: 'int32',
+  int64: 'int64',
+  uint32: 'uint32',
+  float: 'number',
+  duration: 'duration',
+  durationOrNanoseconds: 'duration or nanoseconds',
+  quantity: 'quantity',
+  timestamp: 'time',
+  object: 'Object',
+  'array<string>': '[]string',
+  'array<enum>': '[]string',
+  'array<int32>': '[]int32',
+  'array<object>': '[]Object',
+  'map<string,string>': 'map[string]string',
+  'map<string,bool>': 'map[string]boolean',
+  'map<string,quantity>': 'map[string]quantity',
+  'map<string,array<string>>': 'map[string][]string',
+};
+
+/** A type as printed by kubectl explain. */
+export function typeText(type: FieldType): string {
+  return TYPES[type];
 }

@@ -1,11 +1,11 @@
 import { type DefaultRoute, defaultRoute } from '../../host/facts/default-route.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/query.ts';
+import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { unitActive } from '../../host/facts/unit.ts';
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
-import type { HostCaDirectory, StaticPodName } from '../control-plane/paths.ts';
-import { caDirectoriesOf } from './ca-directories.ts';
+import { caDirectoriesIn } from '../control-plane/model.ts';
+import { CA_MOUNT_DIRS, type HostCaDirectory, type StaticPodName } from '../control-plane/paths.ts';
 
 /** Capacity of the host. Null: not known (an image). */
 export interface HostSize {
@@ -70,4 +70,11 @@ export function controlPlaneHost(etcdDataDir: string | null, files: readonly str
 function listOf(directory: string | null): Fact<readonly string[] | null> {
   if (directory === null) return defineFact({}, () => null);
   return defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names);
+}
+
+/** The CA directories of the host that control plane Pods mount. */
+export function caDirectoriesOf(): Fact<readonly HostCaDirectory[]> {
+  const queries: Record<string, FactQuery> = {};
+  for (const path of CA_MOUNT_DIRS) queries[path] = { kind: 'file', path, content: false };
+  return defineFact(queries, (answers) => caDirectoriesIn((path) => (answers[path] as FileFact | null) !== null));
 }

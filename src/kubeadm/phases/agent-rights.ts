@@ -5,7 +5,7 @@ import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mayDo } from '../../kube/may-do.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
-import { refOf } from '../../kube/object-ref.ts';
+import { refOf } from '../../kube/object.ts';
 import { agentRights, agentRightsName } from '../node-agent/agent-rights.ts';
 import { existing, findFormerAccount } from './agent-former-account.ts';
 import { findObjects } from './find-objects.ts';

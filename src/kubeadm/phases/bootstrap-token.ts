@@ -1,10 +1,9 @@
 import { definePhase } from '../../host/phase.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { type KubeObject, refOf } from '../../kube/object.ts';
 import { bootstrapRbac } from '../bootstrap-rbac.ts';
-import { clusterInfoMap, clusterInfoRbac } from '../cluster-info.ts';
-import { diffClusterInfo } from '../cluster-info-diff.ts';
-import { diffToken } from '../token/token-diff.ts';
+import { clusterInfoMap, clusterInfoRbac, diffClusterInfo } from '../cluster-info.ts';
+import { diffToken } from '../token/token-secret.ts';
 import { findObjects } from './find-objects.ts';
 
 export interface DesiredToken {
@@ -85,5 +84,34 @@ export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)
     if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     const changes = RBAC.flatMap((object, i) => diffRbac(found[i] ?? null, object));
     return { changes, ...(changes.length > 0 ? {} : { noop: 'the RBAC rules for joining nodes are unchanged' }) };
+  },
+});
+
+/** A bootstrap token for one run only; null: a token was given, or none is needed. */
+export interface PassingTokenInput {
+  readonly secret: KubeObject | null;
+}
+
+export const createPassingToken = definePhase<PassingTokenInput, KubeObject | null>({
+  name: 'bootstrap-token',
+  short: 'Create a temporary bootstrap token',
+  observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
+  plan: (found, { secret }) => {
+    if (secret === null) return { changes: [], noop: 'no temporary token is needed' };
+    if (found !== null) return { changes: [], noop: 'the token exists' };
+    return { changes: [{ kind: 'create-object', object: secret, reason: 'for the TLS bootstrap of the kubelet' }] };
+  },
+});
+
+/** Deletes the token, also after a failure. */
+export const deletePassingToken = definePhase<PassingTokenInput, KubeObject | null>({
+  name: 'delete-token',
+  short: 'Delete the temporary bootstrap token',
+  tidiesUp: true,
+  observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
+  plan: (found, { secret }) => {
+    if (secret === null) return { changes: [], noop: 'no temporary token was created' };
+    if (found === null) return { changes: [], deferred: 'deletes the token after the kubelet has its certificate' };
+    return { changes: [{ kind: 'delete-object', ref: refOf(secret), reason: 'the token was created for this run only' }] };
   },
 });

@@ -5,7 +5,7 @@ import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isAdministrator } from '../../kube/may-do.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { refOf } from '../../kube/object-ref.ts';
+import { refOf } from '../../kube/object.ts';
 import { bootstrapRbac } from '../bootstrap-rbac.ts';
 
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;

@@ -1,6 +1,6 @@
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { refOf } from '../../kube/object-ref.ts';
+import { refOf } from '../../kube/object.ts';
 
 /**
  * The objects in the cluster with the kinds and names of the given ones, in their order; null for an object

@@ -6,9 +6,15 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { unitState } from '../../host/facts/unit.ts';
 import type { PackageInstall, PackageRepository } from '../../host/install/model.ts';
 import { type PackageFacts, packageFacts } from '../../host/install/package-facts.ts';
-import { declaredPackages, type PackageSituation, planPackages, runtimeUnit, validateInstalled } from '../../host/install/plan-packages.ts';
+import {
+  declaredPackages,
+  type PackageSituation,
+  planPackages,
+  runtimeUnit,
+  validateInstalled,
+  validateKeyFile,
+} from '../../host/install/plan-packages.ts';
 import { repositoryKeyUrl, repositoryPaths, repositoryUrl } from '../../host/install/repository-files.ts';
-import { validateKeyFile } from '../../host/install/validate-key.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 

@@ -9,7 +9,7 @@ import { type Cluster, forPolls, untilInterrupted } from '../../kube/cluster.ts'
 import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
-import { kubeletMessage } from '../../kubelet/kubelet-message.ts';
+import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../node-csr.ts';
 

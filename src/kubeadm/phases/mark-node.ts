@@ -1,4 +1,4 @@
-import { type AppError, isAppError } from '../../base/errors.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { PhasePlan, Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -13,8 +13,7 @@ import {
   type NodeMarks,
   type NodeMarksDiff,
 } from '../../kube/node-marks.ts';
-import { nodeMarksIncomplete } from '../../kube/node-marks-problems.ts';
-import { isRecorded, MARKS_NAMESPACE, type MarksRecord } from '../../kube/node-marks-record.ts';
+import { isRecorded, MARKS_NAMESPACE, type MarksRecord, nodeMarksIncomplete } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
 
@@ -154,3 +153,39 @@ function unmarked(nodeName: string, missing: string): Warning {
   const message = `Node ${nodeName} lacks ${missing}: the kubelet cannot change the labels and taints of a registered Node. Pass an administrator kubeconfig with --kubeconfig`;
   return { code: 'NODE_NOT_MARKED', message };
 }
+
+const ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
+
+export interface RemoveSocketAnnotationInput {
+  readonly nodeName: string;
+  /** Null: the credentials are the node's own, or the Node was verified when the run was planned. */
+  readonly check: OwnNodeCheck | null;
+}
+
+export function hasSocketAnnotation(node: KubeObject | null): boolean {
+  return node?.metadata.annotations?.[ANNOTATION] !== undefined;
+}
+
+/**
+ * Removes the CRI socket annotation of older kubeadm versions from the Node: the socket is in
+ * instance-config.yaml now. kubeadm 1.36: part of upgrade's kubelet-config.
+ */
+export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, KubeObject | null>({
+  name: 'kubelet-config/cri-socket-annotation',
+  short: 'Remove the CRI socket annotation from the Node',
+  observe: async ({ cluster }, { nodeName }) => {
+    try {
+      return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) ?? null;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'CLUSTER_FORBIDDEN') return null;
+      throw error;
+    }
+  },
+  plan: (node, { nodeName, check }) => {
+    if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no CRI socket annotation` };
+    if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
+    const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
+    const patch = { metadata: { annotations: { [ANNOTATION]: null } } };
+    return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the CRI socket is set in instance-config.yaml' }] };
+  },
+});

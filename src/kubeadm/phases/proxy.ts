@@ -5,7 +5,14 @@ import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import type { ProxyCredentials, ProxySetting } from '../../host/install/model.ts';
-import { type ProxyFacts, planProxy, proxyFacts } from '../../host/install/proxy.ts';
+import {
+  type ProxyFacts,
+  planProxy,
+  planProxyRemoval,
+  proxyFacts,
+  type RemovedProxyFacts,
+  removedProxyFacts,
+} from '../../host/install/proxy.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
@@ -125,3 +132,11 @@ function undoProxy(applied: readonly HostChange[]): readonly HostChange[] | null
   const again = applied.filter(({ kind }) => kind === 'daemon-reload' || kind === 'restart-unit');
   return [...files, ...again.map((change) => ({ ...change, reason: 'rolling back to the previous configuration' }))];
 }
+
+/** Removes the proxy that `apply` configured. Its file may contain credentials. A proxy of the image is kept. */
+export const removeProxy = definePhase<null, RemovedProxyFacts>({
+  name: 'proxy',
+  short: 'Remove the HTTP proxy settings that a fleet file configured',
+  observe: ({ host, signal }) => observe(host, removedProxyFacts, signal),
+  plan: planProxyRemoval,
+});

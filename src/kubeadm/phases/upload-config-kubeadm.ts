@@ -1,12 +1,14 @@
 import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
-import { overlayChanges } from '../../codec/json-overlay.ts';
+import { overlayChanges } from '../../codec/patch-merge.ts';
+import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
+import { KUBE_SYSTEM, KUBEADM_CONFIG_NAME } from '../../kube/well-known.ts';
+import { BOOTSTRAP_GROUP, NODES_GROUP, namespacedBinding, readConfigMapRole } from '../bootstrap-rbac.ts';
 import { dataOf } from '../cluster-info.ts';
-import { CLUSTER_CONFIGURATION_KEY, kubeadmConfigMap, kubeadmConfigRbac } from '../kubeadm-config-map.ts';
 import { findObjects } from './find-objects.ts';
 
 export interface UploadKubeadmConfigInput {
@@ -56,4 +58,23 @@ function diffConfigMap(found: KubeObject | null, desired: JsonObject, understood
   if (jsonEqual(existing, after)) return [];
   const object = { ...found, data: { ...dataOf(found), ...dataOf(kubeadmConfigMap(after)) } };
   return [{ kind: 'update-object', object, before: found, reason: 'the declared settings differ' }];
+}
+
+/** Key of the ConfigMap that holds the ClusterConfiguration. */
+const CLUSTER_CONFIGURATION_KEY = 'ClusterConfiguration';
+const KUBEADM_CONFIG = { namespace: KUBE_SYSTEM, name: KUBEADM_CONFIG_NAME } as const;
+
+/**
+ * The ConfigMap that contains the ClusterConfiguration.
+ * @param cluster as returned by `encodeClusterConfiguration`
+ * @see kubeadm 1.36 phases/uploadconfig
+ */
+export function kubeadmConfigMap(cluster: JsonObject): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: KUBEADM_CONFIG, data: { [CLUSTER_CONFIGURATION_KEY]: encodeYaml(cluster) } };
+}
+
+/** Role and RoleBinding that grant read access to nodes and joining nodes. */
+export function kubeadmConfigRbac(): readonly [role: KubeObject, binding: KubeObject] {
+  const at = { namespace: KUBEADM_CONFIG.namespace, name: 'kubeadm:nodes-kubeadm-config' };
+  return [readConfigMapRole(at, KUBEADM_CONFIG.name), namespacedBinding(at, [BOOTSTRAP_GROUP, NODES_GROUP])];
 }

@@ -7,7 +7,7 @@ import { type Cluster, firstThenPolls } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { kubeletMessage } from '../../kubelet/kubelet-message.ts';
+import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { probeNewNode } from '../../kubelet/workload/workload-proof.ts';
 
 export interface WaitNodeInput {

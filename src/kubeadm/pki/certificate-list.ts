@@ -1,5 +1,5 @@
 import { parseGoDuration } from '../../base/text/go-duration.ts';
-import { BACKDATE_MS, type CertificateSpec, type CertificateTerms, type ExtendedUsage } from '../../x509/certificate-spec.ts';
+import { BACKDATE_MS, type CertificateSpec, type CertificateTerms, type ExtendedUsage } from '../../x509/certificate-issuer.ts';
 import { keyAlgorithm } from '../config/defaults.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { type AltNames, apiServerNames, etcdNames, NO_NAMES, type PkiConfiguration } from './alt-names.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { formatAge } from '../../base/text/age.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
-import { renderTabTable } from '../../base/text/tab-table.ts';
+import { renderTabTable } from '../../base/text/table.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
 import type { FoundCa, FoundRenewable } from './renewable.ts';
 

@@ -1,14 +1,16 @@
+import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.ts';
 import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
 import { readKubeletConfiguration } from '../../kubelet/decode.ts';
+import { readFlagsEnv } from '../../kubelet/flags-env.ts';
 import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { parseSetting } from '../../kubelet/setting.ts';
-import { checkUnitFile } from './check.ts';
 import { designConfigDropIns, type NodeOverlay } from './config-drop-ins.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
 import { designUnitFiles, rootFile, type UnitFact, type UnitFilesDesign, type UnitFilesInput } from './unit-files.ts';
@@ -108,4 +110,29 @@ function designUnits({ templates, kubeletPath, unitFiles, unit, packageFamily }:
     return text;
   };
   return designUnitFiles({ found: new Map(unitFiles), unit, packageFamily, renderDropIn, renderUnit });
+}
+
+/**
+ * Parses kubeadm-flags.env as systemd does: each flag must become one word.
+ * @throws AppError RENDER_CHECK_FAILED: the file would have another meaning
+ */
+export function checkFlagsEnv(path: string, text: string, flagNames: readonly string[]): void {
+  const words = readFlagsEnv(text);
+  if (words.length !== flagNames.length || !flagNames.every((name, i) => words[i]?.startsWith(`--${name}=`)))
+    throw checkFailed(path, `parsed as ${words.length} words`);
+}
+
+/** Parses a unit file: the required directives must exist in this order. */
+function checkUnitFile(path: string, text: string, desired: readonly Pick<UnitDirective, 'name' | 'value'>[]): void {
+  const found = parseUnitFile(text).filter((directive) => desired.some((one) => one.name === directive.name));
+  const same = found.length === desired.length && desired.every((one, i) => found[i]?.name === one.name && found[i]?.value === one.value);
+  if (!same) throw checkFailed(path, 'the parsed directives differ');
+}
+
+function checkFailed(path: string, why: string): AppError {
+  return new AppError({
+    code: 'RENDER_CHECK_FAILED',
+    message: `internal error: ${path} was rendered incorrectly: ${why}`,
+    hint: 'Nothing was written. Please report this bug',
+  });
 }

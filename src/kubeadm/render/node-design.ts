@@ -10,8 +10,8 @@ import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { buildKubeletFlags, joinFlags } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { shadowedFields } from '../../kubelet/shadowed-fields.ts';
-import { checkFlagsEnv } from './check.ts';
 import type { GroupDesign } from './group-design.ts';
+import { checkFlagsEnv } from './group-design.ts';
 import { rootFile, type UnitFilesDesign } from './unit-files.ts';
 
 /** The group of a host, and the inputs that are particular to the host. */

@@ -1,7 +1,8 @@
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { normaliseRfc3339 } from '../../base/text/rfc3339.ts';
 import { Secret } from '../../base/text/secret.ts';
+import type { ClusterChange } from '../../host/plan/change.ts';
 import { partsOfToken } from '../../kube/bootstrap-token.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
@@ -108,4 +109,51 @@ function encodeData(data: Readonly<Record<string, string>>): JsonObject {
 function decodeData({ data }: KubeObject): ReadonlyMap<string, string> {
   const entries = Object.entries((data ?? {}) as Readonly<Record<string, string>>);
   return new Map(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
+}
+
+/**
+ * The change from the existing Secret of a token to the desired one. The TTL counts from the creation of the
+ * token: a run does not extend a valid token.
+ * @param desired as returned by `tokenSecret`
+ * @param options `exactEnd`: the expiration was declared as a time; `now`: current time for expiration
+ */
+export function diffToken(
+  found: KubeObject | null,
+  desired: KubeObject,
+  options: { readonly exactEnd: boolean; readonly now: Date },
+): ClusterChange | null {
+  if (found === null) return { kind: 'create-object', object: desired, reason: 'does not exist' };
+  const reason = differenceOf(readTokenSecret(found), readTokenSecret(desired) as StoredToken, options);
+  return reason === null ? null : { kind: 'update-object', object: { ...found, data: desired.data ?? {} }, before: found, reason };
+}
+
+function differenceOf(
+  found: StoredToken | string,
+  desired: StoredToken,
+  { exactEnd, now }: { readonly exactEnd: boolean; readonly now: Date },
+): string | null {
+  if (typeof found === 'string') return 'the existing Secret is not a bootstrap token';
+  const left = remainingMs(found, now);
+  if (left !== null && left <= 0) return 'it has expired';
+  const sameEnd = exactEnd ? found.expires === desired.expires : (found.expires === null) === (desired.expires === null);
+  const different = [
+    ...(found.token.equals(desired.token) ? [] : ['secret']),
+    ...(jsonEqual(found.usages, desired.usages) ? [] : ['usages']),
+    ...(jsonEqual(found.groups, desired.groups) ? [] : ['groups']),
+    ...(found.description === desired.description ? [] : ['description']),
+    ...(sameEnd ? [] : ['expiration']),
+  ];
+  return different.length === 0 ? null : `differs in ${different.join(', ')}`;
+}
+
+const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
+
+/**
+ * Generates a bootstrap token.
+ * @param randomInt returns uniformly distributed, unpredictable integers from 0 to below `limit` (no modulo
+ *   bias)
+ */
+export function generateToken(randomInt: (limit: number) => number): Secret {
+  const characters = (count: number): string => Array.from({ length: count }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
+  return new Secret(`${characters(6)}.${characters(16)}`);
 }

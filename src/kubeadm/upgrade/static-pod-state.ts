@@ -6,8 +6,8 @@ import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import type { EnvVar } from '../config/model.ts';
 import { splitHostPort } from '../config/rules.ts';
 import { commandOf, flagValue } from '../control-plane/component-endpoints.ts';
+import { imageTag } from '../control-plane/images.ts';
 import { manifestPath, type StaticPodName } from '../control-plane/paths.ts';
-import { imageTag } from './image-tag.ts';
 
 /** The static Pods of Kubernetes itself, which every control plane has. */
 export const KUBERNETES_COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { parseSemanticVersion } from '../../base/semantic-version.ts';
-import { renderTabTable } from '../../base/text/tab-table.ts';
+import { renderTabTable } from '../../base/text/table.ts';
 import type { AvailableUpgrade, RunningVersions, VersionsByNode } from './available-upgrades.ts';
 
 /** The version of a component configuration in the cluster. */

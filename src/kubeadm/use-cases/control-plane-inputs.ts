@@ -6,7 +6,7 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { EnvVar } from '../config/model.ts';
 import type { HostCaDirectory } from '../control-plane/paths.ts';
-import { caDirectoriesOf } from '../facts/ca-directories.ts';
+import { caDirectoriesOf } from '../facts/control-plane-host.ts';
 import type { ClusterConnections } from '../ports.ts';
 import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
 

@@ -8,6 +8,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { FLAGS_ENV, KUBELET_CONF_D, KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
+import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
 import { type DropInChange, flagsOf, type KubeletReading } from '../../kubelet/effective/field-changes.ts';
 import type { HostText } from '../../kubelet/effective/running-config.ts';
@@ -15,6 +16,7 @@ import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { configDropInsAfter } from '../../kubelet/own-config-drop-ins.ts';
+import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { pauseImage } from '../control-plane/images.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
@@ -27,7 +29,6 @@ import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
 import { readDropIns } from './observe-kubelet.ts';
 import type { ObservedNode } from './observe-node.ts';
-import { catalogueMinor, versionWarnings } from './version-warnings.ts';
 
 export interface DesignOptions extends PreflightInput {
   readonly node: ObservedNode;
@@ -192,4 +193,29 @@ function startInput(
 /** A finding as a warning of the plan. */
 export function toWarning({ id, message }: Finding): Warning {
   return { code: id, message };
+}
+
+/** The nearest minor in the catalogue; a newer kubelet gets the fields of the newest known minor. */
+function catalogueMinor(minor: Minor): Minor {
+  return Math.min(Math.max(minor, OLDEST_MINOR), NEWEST_MINOR);
+}
+
+/**
+ * Warnings about the version that a node's files are generated for.
+ * @param kubeletMinor of the kubelet on the host; null: no kubelet is installed
+ */
+export function versionWarnings(kubeletMinor: Minor | null, controlPlaneMinor: Minor): readonly Warning[] {
+  const minor = kubeletMinor ?? controlPlaneMinor;
+  const used = catalogueMinor(minor);
+  const other = otherMinorWarning(minor);
+  const rules: readonly Warning[] = other === null ? [] : [other];
+  if (kubeletMinor !== null) return rules;
+  const whose =
+    used === controlPlaneMinor
+      ? 'the version of the control plane'
+      : `the known version nearest to cluster version ${formatMinor(controlPlaneMinor)}`;
+  return [
+    { code: 'KUBELET_MISSING', message: `no kubelet is installed: files are generated for ${formatMinor(used)}, ${whose}` },
+    ...(used < minor ? rules : []),
+  ];
 }

@@ -38,7 +38,7 @@ import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import { type FoundClusterConfiguration, readClusterConfiguration } from './cluster-baseline.ts';
 import type { ApiAccess } from './control-plane/api-access.ts';
-import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
+import { atApiServer, type MakesApiServer } from './control-plane/api-access.ts';
 import {
   advertised,
   type ControlPlaneOptions,

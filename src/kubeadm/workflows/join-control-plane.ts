@@ -23,10 +23,23 @@ import type { WriteFilesInput } from '../phases/write-files.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { JOINING_KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane, NO_ACCESS } from './control-plane/api-access.ts';
-import { atApiServer, type MakesApiServer } from './control-plane/at-api-server.ts';
-import { atEtcd, type UsesEtcd } from './control-plane/at-etcd.ts';
-import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_ACCESS } from './control-plane/etcd-access.ts';
+import {
+  type ApiAccess,
+  apiAccess,
+  atApiServer,
+  type ConnectControlPlane,
+  type MakesApiServer,
+  NO_ACCESS,
+} from './control-plane/api-access.ts';
+import {
+  atEtcd,
+  type ConnectEtcd,
+  type EtcdAccess,
+  etcdAccess,
+  etcdEndpoints,
+  NO_ETCD_ACCESS,
+  type UsesEtcd,
+} from './control-plane/etcd-access.ts';
 import {
   advertised,
   type ControlPlaneOptions,

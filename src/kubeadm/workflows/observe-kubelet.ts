@@ -7,7 +7,7 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
-import { execStartWords } from '../../host/systemd/exec-start.ts';
+import { environmentFilesOf, execStartWords, type FoundText, type UnitTexts } from '../../host/systemd/exec-start.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
@@ -15,7 +15,6 @@ import { type HostText, layerRunningConfig, type RunningConfig } from '../../kub
 import { type KubeletProcess, kubeletProcess } from '../../kubelet/facts/kubelet-process.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
 import { type CommandLineFlag, parseCommandLine } from '../../kubelet/flags/command-line.ts';
-import { observeUnitTexts } from './observe-unit-texts.ts';
 
 /** A flag that the next start of the kubelet would get, and the file that sets it. */
 export interface DiskFlag extends CommandLineFlag {
@@ -222,4 +221,17 @@ function withHost<T>(host: string, read: () => T): T {
       { exitCode: error.exitCode, cause: error },
     );
   }
+}
+
+/** The unit files that systemd loaded (unit and drop-ins), and their environment files; null without a unit. */
+export async function observeUnitTexts(host: Host, unit: UnitState | null, signal?: AbortSignal): Promise<UnitTexts | null> {
+  const unitPaths = unit === null ? [] : [unit.fragmentPath, ...unit.dropInPaths].filter((path) => path !== null);
+  if (unitPaths.length === 0) return null;
+  const unitFiles = foundTexts(unitPaths, await observe(host, fileFacts(unitPaths), signal));
+  const environmentPaths = environmentFilesOf(unitFiles);
+  return { unitFiles, environmentFiles: foundTexts(environmentPaths, await observe(host, fileFacts(environmentPaths), signal)) };
+}
+
+function foundTexts(paths: readonly string[], files: ReadonlyMap<string, FileFact | null>): readonly FoundText[] {
+  return paths.map((path) => ({ path, text: files.get(path)?.content ?? null }));
 }

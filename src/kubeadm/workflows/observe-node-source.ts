@@ -9,7 +9,7 @@ import { type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import { assignedFile, checkpointFile, lastKnownGoodFile, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
 import type { HostText } from '../../kubelet/effective/running-config.ts';
-import { kubeletCommandLine } from '../../kubelet/facts/kubelet-command-line.ts';
+import { kubeletCommandLine } from '../../kubelet/facts/kubelet-process.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
 import { type HostSource, settleCandidate } from '../../kubelet/node-source.ts';
 import { AGENT_DIRECTORY } from '../node-agent/agent-program.ts';

@@ -7,14 +7,14 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { CertificateIssuer, Signer } from '../../x509/certificate-issuer.ts';
-import { BACKDATE_MS, type CertificateSpec, type ExtendedUsage } from '../../x509/certificate-spec.ts';
+import { BACKDATE_MS, type CertificateSpec, type ExtendedUsage } from '../../x509/certificate-issuer.ts';
 import { describeCertificate } from '../../x509/describe-certificate.ts';
 import { type CertificateContent, readCertificate } from '../../x509/read-certificate.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../phases/write-files.ts';
 import { termsOf } from '../pki/certificate-list.ts';
+import { renewKubeconfig } from '../pki/kubeconfig-list.ts';
 import { pkiKeyMismatch, pkiNoControlPlane, pkiUnreadable, pkiUsagesUnknown } from '../pki/pki-problems.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
-import { renewKubeconfig } from '../pki/renew-kubeconfig.ts';
 import { type FoundRenewable, RENEWABLE_NAMES } from '../pki/renewable.ts';
 import { type ExistingCertificates, inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
 

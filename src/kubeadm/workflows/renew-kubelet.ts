@@ -1,4 +1,4 @@
-import { AppError } from '../../base/errors.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Templates } from '../../codec/render-template.ts';
@@ -9,16 +9,16 @@ import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { discoveryCluster, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { CA_CERT, CONFIG_YAML, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
+import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/bootstrap-token.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
-import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/passing-token.ts';
 import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts';
 import { healthzUrl } from '../render/node-design.ts';
 import { tokenSecret } from '../token/token-secret.ts';
-import { apiServerOfKubelet } from './api-server-of-kubelet.ts';
 import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';
 import { challengeHost, identifyBy, type NodeTrust } from './identify-node.ts';
 
@@ -152,4 +152,24 @@ function targetOf(host: string, { apiServer }: RenewKubeletOptions, kubeletConf:
     { host, code: 'NO_API_SERVER', message, hint: 'Pass the kubeconfig of an administrator with --kubeconfig' },
     { exitCode: 3 },
   );
+}
+
+/**
+ * The API server and the CA in a kubelet's kubeconfig.
+ * @param kubeletConf text of the kubeconfig; null: the file does not exist
+ * @param ca PEM of the cluster CA on the host, for a kubeconfig that names a file
+ * @returns null when the server or the CA is missing
+ */
+function apiServerOfKubelet(kubeletConf: string | null, ca: string | null): ApiServerTarget | null {
+  try {
+    const config = parseKubeconfig(kubeletConf ?? '', KUBELET_CONF);
+    const cluster = config.currentContext === '' ? discoveryCluster(config) : resolveContext(config).cluster;
+    const caPem = cluster.caData === undefined ? ca : Buffer.from(cluster.caData, 'base64').toString('utf8');
+    if (caPem === null) return null;
+    const { server, tlsServerName, proxyUrl } = cluster;
+    return { server, caPem, tlsServerName, proxyUrl };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
 }

@@ -27,16 +27,22 @@ import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type AgentRemoveInput, resetAgent } from '../phases/agent-remove.ts';
 import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
-import { type CleanupNodeInput, cleanupNode } from '../phases/cleanup-node.ts';
+import { type CleanupNodeInput, cleanupNode, listLeftovers } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
-import { listLeftovers } from '../phases/list-leftovers.ts';
-import { removeProxy } from '../phases/remove-proxy.ts';
+import { removeProxy } from '../phases/proxy.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { type Finding, isIgnored, validateFindings } from '../preflight/check.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
-import { atEtcd, type UsesEtcd } from './control-plane/at-etcd.ts';
-import { type ConnectEtcd, type EtcdAccess, etcdAccess, etcdEndpoints, NO_ETCD_ACCESS } from './control-plane/etcd-access.ts';
+import {
+  atEtcd,
+  type ConnectEtcd,
+  type EtcdAccess,
+  etcdAccess,
+  etcdEndpoints,
+  NO_ETCD_ACCESS,
+  type UsesEtcd,
+} from './control-plane/etcd-access.ts';
 import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
 
 export interface ResetOptions {

@@ -20,8 +20,8 @@ import { type UpgradedFlags, upgradeFlags } from '../../kubelet/upgrade-flags.ts
 import { controlPlanePhases } from '../kubeadm-phases.ts';
 import { decodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, upgradeKubeletConfig } from '../phases/kubelet-start.ts';
+import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/mark-node.ts';
 import type { OwnNodeCheck } from '../phases/own-node.ts';
-import { hasSocketAnnotation, type RemoveSocketAnnotationInput, removeSocketAnnotation } from '../phases/remove-socket-annotation.ts';
 import { type SaveNodeSettingsInput, saveUpgradedNodeSettings } from '../phases/save-node-settings.ts';
 import type { NodeOverlay } from '../render/config-drop-ins.ts';
 import { backupTimestamp } from '../upgrade/upgrade-record.ts';

@@ -2,8 +2,8 @@ import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
 import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { isNodeSpecific } from '../effective/clean-configz.ts';
 import { leavesOf } from '../layers.ts';
-import { isNodeSpecific } from '../node-specific.ts';
 import { classifyChanges, worstLiveChange } from '../validate/classify-changes.ts';
 
 /** One side of a comparison. */

@@ -1,9 +1,9 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { upTo } from '../../base/text/up-to.ts';
 import type { ObjectNode } from '../../codec/type-node.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
-import { partNodeSpecific } from '../node-specific.ts';
 import { deprecatedFields } from '../validate/deprecation-rules.ts';
 
 export interface CleanConfigz {
@@ -73,4 +73,33 @@ function dropDefaults(config: JsonObject, defaults: JsonObject, type: ObjectNode
 
 function isSilent(value: Json): boolean {
   return value === '' || value === 0 || value === false || value === '0s' || value === '0' || (Array.isArray(value) && value.length === 0);
+}
+
+/** Fields with host-specific values, which do not belong in a configuration for all nodes. */
+const NODE_SPECIFIC: readonly string[] = [
+  'address',
+  'containerRuntimeEndpoint',
+  'imageServiceEndpoint',
+  'podCIDR',
+  'providerID',
+  'registerWithTaints',
+  'reservedMemory',
+  'reservedSystemCPUs',
+  'resolvConf',
+  'tlsCertFile',
+  'tlsPrivateKeyFile',
+];
+
+/** Whether a field is host-specific. */
+export function isNodeSpecific(path: string): boolean {
+  return NODE_SPECIFIC.includes(upTo(upTo(path, '.'), '['));
+}
+
+/** Splits a configuration into shared and host-specific fields. */
+function partNodeSpecific(config: JsonObject): { readonly shared: JsonObject; readonly own: JsonObject } {
+  const entries = Object.entries(config);
+  return {
+    shared: Object.fromEntries(entries.filter(([name]) => !isNodeSpecific(name))),
+    own: Object.fromEntries(entries.filter(([name]) => isNodeSpecific(name))),
+  };
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { compareQuantities, formatQuantity, parseQuantity, type Quantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
-import { defaultEvictionHard } from '../defaults/default-eviction.ts';
+import { defaultEvictionHard } from '../defaults/conditional-defaults.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { entriesAt, listAt, textAt, valueAt } from './values.ts';
 import { unknownWord } from './word-rules.ts';

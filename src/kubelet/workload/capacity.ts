@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import type { Minor } from '../catalogue.ts';
-import { defaultEvictionHard } from '../defaults/default-eviction.ts';
+import { defaultEvictionHard } from '../defaults/conditional-defaults.ts';
 import { entriesAt, isTrue, numberAt, textAt, valueAt } from '../validate/values.ts';
 import { type Amounts, amountsOf } from './pod.ts';
 

@@ -6,7 +6,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mayPass } from '../../kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
-import { refOf } from '../../kube/object-ref.ts';
+import { refOf } from '../../kube/object.ts';
 import { readPod } from './pod.ts';
 import { PROBE_LABEL, PROBE_NAME, probePod, readProbe } from './probe-pod.ts';
 

@@ -1,15 +1,26 @@
-import { type NameRule, subdomain } from '../../kube/name-rules.ts';
+import { label, type NameRule, subdomain } from '../../kube/name-rules.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { qualifiedResource, type ResourceType } from '../../kube/resources.ts';
 import { certificateSigningRequests } from './kinds/certificate-signing-request.ts';
 import { configMaps } from './kinds/config-map.ts';
 import { events } from './kinds/event.ts';
 import type { KindRules } from './kinds/kind.ts';
-import { namespaces } from './kinds/namespace.ts';
 import { nodes } from './kinds/node.ts';
 import { clusterRoleBindings, roleBindings, roles } from './kinds/rbac.ts';
 import { secrets } from './kinds/secret.ts';
-import { memberOf, textOf } from './members.ts';
+import { memberOf, textOf, withMetadata } from './members.ts';
+
+/** Every Namespace has its own name as a label. */
+const namespaces: KindRules = {
+  name: label,
+  returnsDeleted: true,
+  fields: (namespace) => ({ 'status.phase': textOf(memberOf(namespace, 'status'), 'phase') }),
+  prepareCreate: (namespace) => ({
+    ...withMetadata(namespace, { labels: { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name } }),
+    spec: { finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  }),
+};
 
 const RULES: Readonly<Record<string, KindRules>> = {
   configmaps: configMaps,

@@ -3,7 +3,7 @@ import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemErrorText } from '../../base/system-error.ts';
 import { knownHostsUnreadable, revokedKeysUnusable } from '../../host/host-problems.ts';
-import type { HostKeyStore } from '../host-key-store.ts';
+import type { HostKeyStore } from '../host-keys.ts';
 import {
   type HostKey,
   indexKnownHosts,

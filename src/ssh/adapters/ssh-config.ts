@@ -6,7 +6,7 @@ import { isAppError } from '../../base/errors.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { sshConfigInvalid } from '../../host/host-problems.ts';
 import type { SshConfigFile, SshConfigLine } from '../config.ts';
-import { readSshConfigLines } from '../config-lines.ts';
+import { readSshConfigLines } from '../config.ts';
 import { compileGlobSegment } from '../glob.ts';
 import type { SshConfig } from '../resolve-target.ts';
 

@@ -18,8 +18,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import { Secret } from '../../base/text/secret.ts';
-import type { CertificateIssuer, Signer } from '../certificate-issuer.ts';
-import type { CertificateSpec, EncryptionAlgorithm } from '../certificate-spec.ts';
+import type { CertificateIssuer, CertificateSpec, EncryptionAlgorithm, Signer } from '../certificate-issuer.ts';
 
 /**
  * Keys and certificates as Go's crypto/x509 creates them for kubeadm 1.36: PKCS#1 and SEC 1 keys, 63-bit

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { overlayJsonSchema } from '../../../src/dynamic/overlay-json-schema.ts';
+import { overlayJsonSchema } from '../../../src/dynamic/agent/overlay.ts';
 import { NEWEST_MINOR } from '../../../src/kubelet/catalogue.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { NO_VALIDATOR, schemaErrors } from '../../support/json-schema-validator.ts';

@@ -3,7 +3,7 @@ import type { Secret } from '../../../src/base/text/secret.ts';
 import { isSameCertificate, leadsTo, missingNames } from '../../../src/kubeadm/pki/certificate-checks.ts';
 import { certificateIssuer } from '../../../src/x509/adapters/certificate-issuer.ts';
 import { readCertificateHead } from '../../../src/x509/certificate-head.ts';
-import type { CertificateSpec } from '../../../src/x509/certificate-spec.ts';
+import type { CertificateSpec } from '../../../src/x509/certificate-issuer.ts';
 import { describeCertificate } from '../../../src/x509/describe-certificate.ts';
 import { type CertificateContent, readCertificate, readCertificateChain } from '../../../src/x509/read-certificate.ts';
 

@@ -4,7 +4,7 @@ import { type Phase, type PhaseContext, planOnly } from '../../../host/phase.ts'
 import { type Cluster, firstThenPolls } from '../../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
-import { imageTag } from '../../upgrade/image-tag.ts';
+import { imageTag } from '../../control-plane/images.ts';
 import { readMirrorPod } from '../../upgrade/static-pod-state.ts';
 
 /** The control planes of a cluster except the one of the run. */

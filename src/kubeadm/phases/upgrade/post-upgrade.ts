@@ -6,9 +6,8 @@ import { defineFact } from '../../../host/facts/fact.ts';
 import type { HttpFact } from '../../../host/facts/query.ts';
 import { observe } from '../../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
-import { versionTag } from '../../control-plane/images.ts';
+import { imageTag, versionTag } from '../../control-plane/images.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
-import { imageTag } from '../../upgrade/image-tag.ts';
 import { mirrorPodRef, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 import { staticPodPause } from './wait-static-pod.ts';
 

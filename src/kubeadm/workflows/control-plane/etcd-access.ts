@@ -1,12 +1,13 @@
 import { AppError } from '../../../base/errors.ts';
 import { revealText, Secret, type SensitiveText } from '../../../base/text/secret.ts';
 import type { Host } from '../../../host/host.ts';
-import type { PhaseContext } from '../../../host/phase.ts';
+import type { DefinedPhase, Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { EtcdCluster } from '../../../kube/etcd-cluster.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import type { EtcdCredentials } from '../../control-plane/etcd-credentials.ts';
 import { pkiPath } from '../../pki/certificate-list.ts';
+import { notUp, WAITING } from './api-access.ts';
 
 /** Connects to the members of an etcd cluster from a host. */
 export type ConnectEtcd = (
@@ -74,4 +75,34 @@ export function etcdAccess(options: {
 function noPods(): AppError {
   const message = 'the cluster has no etcd Pods (component=etcd in kube-system), but kubeadm-config configures a local etcd';
   return new AppError({ code: 'ETCD_UNREACHABLE', message, hint: 'Check kubectl -n kube-system get pods -l component=etcd' });
+}
+
+/** Input of a workflow that changes etcd members. */
+export interface UsesEtcd {
+  readonly etcdApi: EtcdAccess;
+  /** Etcd may be absent or unreachable: the phases are then deferred instead of failing. */
+  readonly mayLackEtcd: boolean;
+}
+
+/**
+ * Adapts a phase to a workflow that changes etcd members: `etcdApi` provides its `etcd`. The phase is deferred while
+ * etcd is unreachable.
+ * @param isSkipped whether the phase is skipped and needs no etcd
+ * @throws (ready) AppError API_SERVER_NOT_UP if etcd is still unreachable when the phase is run
+ */
+export function atEtcd<Whole extends UsesEtcd, Part>(
+  phase: DefinedPhase<Part>,
+  select: (input: Whole) => Part,
+  isSkipped: (part: Part) => boolean,
+): Phase<Whole> {
+  const selected = phase.select(select);
+  return {
+    ...selected,
+    contextFor: async (context, input) => (isSkipped(select(input)) ? context : { ...context, etcd: await input.etcdApi.reach(context) }),
+    ready: async (context, input) => {
+      if (context.etcd == null && !input.mayLackEtcd && !isSkipped(select(input))) throw notUp(context.host.name);
+      await selected.ready(context, input);
+    },
+    inspect: async (context, input) => (context.etcd == null && !isSkipped(select(input)) ? WAITING : selected.inspect(context, input)),
+  };
 }

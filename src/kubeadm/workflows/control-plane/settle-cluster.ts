@@ -2,8 +2,7 @@ import { AppError } from '../../../base/errors.ts';
 import { keptVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import { formatMinor, parseMinor } from '../../../kubelet/catalogue.ts';
-import { applyClusterDefaults, type DefaultedCluster } from '../../config/defaults.ts';
-import { mergeClusterConfiguration } from '../../config/merge-cluster.ts';
+import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import type { ObservedNode } from '../observe-node.ts';
 

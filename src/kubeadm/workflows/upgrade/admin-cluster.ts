@@ -5,7 +5,7 @@ import type { Cluster } from '../../../kube/cluster.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import { decodeClusterConfiguration, KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
-import { notUp } from '../control-plane/at-api-server.ts';
+import { notUp } from '../control-plane/api-access.ts';
 
 /** The cluster of a control plane, with the access of an administrator. */
 export interface AdminCluster {

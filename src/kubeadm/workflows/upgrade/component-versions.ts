@@ -2,9 +2,9 @@ import { groupBy } from '../../../base/group-by.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
+import { imageTag } from '../../control-plane/images.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import type { VersionsByNode } from '../../upgrade/available-upgrades.ts';
-import { imageTag } from '../../upgrade/image-tag.ts';
 
 /**
  * The versions of a control plane component on all control planes, from the images of its Pods.

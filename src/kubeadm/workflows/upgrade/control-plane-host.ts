@@ -7,7 +7,7 @@ import type { PhaseContext } from '../../../host/phase.ts';
 import { KUBELET_CONF } from '../../../kube/well-known.ts';
 import type { ControlPlaneNode } from '../../control-plane/model.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
-import { caDirectoriesOf } from '../../facts/ca-directories.ts';
+import { caDirectoriesOf } from '../../facts/control-plane-host.ts';
 import { apiEndpointOf } from '../../upgrade/static-pod-state.ts';
 import { decodeUpgradeRecord, UPGRADE_ORDER, UPGRADE_RECORD_PATH } from '../../upgrade/upgrade-record.ts';
 

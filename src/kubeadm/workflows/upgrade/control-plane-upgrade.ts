@@ -21,8 +21,8 @@ import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { isGenerated } from '../../kubelet-config-map.ts';
 import { type AddonCorednsInput, type AddonKubeProxyInput, addonCoredns, addonKubeProxy } from '../../phases/addons.ts';
 import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
+import { removeSocketAnnotation } from '../../phases/mark-node.ts';
 import { type PullImagesInput, pullImages } from '../../phases/pull-images.ts';
-import { removeSocketAnnotation } from '../../phases/remove-socket-annotation.ts';
 import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
 import { afterAllControlPlanes, type OtherControlPlanes, otherControlPlanes } from '../../phases/upgrade/after-all-control-planes.ts';
 import { type BackupControlPlaneInput, backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
@@ -36,7 +36,7 @@ import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts'
 import type { UpgradedDocuments } from '../cluster-baseline.ts';
 import { readConfigMapDocument } from '../cluster-documents.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
-import { atApiServer, type MakesApiServer } from '../control-plane/at-api-server.ts';
+import { atApiServer, type MakesApiServer } from '../control-plane/api-access.ts';
 import type { ConnectEtcd } from '../control-plane/etcd-access.ts';
 import { keepStarted } from '../control-plane/prepare-control-plane.ts';
 import { prepareUpgrade, type UpgradeNodeInput, type UpgradeNodeOptions } from '../upgrade-node.ts';

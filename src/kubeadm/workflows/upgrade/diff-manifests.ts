@@ -10,7 +10,7 @@ import type { ClusterConfiguration } from '../../config/model.ts';
 import { manifestFile } from '../../control-plane/manifests.ts';
 import type { ControlPlaneNode } from '../../control-plane/model.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
-import { caDirectoriesOf } from '../../facts/ca-directories.ts';
+import { caDirectoriesOf } from '../../facts/control-plane-host.ts';
 import { apiEndpointOf, KUBERNETES_COMPONENTS, missingManifests, proxyVariablesOf } from '../../upgrade/static-pod-state.ts';
 
 export interface DiffManifestsOptions {

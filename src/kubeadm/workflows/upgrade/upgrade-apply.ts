@@ -10,7 +10,7 @@ import { bootstrapTokenRbac } from '../../phases/bootstrap-token.ts';
 import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../../phases/upload-config-kubeadm.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../../phases/upload-config-kubelet.ts';
 import { migrateClusterDocuments } from '../../upgrade/migrate-documents.ts';
-import { atApiServer } from '../control-plane/at-api-server.ts';
+import { atApiServer } from '../control-plane/api-access.ts';
 import { type AdminCluster, readAdminCluster } from './admin-cluster.ts';
 import { checkUpgrade, type UpgradeVerdict } from './checks.ts';
 import {

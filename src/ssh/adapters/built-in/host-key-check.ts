@@ -1,7 +1,7 @@
 import type { Problem } from '../../../base/errors.ts';
 import { systemErrorText } from '../../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked, hostKeyTooShort, hostKeyUnknown } from '../../../host/host-problems.ts';
-import type { HostKeyStore } from '../../host-key-store.ts';
+import type { HostKeyStore } from '../../host-keys.ts';
 import { checkHostKey, type HostKey, hostKeyFingerprint, hostKeyTypeName, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
 import { MINIMAL_RSA_BITS } from '../../policy.ts';
 import { rsaBits } from '../../public-key-form.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderAgentMetrics } from '../../../../src/dynamic/agent/metrics.ts';
+import { renderAgentMetrics } from '../../../../src/dynamic/agent/http-endpoints.ts';
 import { parseUnitFile, unitValues } from '../../../../src/host/systemd/unit-file.ts';
 import { AGENT_NAMESPACE, agentNamespaceProblem } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownAddresses, parseOwnAddresses } from '../../../../src/host/facts/own-addresses.ts';
+import { ownAddresses, parseOwnAddresses } from '../../../../src/host/facts/addresses.ts';
 import { parseEach } from '../../../../src/host/facts/parse-text.ts';
 import type { Answers, FactQueries } from '../../../../src/host/facts/query.ts';
 

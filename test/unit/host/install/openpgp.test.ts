@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readPublicKeys } from '../../../../src/host/install/openpgp.ts';
-import { validateKeyFile } from '../../../../src/host/install/validate-key.ts';
+import { validateKeyFile } from '../../../../src/host/install/plan-packages.ts';
 
 const file = (name: string): string => readFileSync(new URL(`./fixtures/${name}.asc`, import.meta.url), 'utf8');
 

@@ -5,8 +5,13 @@ import type { UnitState } from '../../../../src/host/facts/unit.ts';
 import { KUBERNETES_KEY_FINGERPRINT, kubernetesRepositoryUrl, type PackageInstall } from '../../../../src/host/install/model.ts';
 import { installPackages } from '../../../../src/host/install/operations.ts';
 import { parsePackages } from '../../../../src/host/install/package-facts.ts';
-import { type PackageSituation, planPackages, validateInstalled } from '../../../../src/host/install/plan-packages.ts';
-import { isVersion, packageArgument } from '../../../../src/host/install/versions.ts';
+import {
+  isVersion,
+  type PackageSituation,
+  packageArgument,
+  planPackages,
+  validateInstalled,
+} from '../../../../src/host/install/plan-packages.ts';
 import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';

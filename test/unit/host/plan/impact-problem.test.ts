@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
-import { formatFieldChange } from '../../../../src/host/plan/format-field-change.ts';
 import type { FieldChange, Impact } from '../../../../src/host/plan/impact.ts';
+import { formatFieldChange } from '../../../../src/host/plan/impact.ts';
 import { impactNotAllowed } from '../../../../src/host/plan/impact-problem.ts';
 
 const field = (name: string, impact: Impact): FieldChange => ({ field: name, before: 'a', after: 'b', impact });

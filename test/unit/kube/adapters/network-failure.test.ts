@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explainNetworkError, isBrokenConnection } from '../../../../src/kube/adapters/network-failure.ts';
-import { ProxyError } from '../../../../src/kube/adapters/proxy-error.ts';
+import { explainNetworkError, isBrokenConnection, ProxyError } from '../../../../src/kube/adapters/network-failure.ts';
 
 const PROXY = new URL('http://me:hunter2@proxy:3128');
 const failed = (code: string, message = '', more: object = {}) => Object.assign(new Error(message), { code, ...more });

@@ -3,12 +3,15 @@ import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { applyClusterDefaults } from '../../../../src/kubeadm/config/defaults.ts';
+import { applyClusterDefaults, mergeClusterConfiguration } from '../../../../src/kubeadm/config/defaults.ts';
 import { encodeClusterConfiguration } from '../../../../src/kubeadm/config/encode.ts';
-import { mergeClusterConfiguration } from '../../../../src/kubeadm/config/merge-cluster.ts';
 import type { ClusterConfiguration } from '../../../../src/kubeadm/config/model.ts';
-import { kubeadmConfigMap, kubeadmConfigRbac } from '../../../../src/kubeadm/kubeadm-config-map.ts';
-import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../../../../src/kubeadm/phases/upload-config-kubeadm.ts';
+import {
+  kubeadmConfigMap,
+  kubeadmConfigRbac,
+  type UploadKubeadmConfigInput,
+  uploadConfigKubeadm,
+} from '../../../../src/kubeadm/phases/upload-config-kubeadm.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

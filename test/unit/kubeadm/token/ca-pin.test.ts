@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { caPinsOf, parseCaPin } from '../../../../src/kubeadm/token/ca-pin.ts';
 import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
-import { publicKeyInfoOf } from '../../../../src/x509/public-key-info.ts';
+import { publicKeyInfoOf } from '../../../../src/x509/certificate.ts';
 import { KUBEADM_DRY_RUN } from '../../../support/kubeadm-dry-run.ts';
 
 const { caPem, pin } = KUBEADM_DRY_RUN;

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { generateToken } from '../../../../src/kubeadm/token/generate-token.ts';
+import { generateToken } from '../../../../src/kubeadm/token/token-secret.ts';
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 const TOKENS = 10_000;

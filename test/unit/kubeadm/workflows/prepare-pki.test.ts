@@ -7,7 +7,7 @@ import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-ren
 import { JOINING_KUBECONFIGS } from '../../../../src/kubeadm/pki/kubeconfig-list.ts';
 import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
 import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
-import { BACKDATE_MS } from '../../../../src/x509/certificate-spec.ts';
+import { BACKDATE_MS } from '../../../../src/x509/certificate-issuer.ts';
 import { describeCertificate } from '../../../../src/x509/describe-certificate.ts';
 import { makePki, NOW, PKI_PHASES, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

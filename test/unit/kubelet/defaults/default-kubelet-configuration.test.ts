@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { defaultEvictionHard } from '../../../../src/kubelet/defaults/default-eviction.ts';
+import { defaultEvictionHard } from '../../../../src/kubelet/defaults/conditional-defaults.ts';
 import { defaultKubeletConfiguration, fillKubeletDefaults } from '../../../../src/kubelet/defaults/default-kubelet-configuration.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 

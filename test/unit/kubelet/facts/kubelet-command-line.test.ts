@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseEach } from '../../../../src/host/facts/parse-text.ts';
-import { kubeletCommandLine } from '../../../../src/kubelet/facts/kubelet-command-line.ts';
+import { kubeletCommandLine } from '../../../../src/kubelet/facts/kubelet-process.ts';
 
 const parse = (stdout: string, exitCode = 0) => kubeletCommandLine.parse({ found: { exitCode, stdout, stderr: '' } }, parseEach);
 

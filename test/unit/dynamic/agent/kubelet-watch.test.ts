@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { assessProcess, type ProcessFacts } from '../../../../src/dynamic/agent/assess-process.ts';
+import { assessProcess, type ProcessFacts } from '../../../../src/dynamic/agent/kubelet-watch.ts';
 
 const NOW = Date.parse('2030-01-01T00:10:00Z');
 const seconds = (text: string): number => Date.parse(text) / 1000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseKubeconfig } from '../../../../src/kube/kubeconfig.ts';
-import { renewKubeconfig } from '../../../../src/kubeadm/pki/renew-kubeconfig.ts';
+import { renewKubeconfig } from '../../../../src/kubeadm/pki/kubeconfig-list.ts';
 
 const pem = (label: string, content: string) => `-----BEGIN ${label}-----\n${content}\n-----END ${label}-----\n`;
 const CERTIFICATE = pem('CERTIFICATE', 'AAAA'.repeat(200));

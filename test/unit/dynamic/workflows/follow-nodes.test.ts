@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { watchNodes } from '../../../../src/dynamic/workflows/watch-nodes.ts';
+import { watchNodes } from '../../../../src/dynamic/workflows/follow-nodes.ts';
 import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 
