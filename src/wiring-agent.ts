@@ -1,6 +1,6 @@
 import type { Services } from './cli/services.ts';
 import type { Environment } from './run-process.ts';
-import { connectLocalHost, localServices, type WholeProgram } from './wiring-local.ts';
+import { connectLocalHost, localServices, type MainProgramPorts } from './wiring-local.ts';
 
 /** Ports of the agent program: the local host and its API server, without SSH and other parts for operators. */
 export function createAgentServices(environment: Environment): Services {
@@ -24,6 +24,6 @@ export function createAgentServices(environment: Environment): Services {
     connectEtcd: absent,
     inRoot: absent,
     startLab: absent,
-  } satisfies Omit<Pick<Services, WholeProgram>, 'connectHost'>;
+  } satisfies Omit<Pick<Services, MainProgramPorts>, 'connectHost'>;
   return { ...localServices(environment), ...operators, connectHost: connectLocalHost };
 }

@@ -18,7 +18,7 @@ import { requestPace } from './kube/request-pace.ts';
 import type { Environment } from './run-process.ts';
 
 /** Ports that only the main program has. */
-export type WholeProgram =
+export type MainProgramPorts =
   | 'bundleFiles'
   | 'readProgram'
   | 'runLocal'
@@ -42,7 +42,7 @@ export type WholeProgram =
  * Ports of every program: the local host and API servers.
  * @param loadTerminal loads the terminal of a live display; absent: the program has none
  */
-export function localServices(environment: Environment, loadTerminal?: () => Promise<LiveTerminal>): Omit<Services, WholeProgram> {
+export function localServices(environment: Environment, loadTerminal?: () => Promise<LiveTerminal>): Omit<Services, MainProgramPorts> {
   const { env, stdin, stdout, stderr, signal, onForcedExit } = environment;
   const plain: RawOutput = { stdout: (text) => void stdout.write(text), stderr: (text) => void stderr.write(text) };
   const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';

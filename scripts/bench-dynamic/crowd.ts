@@ -8,7 +8,7 @@ import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { hashInPath, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type FakeHost, fakeHost } from '../../test/support/fake-host.ts';
 import { fakeUnit } from '../../test/support/fake-units.ts';
 import { notify, until, validate } from './assess.ts';
@@ -106,7 +106,7 @@ export async function benchCrowd(): Promise<void> {
   stop.abort(new Error('done'));
 }
 
-function requestCounter(api: ApiServer): { total(): number; peak(): number; reset(): void } {
+function requestCounter(api: LabApiServer): { total(): number; peak(): number; reset(): void } {
   let [total, peak, last] = [0, 0, api.requests.at(-1)];
   const recent: { readonly at: number; readonly count: number }[] = [];
   // The API server keeps only the last thousand requests.

@@ -13,7 +13,7 @@ const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfiguration
 export async function benchSpeed(): Promise<void> {
   const { lab, services, cluster, close } = await startBenchLab();
   const agents = await startLabAgents(services, { lab, names: ['node2'], trialMs: 1_000, failed: () => undefined });
-  await agents.untilReported();
+  await agents.waitForReports();
   const host = lab.hosts[1] as (typeof lab.hosts)[number];
   const condition = async (): Promise<string> => {
     const { conditions = [] } = ((await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'node2' }))?.status ?? {}) as {

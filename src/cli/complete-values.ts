@@ -200,9 +200,9 @@ const NODES_TIMEOUT_MS = 2_000;
 
 /** The Nodes of the cluster of `--kubeconfig`; none after the time limit. */
 async function listNodes(services: CommandServices, { options }: PartialLine) {
-  const { clusterOnUse } = await import('../kubeadm/use-cases/cluster-on-use.ts');
+  const { lazyCluster } = await import('../kubeadm/use-cases/lazy-cluster.ts');
   const stop = new AbortController();
-  const cluster = clusterOnUse(services, { kubeconfig: options.get('--kubeconfig'), context: options.get('--context') });
+  const cluster = lazyCluster(services, { kubeconfig: options.get('--kubeconfig'), context: options.get('--context') });
   const listed = cluster.open().then((opened) => opened.list({ apiVersion: 'v1', kind: 'Node' }));
   const limit = services.clock.sleep(NODES_TIMEOUT_MS, stop.signal).then(() => null);
   try {

@@ -15,11 +15,11 @@ export interface ConfigFromNodeRequest extends SharedConfigRequest {
 /** `config from-node NODE`: the effective configuration of a running kubelet, as a file to push. */
 export async function runFromNode(services: Services, request: ConfigFromNodeRequest): Promise<ExitCode> {
   const { overlayOut: target } = request;
-  const { document, ownDocument, own, masked } = await readSharedConfig(services, request);
+  const { document, ownDocument, nodeSpecific, masked } = await readSharedConfig(services, request);
   const printLine = (line: string): void => services.output.stderr(`${line}\n`);
   for (const path of masked) printLine(`warning: ${path} is omitted: the kubelet masks its value [CONFIGZ_MASKED]`);
   const where = target === undefined ? 'omitted' : `in ${target}`;
-  for (const { path, value, usesDefault } of own) {
+  for (const { path, value, usesDefault } of nodeSpecific) {
     const consequence = usesDefault ? `. A kubelet with this file uses the default of ${path}` : '';
     printLine(`${path}: ${inlineValue(value)} is ${where}: the field is specific to this node${consequence}`);
   }

@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { openPullImages, type PullImagesRequest as PullRequest } from '../fleet/use-cases/open-pull-images.ts';
 import { listImages } from '../kubeadm/use-cases/list-images.ts';
-import type { DocumentsRequest } from '../kubeadm/use-cases/settle-init-documents.ts';
+import type { DocumentsRequest } from '../kubeadm/use-cases/resolve-init-documents.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';

@@ -2,7 +2,7 @@ import type { Arg } from '../base/arg.ts';
 import { AppError, type ExitCode, usageError } from '../base/errors.ts';
 import { renderFlagsEnv } from '../kubelet/flags-env.ts';
 import { type FilesMigration, type MigrateFilesRequest, migrateFiles } from '../kubelet/migrate/migrate-files.ts';
-import { refuseLoss, resultText, stepText } from '../kubelet/migrate/migrate-kubelet.ts';
+import { lossyStepsError, resultText, stepText } from '../kubelet/migrate/migrate-kubelet.ts';
 import type { MigrationStep } from '../kubelet/migrate/migration-step.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
@@ -44,7 +44,7 @@ function versionMissing(file: string, text: string, from: string | undefined): A
 
 async function report(services: Services, migration: FilesMigration, request: MigrateKubeletRequest): Promise<ExitCode> {
   const { text, flags, steps, problems, hasFlags } = migration;
-  const refused = request.force ? null : refuseLoss(steps);
+  const refused = request.force ? null : lossyStepsError(steps);
   const { format, newConfig, newFlags } = request;
   if (format === 'text')
     for (const step of steps.filter(({ lossy }) => refused === null || !lossy)) services.output.stderr(`${stepText(step)}\n`);

@@ -3,7 +3,7 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type ApproveCsrsRequest, approveCsrs, type ListCsrsRequest, listCsrs } from '../fleet/use-cases/kubelet-csrs.ts';
-import { nodeOfRequest } from '../kubeadm/node-csr.ts';
+import { nodeOfCsr } from '../kubeadm/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
 import { isPendingServing, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/serving-csrs.ts';
 import type { Services } from './services.ts';
@@ -57,7 +57,7 @@ function resourceName(name: string): string {
 /** The node, the SANs and the sources of each. */
 function renderReview({ csr, verdict }: ValidatedCsr): string {
   const rows = verdict.sans.map(({ san, sources }) => [`  ${san}`, sources.join(', ')]);
-  return joinLines([`${csr.name} for Node ${nodeOfRequest(csr)}, requested by ${csr.username}`, ...renderTable(rows)]);
+  return joinLines([`${csr.name} for Node ${nodeOfCsr(csr)}, requested by ${csr.username}`, ...renderTable(rows)]);
 }
 
 function tableOf(found: readonly ValidatedCsr[], now: Date): Table {
@@ -77,7 +77,7 @@ function tableOf(found: readonly ValidatedCsr[], now: Date): Table {
     rows: found.map((one) => ({
       name: resourceName(one.csr.name),
       cells: cellsOf(one),
-      wide: [nodeOfRequest(one.csr) ?? '-', one.csr.created.toISOString().replace('.000', '')],
+      wide: [nodeOfCsr(one.csr) ?? '-', one.csr.created.toISOString().replace('.000', '')],
     })),
     empty: 'No certificate signing request is pending.',
     document: () => listDocument(found),
@@ -113,7 +113,7 @@ function listDocument(found: readonly ValidatedCsr[]): object {
       signerName: one.csr.signerName,
       requestor: one.csr.username,
       condition: conditionOf(one.csr.state.kind),
-      node: nodeOfRequest(one.csr),
+      node: nodeOfCsr(one.csr),
       names: one.csr.request?.dnsNames ?? [],
       addresses: one.csr.request?.ipAddresses ?? [],
       ...(isPendingServing(one)

@@ -38,7 +38,7 @@ export function defineFleet(fleet: Command, on: On): void {
   inventoryCommand(fleet, on);
   validateCommand(fleet, on);
   trustCommand(fleet, on);
-  settleCommands(fleet, on);
+  addCommitCommands(fleet, on);
   historyCommand(fleet, on);
   defineFleetRun(fleet, on);
   defineFleetReset(fleet.command('reset').description('Revert the changes made to hosts of a fleet file by init, join or apply'), on);
@@ -126,7 +126,7 @@ function validateCommand(fleet: Command, on: On): void {
  * `fleet confirm` and `fleet revert`: finish changes of a run that stopped, or lost its host, before it
  * confirmed them.
  */
-function settleCommands(fleet: Command, on: On): void {
+function addCommitCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
     addSshOptions(
       addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'names in the fleet file, or [user@]address[:port]'))),

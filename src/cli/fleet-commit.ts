@@ -1,5 +1,5 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
-import { type CommitsRequest, confirmCommits, revertCommits } from '../fleet/use-cases/settle-commits.ts';
+import { type CommitsRequest, confirmCommits, revertCommits } from '../fleet/use-cases/finish-commits.ts';
 import type { Services } from './services.ts';
 
 export interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'onHost'> {

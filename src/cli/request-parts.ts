@@ -14,7 +14,7 @@ import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
 import type { FieldsRequest, NodeRequest } from '../kubeadm/use-cases/node-options.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import type { PodLoss } from '../kubeadm/workflows/node-options.ts';
+import type { PodLossPolicy } from '../kubeadm/workflows/node-options.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { splitSetting } from '../kubelet/setting-form.ts';
 import type { CommandOptions } from './command.ts';
@@ -297,7 +297,7 @@ export function allowedImpact(options: CommandOptions): Impact | undefined {
 }
 
 /** `--allow-pod-loss`. */
-export function podLossOf(options: CommandOptions): PodLoss {
+export function podLossOf(options: CommandOptions): PodLossPolicy {
   return options.allowPodLoss === true ? 'warn' : 'refuse';
 }
 

@@ -7,6 +7,7 @@ import type { Operation } from '../host/plan/operation.ts';
 import {
   accessFile,
   type CheckpointFiles,
+  type CheckpointManifest,
   checkpointDirectory,
   checkpointsDirectory,
   formatManifest,
@@ -15,7 +16,6 @@ import {
   hashOfFiles,
   isHash,
   MANIFEST_FILE,
-  type Manifest,
   parseManifest,
   pointerFile,
   reserveFile,
@@ -30,7 +30,7 @@ import { formatStateFile, parseStateFile } from './agent/state-file.ts';
 export interface StoredCheckpoint {
   readonly hash: string;
   /** Null: the manifest cannot be read. */
-  readonly manifest: Manifest | null;
+  readonly manifest: CheckpointManifest | null;
   /** Null: a file is missing, truncated or modified. */
   readonly files: CheckpointFiles | null;
   /** Write time in Unix seconds; 0 if unknown. */
@@ -65,7 +65,7 @@ export interface CheckpointStore {
    * Intact files are not written again: their times show whether a kubelet started later has read them.
    * Damaged files are repaired.
    */
-  saveCheckpoint(hash: string, files: CheckpointFiles, origin: Pick<Manifest, 'identity' | 'sets'>): Promise<void>;
+  saveCheckpoint(hash: string, files: CheckpointFiles, origin: Pick<CheckpointManifest, 'identity' | 'sets'>): Promise<void>;
   /** Null: missing or damaged. */
   readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
   /** Null: no such checkpoint. */
@@ -215,7 +215,7 @@ async function readCheckpoints(
     const file: FileFact | null = found.get(manifestOf(hash)) ?? null;
     return { hash, manifest: file?.content === undefined ? null : parseManifest(file.content), writtenAt: file?.modifiedAt ?? 0 };
   });
-  const pathsOf = ({ hash, manifest }: { readonly hash: string; readonly manifest: Manifest | null }): readonly string[] =>
+  const pathsOf = ({ hash, manifest }: { readonly hash: string; readonly manifest: CheckpointManifest | null }): readonly string[] =>
     (manifest?.files ?? []).map((name) => `${checkpointDirectory(directory, hash)}/${name}`);
   const paths = known.flatMap(pathsOf);
   const texts = paths.length === 0 ? new Map<string, FileFact | null>() : await observe(host, fileFacts(paths), signal);

@@ -15,13 +15,13 @@ export function filterImport(
   if (patterns === undefined) return { inventory, problems: [] };
   const matchers = patterns.map((text) => {
     const pattern = text.replace(/^!/, '');
-    return { pattern, isLeftOut: text.startsWith('!'), means: hostMatcher(pattern) };
+    return { pattern, isNegated: text.startsWith('!'), matches: hostMatcher(pattern) };
   });
-  const desired = matchers.filter(({ isLeftOut }) => !isLeftOut);
+  const desired = matchers.filter(({ isNegated }) => !isNegated);
   const isDesired = (host: ImportedHost): boolean =>
-    (desired.length === 0 || desired.some(({ means }) => means(host))) &&
-    !matchers.some(({ isLeftOut, means }) => isLeftOut && means(host));
-  const idle = [...desired, ...matchers.filter(({ isLeftOut }) => isLeftOut)].filter(({ means }) => !inventory.hosts.some(means));
+    (desired.length === 0 || desired.some(({ matches }) => matches(host))) &&
+    !matchers.some(({ isNegated, matches }) => isNegated && matches(host));
+  const idle = [...desired, ...matchers.filter(({ isNegated }) => isNegated)].filter(({ matches }) => !inventory.hosts.some(matches));
   return {
     inventory: { ...inventory, hosts: inventory.hosts.filter(isDesired) },
     problems: idle.map(({ pattern }) =>

@@ -325,8 +325,8 @@ class FleetRun {
     this.#outcomes[index] = whole;
     const stage = this.#stageOf(index);
     this.#left.set(stage, (this.#left.get(stage) ?? 1) - 1);
-    const isWell = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
-    if (!isWell && !this.#rules.dryRun && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
+    const isHealthy = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
+    if (!isHealthy && !this.#rules.dryRun && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
     this.#ended[whole.status] = (this.#ended[whole.status] ?? 0) + 1;
     if (whole.status === 'refused' || whole.status === 'failed' || whole.status === 'reverted') this.#failed++;
     await this.#ports.ended?.(whole);

@@ -32,16 +32,16 @@ export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, 
     if (!known.has(group)) throw nodes(`--group ${group}: no group with this name contains hosts`, group, [...known]);
   const patterns = limit.map((text) => {
     const pattern = text.replace(/^!/, '').replace(/^hosts?\//, '');
-    return { text, pattern, isLeftOut: text.startsWith('!'), means: hostMatcher(pattern) };
+    return { text, pattern, isNegated: text.startsWith('!'), matches: hostMatcher(pattern) };
   });
-  for (const { text, pattern, means } of patterns)
+  for (const { text, pattern, matches: means } of patterns)
     if (!hosts.some(means)) throw nodes(`--limit ${text}: no host or group matches`, pattern, [...hosts.map(({ name }) => name), ...known]);
-  const desired = patterns.filter(({ isLeftOut }) => !isLeftOut);
+  const desired = patterns.filter(({ isNegated: isLeftOut }) => !isLeftOut);
   const selected = hosts.filter(
     (host) =>
       (groups.length === 0 || groups.some((group) => host.groups.includes(group))) &&
-      (desired.length === 0 || desired.some(({ means }) => means(host))) &&
-      !patterns.some(({ isLeftOut, means }) => isLeftOut && means(host)) &&
+      (desired.length === 0 || desired.some(({ matches: means }) => means(host))) &&
+      !patterns.some(({ isNegated: isLeftOut, matches: means }) => isLeftOut && means(host)) &&
       (selector === undefined || selector.matches(labelsOfHost(host))),
   );
   if (selected.length > 0) return selected;

@@ -83,7 +83,7 @@ export interface PhaseDefinition<Input, Facts> {
    * The changes are made even when `ready` or an earlier phase fails: they are cleanup. The failure is thrown
    * afterwards.
    */
-  readonly tidiesUp?: boolean;
+  readonly runsAfterFailure?: boolean;
   /**
    * The phase only writes files whose contents were decided before any phase ran. Adjacent phases of this
    * kind are observed with one program and written with another: on a slow host each program takes seconds.
@@ -146,7 +146,7 @@ export function planOnly(plan: PhasePlan): ObservedPhase {
 export interface Phase<Input> {
   readonly name: string;
   readonly short: string;
-  readonly tidiesUp: boolean;
+  readonly runsAfterFailure: boolean;
   readonly writesFilesOnly: boolean;
   readonly needsKubelet: boolean;
   readonly needsNoAddress: boolean;
@@ -172,7 +172,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
     select: (wholeOf) => phaseWith(definition, (outer) => inputOf(wholeOf(outer))),
     name: definition.name,
     short: definition.short,
-    tidiesUp: definition.tidiesUp ?? false,
+    runsAfterFailure: definition.runsAfterFailure ?? false,
     writesFilesOnly: definition.writesFilesOnly ?? false,
     needsKubelet: definition.needsKubelet ?? false,
     needsNoAddress: definition.needsNoAddress ?? false,

@@ -160,7 +160,7 @@ async function observeBefore<Input>(
     () => null,
     (error: unknown) => ({ error }),
   );
-  if (notReady !== null && !phase.tidiesUp) throw notReady.error;
+  if (notReady !== null && !phase.runsAfterFailure) throw notReady.error;
   // Cleanup ignores the abort signal, which may be what triggered it.
   const { signal: _, ...uninterrupted } = context;
   const own = notReady === null ? context : uninterrupted;
@@ -236,7 +236,7 @@ async function observeCached<Input>(
  * one to fix.
  */
 async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
-  for (const phase of phases.filter(({ tidiesUp }) => tidiesUp)) {
+  for (const phase of phases.filter(({ runsAfterFailure }) => runsAfterFailure)) {
     try {
       const own = await phase.contextFor(context, input);
       const { plan } = await phase.inspect(own, input);

@@ -1,4 +1,4 @@
-import { kubeletRequestFailure, type NodeCsr } from './node-csr.ts';
+import { type NodeCsr, signerRejectionReason } from './node-csr.ts';
 
 /** Why a kubelet has no client certificate, as far as the cluster shows. */
 export interface BootstrapReason {
@@ -53,7 +53,7 @@ export function explainBootstrap(
         final: false,
       };
     case 'pending': {
-      const issue = kubeletRequestFailure(csr);
+      const issue = signerRejectionReason(csr);
       const hint = `Approve the CSR: kubectl certificate approve ${csr.name}`;
       if (issue !== null) return { why: `${which} is pending and cannot be approved automatically: ${issue}`, hint, final: false };
       const why = `${which} of ${csr.username} is pending. kube-controller-manager approves this CSR only if a ClusterRoleBinding such as kubeadm:node-autoapprove-bootstrap names one of its groups: ${csr.groups.join(', ')}`;

@@ -1,5 +1,5 @@
 import type { NodeClaim, OwnClaim } from '../host/own-claim.ts';
-import { clashOf } from './node-identity.ts';
+import { nodeClaimConflict } from './node-identity.ts';
 
 /** The Nodes claimed by the members of a run. */
 export interface NodeClaims {
@@ -33,7 +33,7 @@ export function nodeClaims(): NodeClaims {
         others.delete(name);
         return [...others].flatMap((other) => {
           const its = claims.get(other);
-          return its === undefined ? [] : (clashOf(own.host, own.claim, its) ?? []);
+          return its === undefined ? [] : (nodeClaimConflict(own.host, own.claim, its) ?? []);
         });
       },
     }),

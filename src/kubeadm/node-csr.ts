@@ -88,7 +88,7 @@ function stateOf(status: CsrStatus): CsrState {
  * applies the same rules.
  * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go (1.36)
  */
-export function kubeletRequestFailure({ signerName, usages, request }: Pick<NodeCsr, 'signerName' | 'usages' | 'request'>): string | null {
+export function signerRejectionReason({ signerName, usages, request }: Pick<NodeCsr, 'signerName' | 'usages' | 'request'>): string | null {
   if (request === null) return 'it contains no readable request';
   const serving = signerName === SERVING_SIGNER;
   const { organizations, commonNames, dnsNames, ipAddresses, otherNames } = request;
@@ -114,6 +114,6 @@ function listed(texts: readonly string[]): string {
 }
 
 /** The name of the Node that a CSR is for; null when it is for none. */
-export function nodeOfRequest({ request }: Pick<NodeCsr, 'request'>): string | null {
+export function nodeOfCsr({ request }: Pick<NodeCsr, 'request'>): string | null {
   return /^system:node:(.+)$/.exec(request?.commonNames[0] ?? '')?.[1] ?? null;
 }

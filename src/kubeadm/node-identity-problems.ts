@@ -1,7 +1,7 @@
 import type { Problem } from '../base/errors.ts';
 
 /** Why a host could not prove its Node. */
-export interface WhyUnproven {
+export interface NodeProofFailure {
   readonly cause: 'missing' | 'no-ca' | 'untrusted' | 'expired' | 'no-openssl' | 'no-key';
   /** A clause. */
   readonly why: string;
@@ -11,7 +11,7 @@ export interface WhyUnproven {
  * The host did not prove its Node, and the operator did not name one.
  * @param nameHint how to name the Node; begins with a verb
  */
-export function nodeNotProven(host: string, { cause, why }: WhyUnproven, nameHint: string): Problem {
+export function nodeNotProven(host: string, { cause, why }: NodeProofFailure, nameHint: string): Problem {
   const hint = {
     missing: capitalize(nameHint),
     'no-ca': `Pass a kubeconfig with certificate-authority-data, or ${nameHint}`,

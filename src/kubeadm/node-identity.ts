@@ -11,19 +11,19 @@ import {
   machineIdEmpty,
   machineIdMissing,
   machineIdShared,
+  type NodeProofFailure,
   nodeAddressMismatch,
   nodeClaimedTwice,
   nodeNameConflict,
   nodeNotProven,
   nodeOfAnotherHost,
-  type WhyUnproven,
 } from './node-identity-problems.ts';
-import { leadsTo } from './pki/certificate-checks.ts';
+import { chainsTo } from './pki/certificate-checks.ts';
 
 /** Whether a host proved which Node its kubelet is. */
 export type NodeProof = { readonly kind: 'proven'; readonly nodeName: string } | UnprovenNode;
 
-interface UnprovenNode extends WhyUnproven {
+interface UnprovenNode extends NodeProofFailure {
   readonly kind: 'unproven';
   /** The Node name in an unverified certificate: sufficient to reject a contradiction, never to act on. */
   readonly claimed: string | null;
@@ -65,7 +65,7 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   const where = printable(source ?? '');
   const certificate = pem === null ? null : readCertificate(pem);
   const claimed = certificate === null ? null : nodeOfSubject(certificate);
-  const unproven = (cause: WhyUnproven['cause'], why: string): UnprovenNode => ({ kind: 'unproven', cause, why, claimed });
+  const unproven = (cause: NodeProofFailure['cause'], why: string): UnprovenNode => ({ kind: 'unproven', cause, why, claimed });
   if (pem === null) return unproven('missing', `the host has no kubelet client certificate${source === null ? '' : ` in ${where}`}`);
   const its = `the kubelet client certificate in ${where}`;
   if (certificate === null) return unproven('missing', `${its} is damaged`);
@@ -76,7 +76,7 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   const isOver = ({ notAfter }: CertificateContent): boolean => rules.acceptsExpired !== true && notAfter.getTime() < now;
   const isEarly = ({ notBefore }: CertificateContent): boolean => notBefore.getTime() > now + CLOCK_SKEW_MS;
   const issuers = rules.cas.filter((ca) => !isOver(ca) && !isEarly(ca));
-  if (!issuers.some((ca) => leadsTo(certificate, [], ca)))
+  if (!issuers.some((ca) => chainsTo(certificate, [], ca)))
     return unproven('untrusted', `${its} names ${claimed} but is not signed by the cluster CA`);
   if (isEarly(certificate)) return unproven('expired', `${its} is not valid before ${certificate.notBefore.toISOString()}`);
   if (isOver(certificate)) return unproven('expired', `${its} expired on ${certificate.notAfter.toISOString()}`);
@@ -176,7 +176,11 @@ function canonical(address: string): string {
  * (cloned disk) and at least one of them did not prove its Node.
  * @returns null: no conflict
  */
-export function clashOf(host: string, own: NodeClaim, other: { readonly host: string; readonly claim: NodeClaim }): Problem | null {
+export function nodeClaimConflict(
+  host: string,
+  own: NodeClaim,
+  other: { readonly host: string; readonly claim: NodeClaim },
+): Problem | null {
   const { claim } = other;
   if (own.nodeName === claim.nodeName) return nodeClaimedTwice(host, { nodeName: own.nodeName, other: other.host });
   const isShared = own.machineId !== null && own.machineId !== '' && own.machineId === claim.machineId;

@@ -5,7 +5,7 @@ import { CONTROL_PLANE_LABEL } from '../kube/node-marks.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { readObject } from '../kube/read-object.ts';
 import { NODES_GROUP_NAME } from '../kube/well-known.ts';
-import { kubeletRequestFailure, type NodeCsr, nodeOfRequest, SERVING_SIGNER } from './node-csr.ts';
+import { type NodeCsr, nodeOfCsr, SERVING_SIGNER, signerRejectionReason } from './node-csr.ts';
 import { canonicalName, dnsSan, invalidDnsName, ipSan, printableName, type San } from './pki/san.ts';
 import { type ReservedNames, reservedReason } from './reserved-names.ts';
 
@@ -139,7 +139,7 @@ export function servingFacts(reserved: ReservedNames, nodes: readonly ServingNod
  */
 export function validateServingCsr(csr: NodeCsr, facts: ServingFacts): ServingVerdict {
   const sans = sansOf(csr);
-  const node = nodeOfRequest(csr);
+  const node = nodeOfCsr(csr);
   const known = node === null ? undefined : facts.nodes.get(node);
   const other = refuseOtherThanSans(csr, node, known !== undefined, sans.length);
   if (known === undefined || sans.length > MAX_SANS) return { refusals: other, sans: [] };
@@ -167,7 +167,7 @@ function refuseOtherThanSans(csr: NodeCsr, node: string | null, registered: bool
   const refused = (message: string): CsrRefusal => ({ code: 'CSR_REFUSED', message });
   if (csr.signerName !== SERVING_SIGNER) return [refused(`the signer is ${printableName(csr.signerName)}, not ${SERVING_SIGNER}`)];
   if (csr.state.kind !== 'pending') return [refused(`the CSR is already ${csr.state.kind}`)];
-  const issue = kubeletRequestFailure(csr);
+  const issue = signerRejectionReason(csr);
   if (issue !== null || node === null) return [refused(issue ?? 'the common name is not system:node:NAME')];
   const { otherSubject = [] } = csr.request ?? {};
   const found: CsrRefusal[] = [];

@@ -4,7 +4,7 @@ import type { Catalogue, Minor } from './catalogue.ts';
 import { decodeKubeletConfiguration } from './decode.ts';
 import { diffConfigs } from './diff/diff-configs.ts';
 
-export interface KubeletReader {
+export interface KubeletVersionContext {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
 }
@@ -16,7 +16,12 @@ export interface KubeletReader {
  * @param before null: no previous file
  * @param flags command-line words, `--name=value`
  */
-export function fieldsToShow(before: string | null, after: string, flags: readonly string[], reader: KubeletReader): readonly string[] {
+export function fieldsToShow(
+  before: string | null,
+  after: string,
+  flags: readonly string[],
+  reader: KubeletVersionContext,
+): readonly string[] {
   const names = flags.map((word) => word.replace(/^--?/, '').replace(/=.*$/s, ''));
   if (names.includes('config-dir')) return [];
   const [old, desired] = [read(before ?? '', reader), read(after, reader)];
@@ -31,19 +36,24 @@ export function fieldsToShow(before: string | null, after: string, flags: readon
  * The fields that differ between a kubelet's configz and its configuration file.
  * @param configz result of `readConfigz`
  */
-export function fieldsNotInForce(configz: JsonObject, file: string, fields: readonly string[], reader: KubeletReader): readonly string[] {
+export function fieldsNotInForce(
+  configz: JsonObject,
+  file: string,
+  fields: readonly string[],
+  reader: KubeletVersionContext,
+): readonly string[] {
   const desired = read(file, reader);
   if (desired === null) return [];
   const differing = new Set(differingFields(configz, desired, reader));
   return fields.filter((field) => differing.has(field));
 }
 
-function differingFields(a: JsonObject, b: JsonObject, { minor, catalogue }: KubeletReader): readonly string[] {
+function differingFields(a: JsonObject, b: JsonObject, { minor, catalogue }: KubeletVersionContext): readonly string[] {
   return diffConfigs({ name: '', minor, config: a }, { name: '', minor, config: b }, catalogue).differences.map(({ path }) => path);
 }
 
 /** The configuration as that kubelet reads it; null: unreadable. */
-function read(text: string, reader: KubeletReader): JsonObject | null {
+function read(text: string, reader: KubeletVersionContext): JsonObject | null {
   const { documents, problems } = parseSource(text, 'config.yaml');
   const document = documents[0];
   if (problems.length > 0 || document === undefined || document.root === null) return null;

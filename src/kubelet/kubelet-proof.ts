@@ -10,7 +10,7 @@ import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/no
 import type { KubeObject } from '../kube/object.ts';
 import { type ConfigSource, describeSource } from './config-source.ts';
 import { readConfigz } from './effective/configz.ts';
-import { fieldsNotInForce, fieldsToShow, type KubeletReader } from './fields-in-force.ts';
+import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from './fields-in-force.ts';
 import { sourceInForce } from './source-in-force.ts';
 import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './workload/workload-proof.ts';
 
@@ -24,7 +24,7 @@ export interface NodeToProve {
 }
 
 /** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
-export interface KubeletProof extends KubeletReader, NodeToProve {
+export interface KubeletProof extends KubeletVersionContext, NodeToProve {
   /** Command-line words, `--name=value`, which override the file. */
   readonly flags: readonly string[];
 }
@@ -156,7 +156,7 @@ function waitUntilProven(context: PhaseContext, { timeoutMs, workload, checkOpen
     { clock, signal, host, reporter, phase },
     {
       probe: async () => {
-        const { why, unproven } = await whyNotProven(expected);
+        const { why, unproven } = await verifyChange(expected);
         const pods = await workload.checkPods();
         const pending = why ?? pods;
         if (pending === null) return { done: unproven };
@@ -238,7 +238,7 @@ interface Proof {
   readonly unproven?: string | undefined;
 }
 
-async function whyNotProven(expected: Expected): Promise<Proof> {
+async function verifyChange(expected: Expected): Promise<Proof> {
   const { cluster, proof, config, isReadyNeeded } = expected;
   const { nodeName } = proof;
   let override: ConfigSource | null;

@@ -34,13 +34,13 @@ export type HostSource =
  * @param node null: the Node was not read
  * @returns null: no kubelet runs
  */
-export function settleSource(host: HostSource, node: KubeObject | null): NodeSource | null {
+export function resolveNodeSource(host: HostSource, node: KubeObject | null): NodeSource | null {
   const reported = node === null ? null : sourceInForce(node);
   switch (host.kind) {
     case 'none':
       return null;
     case 'native': {
-      const source = settleCandidate(host.candidates, node);
+      const source = resolveCandidate(host.candidates, node);
       return source === null
         ? { kind: 'file', dropIns: host.dropIns }
         : { kind: 'config-map', source: sourceOf(source), dropIns: host.dropIns };
@@ -56,7 +56,7 @@ export function settleSource(host: HostSource, node: KubeObject | null): NodeSou
  * The version of a ConfigMap that a kubelet up to 1.23 runs: the one that it reports as active, else the first.
  * @returns null: it reports that it could not use its assignment and runs its local configuration
  */
-export function settleCandidate(candidates: readonly ConfigIdentity[], node: KubeObject | null): ConfigIdentity | null {
+export function resolveCandidate(candidates: readonly ConfigIdentity[], node: KubeObject | null): ConfigIdentity | null {
   const status = node === null ? null : reportedStatus(node);
   if (status !== null && status.active === null && status.error !== null) return null;
   return candidates.find((one) => sameIdentity(one, status?.active ?? null)) ?? candidates[0] ?? null;

@@ -49,7 +49,7 @@ export interface LabOfAgents {
 
 export interface LabAgents {
   /** Waits until the agent of every Node has reported its status. */
-  untilReported(): Promise<void>;
+  waitForReports(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export async function startLabAgents(services: LabAgentPorts, { lab, names, tria
     }
   });
   return {
-    untilReported: async () => {
+    waitForReports: async () => {
       while ((await readNodes(admin, names)).some(({ status }) => status === null)) await services.clock.sleep(POLL_MS, services.signal);
     },
     close: async () => {

@@ -118,7 +118,7 @@ async function changeWithAgents(services: DemoPorts, lab: Lab, { names, view }: 
   const failed = (nodeName: string, error: unknown): void => view.agentFailed(nodeName, error);
   const agents = await startLabAgents(services, { lab, names, trialMs: TRIAL_MS, failed });
   try {
-    await agents.untilReported();
+    await agents.waitForReports();
     return await changeKubelets(services, lab, { names, view });
   } finally {
     await agents.close();

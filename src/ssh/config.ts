@@ -42,7 +42,7 @@ export interface SshSettings {
   readonly first: ReadonlyMap<string, SshConfigLine>;
   readonly identityFiles: readonly SshConfigLine[];
   /** `Match` lines with unsupported criteria. */
-  readonly passedOver: readonly SshConfigLine[];
+  readonly unsupportedMatches: readonly SshConfigLine[];
 }
 
 /**
@@ -89,7 +89,7 @@ export function evaluateSshConfig(files: readonly SshConfigFile[], query: SshCon
     wantsFinal: false,
     first: new Map<string, SshConfigLine>(),
     identityFiles: [],
-    passedOver: [],
+    unsupportedMatches: [],
   };
   for (const file of files) walk(file, true, false, pass);
   if (!pass.wantsFinal) return pass;
@@ -110,7 +110,7 @@ interface Pass {
   wantsFinal: boolean;
   readonly first: Map<string, SshConfigLine>;
   readonly identityFiles: SshConfigLine[];
-  readonly passedOver: SshConfigLine[];
+  readonly unsupportedMatches: SshConfigLine[];
 }
 
 function walk(file: SshConfigFile, startsActive: boolean, neverMatch: boolean, pass: Pass): void {
@@ -179,7 +179,7 @@ function matchesMatchLine(line: SshConfigLine, pass: Pass, neverMatch: boolean):
     // A command runs only if its result can still change the match.
     if (!matched) continue;
     matched = UNSUPPORTED_CRITERIA.has(name)
-      ? passOver(line, pass)
+      ? recordUnsupportedMatch(line, pass)
       : negated !== (argument === undefined ? BARE_CRITERIA[name]?.(pass) : CRITERIA[name]?.(argument, pass));
   }
   return matched;
@@ -210,8 +210,8 @@ function readCriteria(line: SshConfigLine): readonly Criterion[] {
   return criteria;
 }
 
-function passOver(line: SshConfigLine, pass: Pass): false {
-  if (!pass.passedOver.includes(line)) pass.passedOver.push(line);
+function recordUnsupportedMatch(line: SshConfigLine, pass: Pass): false {
+  if (!pass.unsupportedMatches.includes(line)) pass.unsupportedMatches.push(line);
   return false;
 }
 

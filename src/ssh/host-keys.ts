@@ -3,7 +3,7 @@ import type { SshConfig, SshOverrides } from './resolve-target.ts';
 import type { SshTarget } from './target.ts';
 
 /** The key that a host presents, and the result of its check against known_hosts. */
-export interface ShownHostKey {
+export interface PresentedHostKey {
   readonly key: HostKey;
   readonly verdict: HostKeyVerdict;
 }
@@ -18,7 +18,7 @@ export interface HostKeys {
    * Reads the key that a host presents. Logs in to jump hosts only, not to the host itself.
    * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT; for jump hosts also HOST_KEY_*, HOST_AUTH_FAILED
    */
-  inspect(target: SshTarget, signal?: AbortSignal): Promise<ShownHostKey>;
+  inspect(target: SshTarget, signal?: AbortSignal): Promise<PresentedHostKey>;
   /**
    * Saves a key under the target's name.
    * @returns the file it was written to, or null when no file is configured

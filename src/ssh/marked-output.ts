@@ -14,7 +14,7 @@ export interface MarkedOutput {
   /** The output after the marker. */
   content(): Buffer;
   /** The output before the marker. */
-  noise(): string;
+  outputBeforeMarker(): string;
 }
 
 /** Limit of output kept before the marker; beyond it only the head is kept while the marker is searched. */
@@ -68,6 +68,6 @@ export function markedOutput(mark: string): MarkedOutput {
       return size;
     },
     content: () => content.subarray(0, used),
-    noise: () => (head ?? before).toString('utf8'),
+    outputBeforeMarker: () => (head ?? before).toString('utf8'),
   };
 }

@@ -58,7 +58,9 @@ export function opensshArguments(target: SshTarget, login: OpensshLogin): readon
         ]),
     ...target.identityFiles.filter((path) => !isDefaultIdentity(path)).map((path) => `IdentityFile=${configWord(path)}`),
     ...(target.identitiesOnly ? ['IdentitiesOnly=yes'] : []),
-    ...(via === null ? [] : [`ProxyCommand=ssh ${throughSocket(via).map(quoteShell).join(' ').replaceAll('%', '%%')} -W '[%h]:%p' jump`]),
+    ...(via === null
+      ? []
+      : [`ProxyCommand=ssh ${controlSocketArguments(via).map(quoteShell).join(' ').replaceAll('%', '%%')} -W '[%h]:%p' jump`]),
   ];
   const file = configFile === undefined ? [] : ['-F', configFile];
   return [...file, '-N', '-T', ...options.flatMap((option) => ['-o', option]), '--', target.alias ?? target.hostName];
@@ -68,7 +70,7 @@ export function opensshArguments(target: SshTarget, login: OpensshLogin): readon
  * The arguments with which `ssh` uses a control socket, and fails if the socket is gone instead of opening a
  * new connection.
  */
-export function throughSocket(socket: string): readonly string[] {
+export function controlSocketArguments(socket: string): readonly string[] {
   const options = [`ControlPath=${configWord(socket)}`, 'ControlMaster=no', 'ProxyCommand=false', 'BatchMode=yes', 'LogLevel=ERROR'];
   return ['-F', 'none', '-T', ...options.flatMap((option) => ['-o', option])];
 }

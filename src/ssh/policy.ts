@@ -3,7 +3,7 @@ import type { SshConfigLine, SshSettings } from './config.ts';
 import { matchPattern, matchPatternList } from './pattern.ts';
 
 /** An authentication method, as ssh and PreferredAuthentications name it. */
-export type LoginMethod = 'publickey' | 'password' | 'keyboard-interactive';
+export type AuthenticationMethod = 'publickey' | 'password' | 'keyboard-interactive';
 
 /** Cryptography and login settings of ssh_config. Absent settings are the client's defaults. */
 export interface SshPolicy {
@@ -19,13 +19,13 @@ export interface SshPolicy {
   /** Signature algorithms allowed for the user's keys. */
   readonly userKeys?: readonly string[];
   /** Authentication methods, in order. */
-  readonly methods?: readonly LoginMethod[];
+  readonly methods?: readonly AuthenticationMethod[];
   /** Minimum length of RSA keys, for host keys and user keys. */
   readonly minimalRsaBits?: number;
 }
 
 /** Default order: publickey first, because failed passwords may lock an account. */
-export const LOGIN_METHODS: readonly LoginMethod[] = ['publickey', 'password', 'keyboard-interactive'];
+export const AUTHENTICATION_METHODS: readonly AuthenticationMethod[] = ['publickey', 'password', 'keyboard-interactive'];
 
 /** As in OpenSSH, shorter RSA keys are rejected regardless of the configuration. */
 export const MINIMAL_RSA_BITS = 1024;
@@ -137,27 +137,27 @@ function readList(settings: SshSettings, { keyword, name, defaults, others }: Al
 }
 
 /** Keywords that disable methods. */
-const METHOD_FLAGS: Readonly<Record<string, LoginMethod>> = {
+const METHOD_FLAGS: Readonly<Record<string, AuthenticationMethod>> = {
   pubkeyauthentication: 'publickey',
   passwordauthentication: 'password',
   kbdinteractiveauthentication: 'keyboard-interactive',
 };
 
-function readMethods(settings: SshSettings): readonly LoginMethod[] | undefined {
+function readMethods(settings: SshSettings): readonly AuthenticationMethod[] | undefined {
   const off = Object.entries(METHOD_FLAGS).flatMap(([keyword, method]) => {
     const line = settings.first.get(keyword);
     return line !== undefined && ['no', 'false'].includes(line.args[0]?.toLowerCase() ?? '') ? [{ line, method }] : [];
   });
   const preferred = settings.first.get('preferredauthentications');
   if (off.length === 0 && preferred === undefined) return undefined;
-  const order = preferred?.args[0]?.split(',') ?? LOGIN_METHODS;
-  const isAllowed = (method: LoginMethod): boolean => !off.some((each) => each.method === method);
-  const left = order.flatMap((name) => LOGIN_METHODS.filter((method) => method === name && isAllowed(method)));
+  const order = preferred?.args[0]?.split(',') ?? AUTHENTICATION_METHODS;
+  const isAllowed = (method: AuthenticationMethod): boolean => !off.some((each) => each.method === method);
+  const left = order.flatMap((name) => AUTHENTICATION_METHODS.filter((method) => method === name && isAllowed(method)));
   if (left.length === 0)
     throw nothingLeft(
       preferred ?? off[0]?.line,
       `${preferred === undefined ? 'the SSH configuration' : 'PreferredAuthentications'} allows no authentication method`,
-      `Allow one of ${LOGIN_METHODS.join(', ')}`,
+      `Allow one of ${AUTHENTICATION_METHODS.join(', ')}`,
     );
   return left;
 }

@@ -11,7 +11,7 @@ export interface RemoteCommandOptions {
    * distinctly): the program writes `<mark> end <exit code of the shell>` to stderr itself, on a separate
    * line after all other output.
    */
-  readonly reportsEnd?: boolean;
+  readonly reportsExitCode?: boolean;
 }
 
 export interface RemoteCommand {
@@ -35,9 +35,9 @@ export interface RemoteCommand {
 export function renderRemoteCommand(
   argv: readonly string[],
   mark: string,
-  { reportsEnd = false }: RemoteCommandOptions = {},
+  { reportsExitCode = false }: RemoteCommandOptions = {},
 ): RemoteCommand {
-  const program = renderProgram(argv, mark, reportsEnd);
+  const program = renderProgram(argv, mark, reportsExitCode);
   const command = renderCommand(program);
   if (Buffer.byteLength(command) <= MAX_COMMAND_BYTES) return { command, stdinPrefix: '' };
   return { command: renderCommand('IFS= read -r kubeletadm_program;eval "$kubeletadm_program"'), stdinPrefix: `${program}\n` };
@@ -74,15 +74,15 @@ export function renderKillCommand(processId: string): string {
  * One line of POSIX sh. A newline in a word becomes `$1`, because csh ends a quoted word at a newline and
  * `read` ends its line at a newline.
  */
-function renderProgram(argv: readonly string[], mark: string, reportsEnd: boolean): string {
-  const script = reportsEnd ? null : lineOfShell(argv);
+function renderProgram(argv: readonly string[], mark: string, reportsExitCode: boolean): string {
+  const script = reportsExitCode ? null : lineOfShell(argv);
   if (script !== null) return `echo ${mark};echo "${mark} $$" >&2;${script}`;
   const [program = '', ...args] = argv.map(quoteWord);
   const newline = argv.some((word) => word.includes('\n')) ? NEWLINE : '';
   const existing = argv[0]?.includes('/') ? `[ -f ${program} ]&&[ -x ${program} ]` : `command -v ${program} >/dev/null 2>&1`;
   const missing = `{ echo "${mark} missing" >&2;exit 127;}`;
   const command = [program, ...args].join(' ');
-  return `${newline}echo ${mark};${existing}||${missing};echo "${mark} $$" >&2;${reportsEnd ? renderReported(command, mark) : `exec ${command}`}`;
+  return `${newline}echo ${mark};${existing}||${missing};echo "${mark} $$" >&2;${reportsExitCode ? renderReported(command, mark) : `exec ${command}`}`;
 }
 
 /** The script of a `/bin/sh -c SCRIPT`, if the shell that writes the marks can run it as well; else null. */

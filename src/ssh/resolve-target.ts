@@ -330,7 +330,7 @@ function unsupported(settings: SshSettings): readonly Problem[] {
     if (line === undefined || line.args.every((argument) => harmless.includes(argument.toLowerCase()))) return [];
     return [warning(line, `${name} is not supported by the built-in SSH client; this line is ignored`, hint)];
   });
-  const matches = settings.passedOver.map((line) =>
+  const matches = settings.unsupportedMatches.map((line) =>
     warning(line, `Match ${line.args.join(' ')} is not supported by the built-in SSH client; this block is ignored`, hint),
   );
   return [...settingsLeft, ...matches];

@@ -1,5 +1,5 @@
 import { type DerElement, derElements, derOid } from './der.ts';
-import { children, decodeText, exactly } from './der-parts.ts';
+import { children, decodeText, expectCount } from './der-parts.ts';
 import { certificateBlocks, pemBody } from './pem-blocks.ts';
 
 /** One part of a name, e.g. `CN` and `kubernetes`. */
@@ -26,7 +26,7 @@ export interface CertificateHead {
 export function readCertificateHead(pem: string): CertificateHead {
   const [block] = certificateBlocks(pem);
   if (block === undefined) throw new Error('no certificate found');
-  return readHead(bodyOf(Buffer.from(pemBody(block), 'base64')));
+  return readHead(tbsCertificateElements(Buffer.from(pemBody(block), 'base64')));
 }
 
 const VERSION = 0xa0;
@@ -36,9 +36,9 @@ const VERSION = 0xa0;
  * @throws Error when the bytes are not a certificate
  * @see RFC 5280 section 4.1
  */
-export function bodyOf(der: Uint8Array): readonly DerElement[] {
-  const [certificate] = exactly(1, derElements(der));
-  const [body] = exactly(3, children(certificate));
+export function tbsCertificateElements(der: Uint8Array): readonly DerElement[] {
+  const [certificate] = expectCount(1, derElements(der));
+  const [body] = expectCount(3, children(certificate));
   return children(body).filter(({ tag }, i) => i > 0 || tag !== VERSION);
 }
 
@@ -47,7 +47,7 @@ export function bodyOf(der: Uint8Array): readonly DerElement[] {
  * @throws Error for invalid elements
  */
 export function readHead(parts: readonly DerElement[]): CertificateHead {
-  const [notBefore, notAfter] = exactly(2, children(parts[3])).map(readTime);
+  const [notBefore, notAfter] = expectCount(2, children(parts[3])).map(readTime);
   return { subject: readName(parts[4]), issuer: readName(parts[2]), notBefore: notBefore as Date, notAfter: notAfter as Date };
 }
 
@@ -67,7 +67,7 @@ const NAME_TYPES: Readonly<Record<string, string>> = {
 function readName(name: DerElement | undefined): readonly NamePart[] {
   return children(name).flatMap((set) =>
     children(set).map((part) => {
-      const [oid, value] = exactly(2, children(part));
+      const [oid, value] = expectCount(2, children(part));
       const type = derOid(oid?.bytes ?? new Uint8Array());
       return { type: NAME_TYPES[type] ?? type, value: decodeText(value) };
     }),

@@ -18,7 +18,7 @@ export interface CertificateIssuer {
   /** A certificate signing request, PEM: `CERTIFICATE REQUEST`. */
   request(spec: Pick<CertificateSpec, 'commonName' | 'organizations' | 'dnsNames' | 'ipAddresses'>, keyPem: Secret): Promise<string>;
   /** Cryptographically secure random bytes. */
-  unforeseenBytes(count: number): Uint8Array;
+  secureRandomBytes(count: number): Uint8Array;
 }
 
 export type EncryptionAlgorithm = 'RSA-2048' | 'RSA-3072' | 'RSA-4096' | 'ECDSA-P256' | 'ECDSA-P384';
@@ -35,18 +35,18 @@ export interface CertificateSpec {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
   readonly usages: readonly ExtendedUsage[];
-  readonly isAuthority: boolean;
+  readonly isCa: boolean;
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
 /** Properties shared by all certificates of a run. */
-export interface CertificateTerms {
+export interface CertificateParameters {
   readonly keyAlgorithm: EncryptionAlgorithm;
   /** Time of creation. */
   readonly now: Date;
   readonly validMs: number;
-  readonly authorityValidMs: number;
+  readonly caValidMs: number;
 }
 
 /** Certificates are valid from this time before their creation, for peers whose clocks are slow. */

@@ -1,5 +1,5 @@
 import { type DerElement, derElements, derOid } from './der.ts';
-import { children, DNS_NAME, decodeText, exactly, IP_ADDRESS, isOid, isText, readAddress, readExtension } from './der-parts.ts';
+import { children, DNS_NAME, decodeText, expectCount, IP_ADDRESS, isOid, isText, readAddress, readExtension } from './der-parts.ts';
 
 /** The requested subject and names of a CSR. */
 export interface CertificateRequest {
@@ -39,9 +39,9 @@ export function readCertificateRequest(pem: string): CertificateRequest | null {
   const base64 = PEM.exec(pem)?.[1];
   if (base64 === undefined) return null;
   try {
-    const [request] = exactly(1, derElements(Buffer.from(base64, 'base64')));
-    const [info] = exactly(3, children(request));
-    const [, subject, , attributes] = exactly(4, children(info));
+    const [request] = expectCount(1, derElements(Buffer.from(base64, 'base64')));
+    const [info] = expectCount(3, children(request));
+    const [, subject, , attributes] = expectCount(4, children(info));
     if (attributes?.tag !== ATTRIBUTES) throw new Error('missing attributes');
     return { ...readSubject(subject), ...readNames(children(attributes)) };
   } catch {
@@ -52,7 +52,7 @@ export function readCertificateRequest(pem: string): CertificateRequest | null {
 function readSubject(subject: DerElement | undefined): Pick<CertificateRequest, 'commonNames' | 'organizations' | 'otherSubject'> {
   const parts = children(subject).flatMap((set) =>
     children(set).map((part) => {
-      const [oid, value] = exactly(2, children(part));
+      const [oid, value] = expectCount(2, children(part));
       return { oid: derOid(oid?.bytes ?? new Uint8Array()), plain: isText(value), value: decodeText(value) };
     }),
   );
@@ -66,11 +66,11 @@ function readSubject(subject: DerElement | undefined): Pick<CertificateRequest, 
 }
 
 function readNames(attributes: readonly DerElement[]): Pick<CertificateRequest, 'dnsNames' | 'ipAddresses' | 'otherNames'> {
-  const requested = attributes.map((attribute) => exactly(2, children(attribute))).filter(([oid]) => isOid(oid, EXTENSION_REQUEST));
-  const extensions = requested.flatMap(([, values]) => children(exactly(1, children(values))[0]).map(readExtension));
+  const requested = attributes.map((attribute) => expectCount(2, children(attribute))).filter(([oid]) => isOid(oid, EXTENSION_REQUEST));
+  const extensions = requested.flatMap(([, values]) => children(expectCount(1, children(values))[0]).map(readExtension));
   const [alternatives, another] = extensions.filter(({ oid }) => isOid(oid, ALTERNATIVE_NAMES));
   if (requested.length > 1 || another !== undefined) throw new Error('duplicate extension request or subject alternative names');
-  const found = alternatives === undefined ? [] : children(exactly(1, children(alternatives.value))[0]);
+  const found = alternatives === undefined ? [] : children(expectCount(1, children(alternatives.value))[0]);
   const dnsNames: string[] = [];
   const ipAddresses: string[] = [];
   const otherNames: string[] = [];

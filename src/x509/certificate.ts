@@ -10,7 +10,7 @@ export interface Certificate {
   readonly notBefore: Date;
   readonly notAfter: Date;
   /** The basic constraints allow it to sign certificates. */
-  readonly isAuthority: boolean;
+  readonly isCa: boolean;
   /** SHA-256 of the DER bytes of its SubjectPublicKeyInfo, in lower-case hex. */
   readonly publicKeySha256: string;
   readonly pem: string;
@@ -39,7 +39,7 @@ function describe(read: X509Certificate): Certificate | null {
       issuer: oneLine(read.issuer),
       notBefore,
       notAfter,
-      isAuthority: read.ca,
+      isCa: read.ca,
       publicKeySha256: createHash('sha256').update(publicKey).digest('hex'),
       pem: read.toString(),
     };

@@ -7,7 +7,7 @@ export const DNS_NAME = 0x82;
 export const IP_ADDRESS = 0x87;
 
 /** Returns the elements if their number is as expected. */
-export function exactly<T>(count: number, elements: readonly T[]): readonly T[] {
+export function expectCount<T>(count: number, elements: readonly T[]): readonly T[] {
   if (elements.length !== count) throw new Error(`expected ${count} elements, found ${elements.length}`);
   return elements;
 }
@@ -28,7 +28,7 @@ export interface Extension {
 export function readExtension(element: DerElement): Extension {
   const [oid, ...rest] = children(element);
   const flag = rest[0]?.tag === BOOLEAN ? rest[0] : undefined;
-  const [value] = exactly(1, flag === undefined ? rest : rest.slice(1));
+  const [value] = expectCount(1, flag === undefined ? rest : rest.slice(1));
   if (oid === undefined || value?.tag !== OCTET_STRING) throw new Error('not a valid extension');
   return { oid, critical: flag !== undefined && flag.bytes[0] !== 0, value };
 }

@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
-import { bodyOf, type CertificateHead, readHead } from './certificate-head.ts';
+import { type CertificateHead, readHead, tbsCertificateElements } from './certificate-head.ts';
 import { BOOLEAN, derOid } from './der.ts';
-import { children, DNS_NAME, decodeText, type Extension, exactly, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
+import { children, DNS_NAME, decodeText, type Extension, expectCount, IP_ADDRESS, readAddress, readExtension } from './der-parts.ts';
 import { x509CertificatesIn } from './x509-certificates.ts';
 
 /** The parsed content of a certificate. */
@@ -12,7 +12,7 @@ export interface CertificateContent extends CertificateHead {
   readonly keyUsage: readonly string[] | null;
   /** OpenSSL's names: `TLS Web Server Authentication`; others by object identifier. */
   readonly extKeyUsage: readonly string[];
-  readonly isAuthority: boolean;
+  readonly isCa: boolean;
   readonly basicConstraintsCritical: boolean;
   readonly keyUsageCritical: boolean;
   readonly publicKey: PublicKeyKind;
@@ -57,8 +57,8 @@ const EXTENSIONS = 0xa3;
 
 function readOne(x509: X509Certificate | null): CertificateContent {
   if (x509 === null) throw new Error('it is damaged');
-  const parts = bodyOf(x509.raw);
-  const extensions = parts.filter(({ tag }) => tag === EXTENSIONS).flatMap((each) => children(exactly(1, children(each))[0]));
+  const parts = tbsCertificateElements(x509.raw);
+  const extensions = parts.filter(({ tag }) => tag === EXTENSIONS).flatMap((each) => children(expectCount(1, children(each))[0]));
   const read = new Map(extensions.map(readExtension).map((extension) => [derOid(extension.oid.bytes), extension]));
   const keyUsage = read.get('2.5.29.15');
   return {
@@ -66,7 +66,7 @@ function readOne(x509: X509Certificate | null): CertificateContent {
     ...readAlternativeNames(read.get('2.5.29.17')),
     keyUsage: keyUsage === undefined ? null : readKeyUsage(keyUsage),
     extKeyUsage: readExtKeyUsage(read.get('2.5.29.37')),
-    isAuthority: readIsAuthority(read.get('2.5.29.19')),
+    isCa: readIsAuthority(read.get('2.5.29.19')),
     basicConstraintsCritical: read.get('2.5.29.19')?.critical ?? false,
     keyUsageCritical: keyUsage?.critical ?? false,
     publicKey: kindOf(x509),
@@ -76,7 +76,7 @@ function readOne(x509: X509Certificate | null): CertificateContent {
 }
 
 function readAlternativeNames(extension: Extension | undefined): Pick<CertificateContent, 'dnsNames' | 'ipAddresses'> {
-  const names = extension === undefined ? [] : children(exactly(1, children(extension.value))[0]);
+  const names = extension === undefined ? [] : children(expectCount(1, children(extension.value))[0]);
   return {
     dnsNames: names.filter(({ tag }) => tag === DNS_NAME).map(decodeText),
     ipAddresses: names.filter(({ tag }) => tag === IP_ADDRESS).flatMap(({ bytes }) => readAddress(bytes) ?? []),
@@ -97,7 +97,7 @@ const KEY_USAGES = [
 ] as const;
 
 function readKeyUsage({ value }: Extension): readonly string[] {
-  const [bits] = exactly(1, children(value));
+  const [bits] = expectCount(1, children(value));
   const bytes = bits?.bytes.subarray(1) ?? new Uint8Array();
   return KEY_USAGES.filter((_, i) => (((bytes[i >> 3] ?? 0) >> (7 - (i & 7))) & 1) === 1);
 }
@@ -113,12 +113,12 @@ const EXT_KEY_USAGES: Readonly<Record<string, string>> = {
 };
 
 function readExtKeyUsage(extension: Extension | undefined): readonly string[] {
-  const usages = extension === undefined ? [] : children(exactly(1, children(extension.value))[0]);
+  const usages = extension === undefined ? [] : children(expectCount(1, children(extension.value))[0]);
   return usages.map(({ bytes }) => derOid(bytes)).map((oid) => EXT_KEY_USAGES[oid] ?? oid);
 }
 
 function readIsAuthority(extension: Extension | undefined): boolean {
-  const [constraints] = extension === undefined ? [] : exactly(1, children(extension.value));
+  const [constraints] = extension === undefined ? [] : expectCount(1, children(extension.value));
   const [flag] = constraints === undefined ? [] : children(constraints);
   return flag?.tag === BOOLEAN && flag.bytes[0] !== 0;
 }

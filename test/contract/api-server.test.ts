@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { type AskedServer, playScenario, type RecordedAnswer } from './api-server.ts';
@@ -12,7 +12,7 @@ const GOLDEN = new URL('golden/kube-apiserver-1.36.yaml', import.meta.url);
 const golden: Record<string, RecordedAnswer[]> = parse(readFileSync(GOLDEN, 'utf8'));
 
 describe('the API server double answers as kube-apiserver 1.36 did', () => {
-  let server: ApiServer;
+  let server: LabApiServer;
   let asked: AskedServer;
   beforeAll(async () => {
     server = await startApiServer();

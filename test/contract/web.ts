@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Trust, Web } from '../../src/kube/web.ts';
 import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 
 /** A server for the tests. */
 export interface WebServerPlan {
@@ -36,7 +36,7 @@ export function webContract(name: string, start: (machine: readonly string[]) =>
     const server = (plan: Partial<WebServerPlan>) =>
       world.serve({ ca: ours, names: ['127.0.0.1'], answer: { ...JSON_ANSWER, text: '{"größe":1}' }, ...plan });
     beforeAll(async () => {
-      [ours, theirs] = [await createAuthority(), await createAuthority()];
+      [ours, theirs] = [await createCa(), await createCa()];
       world = await start([ours.certPem]);
     });
     afterAll(() => world.close());

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-bundle.ts';
@@ -21,7 +21,7 @@ const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const BUNDLE = new URL('../../dist/kubeletadm.mjs', import.meta.url);
 
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('agent on a real host', () => {
-  let api: ApiServer;
+  let api: LabApiServer;
   let lab: LabHosts;
   let cluster: Cluster;
   let heartbeats: NodeJS.Timeout;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { bundle } from '../support/bundle.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
@@ -22,7 +22,7 @@ const WINDOW_SECONDS = 15;
 const ANYTHING = ['--allow-pod-loss', '--allow', 'unsafe'];
 
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confirmation on a real host', () => {
-  let api: ApiServer;
+  let api: LabApiServer;
   let lab: LabHosts;
   let cluster: Cluster | undefined;
   let endNodes: (() => Promise<void>) | undefined;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { type PackageRepository, startRepository, type TestPackage, whyNoRepository } from '../support/package-repository.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
@@ -22,7 +22,7 @@ const FILES = [CONFIG, '/var/lib/kubelet/instance-config.yaml', '/var/lib/kubele
 const SHOWN = `for f in ${FILES.join(' ')}; do stat -c '# %n %a %U:%G' $f; cat $f; done`;
 
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real hosts', { timeout: 300_000 }, () => {
-  let api: ApiServer;
+  let api: LabApiServer;
   let lab: LabHosts;
   let cluster: Cluster | undefined;
   let endNodes: (() => Promise<void>) | undefined;

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';
@@ -18,7 +18,7 @@ const TOKEN = 'abcdef.0123456789abcdef';
 const KUBELET_FILES = '/var/lib/kubelet/config.yaml /var/lib/kubelet/instance-config.yaml /var/lib/kubelet/kubeadm-flags.env';
 
 describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on real hosts over SSH', () => {
-  let api: ApiServer;
+  let api: LabApiServer;
   let lab: LabHosts;
   let cluster: Cluster | undefined;
   let endNodes: (() => Promise<void>) | undefined;

@@ -12,7 +12,7 @@ import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRightsName } from '../../src/kubeadm/node-agent/agent-rights.ts';
 import { hashInPath, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
 import { storedPolicy } from '../../src/kubelet/manager-states.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
@@ -63,7 +63,7 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
     expect(init.code, init.stderr).toBe(0);
     if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
-    lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createAuthority()).certPem);
+    lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createCa()).certPem);
   }, 900_000);
   afterAll(async () => {
     await close?.();
@@ -370,7 +370,7 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
     it('names the refused certificate of the kubelet, and recovers with the command of the hint', async () => {
       const current = '/var/lib/kubelet/pki/kubelet-client-current.pem';
       const accepted = lab.run('node1', `readlink -f ${current}`).trim();
-      const other = await (await createAuthority()).issueClient({ commonName: 'system:node:node1', organizations: ['system:nodes'] });
+      const other = await (await createCa()).issueClient({ commonName: 'system:node:node1', organizations: ['system:nodes'] });
       lab.put('node1', '/var/lib/kubelet/pki/refused.pem', `${other.certPem}\n${other.keyPem}\n`);
       const had = starts();
       // The agent reads the certificate when it starts, and then every 30 seconds.

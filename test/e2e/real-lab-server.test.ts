@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
@@ -13,7 +13,7 @@ const missing = whyNoKubelet() ?? whyNoLabHosts();
 
 /** Its requests are JSON with `contentType: application/json`: the API server of the lab does not read protobuf. */
 describe.skipIf(requirement("a real kubelet at the lab's API server", missing))("a real kubelet at the lab's API server", () => {
-  let api: ApiServer;
+  let api: LabApiServer;
   let lab: LabHosts;
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-real-'));
 

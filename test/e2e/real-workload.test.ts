@@ -10,7 +10,7 @@ import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { amountsOf } from '../../src/kubelet/workload/pod.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 import { OVERLAY } from '../support/agent-scenarios.ts';
 import { imageArchive } from '../support/container-images.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
@@ -50,7 +50,7 @@ describe.skipIf(requirement('pods of a real kubelet', missing))('the pods of a r
     expect(init.code, init.stderr).toBe(0);
     if (!existsSync(bundle)) execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))]);
     lab.put('node1', '/usr/local/bin/node', readFileSync(process.execPath));
-    lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createAuthority()).certPem);
+    lab.put('node1', '/etc/kubernetes/pki/other.crt', (await createCa()).certPem);
     lab.run('node1', `cat > /etc/kubernetes/manifests/static-web.yaml <<'X'\n${STATIC_POD}X`);
     const dns = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-dns', namespace: 'kube-system' } };
     await cluster.create({ ...dns, spec: { clusterIP: '10.96.0.10', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] } });

@@ -12,16 +12,16 @@ import { Secret } from '../../src/base/text/secret.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { signDetached } from '../../src/kubeadm/token/jws.ts';
-import { type ApiServer, type ApiServerOptions, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type ApiServerOptions, type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { NODE_CSR } from '../contract/api-server-requests.ts';
 import { within } from '../support/within.ts';
 
-const opened: ApiServer[] = [];
+const opened: LabApiServer[] = [];
 afterEach(async () => {
   for (const server of opened.splice(0)) await server.close();
 });
 
-async function start(options: ApiServerOptions = {}): Promise<ApiServer> {
+async function start(options: ApiServerOptions = {}): Promise<LabApiServer> {
   const server = await startApiServer(options);
   opened.push(server);
   return server;
@@ -80,7 +80,7 @@ function handClock(start: string): Clock & { move(ms: number): void } {
   };
 }
 
-const signaturesOf = (server: ApiServer) => {
+const signaturesOf = (server: LabApiServer) => {
   const { kubeconfig: _, ...signatures } = (server.get('v1', 'ConfigMap', 'cluster-info', 'kube-public')?.data ?? {}) as Record<
     string,
     string
@@ -311,7 +311,7 @@ const hasKubectl = (() => {
 })();
 
 describe.skipIf(!hasKubectl)('kubectl against the API server double', () => {
-  let server: ApiServer;
+  let server: LabApiServer;
   let folder: string;
   const run = promisify(execFile);
   beforeAll(async () => {

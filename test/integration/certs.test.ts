@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
@@ -38,7 +38,7 @@ describe('certs', { timeout: 120_000 }, () => {
     const join2 = ['join', lab.server.replace('https://', ''), '--ca-cert', lab.caFile, ...shared, '--host', 'node2'];
     expect((await runCommand(join2)).code).toBe(0);
     const validity = { notBefore: new Date('2025-01-01T00:00:00Z'), notAfter: new Date('2026-01-01T00:00:00Z') };
-    const old = await (await createAuthority()).issueClient({ commonName: 'system:node:node2', organizations: ['system:nodes'] }, validity);
+    const old = await (await createCa()).issueClient({ commonName: 'system:node:node2', organizations: ['system:nodes'] }, validity);
     expired = old.certPem + old.keyPem;
   });
   afterAll(async () => {

@@ -9,8 +9,8 @@ import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { type Cluster, forPolls } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { RequestPace } from '../../src/kube/request-pace.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { collect, take } from '../contract/cluster.ts';
 import { freePort, listenOnLoopback, startTcpServer } from '../support/loopback.ts';
 import { socksProxy } from '../support/socks-proxy.ts';
@@ -25,7 +25,7 @@ const configMap = (name: string, data: Record<string, string> = {}): KubeObject 
 const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name });
 const CONFIG_MAPS = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' };
 
-let server: ApiServer;
+let server: LabApiServer;
 let folder: string;
 const opened: { close(): Promise<void> }[] = [];
 beforeAll(async () => {
@@ -213,7 +213,7 @@ describe('failing API server', () => {
 
 describe('TLS', () => {
   it('rejects an unknown CA', async () => {
-    const other = await createAuthority();
+    const other = await createCa();
     const ca = Buffer.from(other.certPem).toString('base64');
     expect(await failure(clusterOf(kubeconfig({ 'certificate-authority-data': ca }, { token: TOKEN })).version())).toMatch(
       /^cannot reach the API server https:\/\/127\.0\.0\.1:\d+: certificate signed by (?:an unknown CA|another CA with the same name)\. Set certificate-authority-data in the kubeconfig to the CA of the cluster .+ \[CLUSTER_UNREACHABLE\]$/,

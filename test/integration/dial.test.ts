@@ -10,7 +10,7 @@ import { hostOver } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { dialingAgent } from '../../src/kube/adapters/dialing-agent.ts';
 import type { Dial } from '../../src/kube/dial.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 import { knownHostsStore } from '../../src/ssh/adapters/known-hosts.ts';
 import { opensshTransport } from '../../src/ssh/adapters/transport-openssh.ts';
 import { sshTransport } from '../../src/ssh/adapters/transport-ssh.ts';
@@ -73,7 +73,7 @@ describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a co
   it.each(CLIENTS)('notices that a server closed its idle connections: %s', async (_, client) => {
     const host = hostAt(sshd, client);
     const port = await freePort();
-    const { certPem: cert, keyPem: key } = await (await createAuthority('ca')).issueServer(['127.0.0.1']);
+    const { certPem: cert, keyPem: key } = await (await createCa('ca')).issueServer(['127.0.0.1']);
     const agent = dialingAgent(host.dial as Dial, { keepAlive: true, rejectUnauthorized: false });
     cleanups.push(async () => agent.destroy());
     const serve = async (): Promise<Server> => {

@@ -15,8 +15,8 @@ import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { signDetached } from '../../src/kubeadm/token/jws.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
-import { type CertificateAuthority, createAuthority } from '../../src/lab/api-server/pki.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type CertificateAuthority, createCa } from '../../src/lab/api-server/pki.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { TOKEN } from '../support/cluster-info.ts';
 import { freePort, listenOnLoopback } from '../support/loopback.ts';
 import { type Attack, type ManInTheMiddle, startManInTheMiddle } from '../support/man-in-the-middle.ts';
@@ -26,7 +26,7 @@ const GROUPS = [String(BOOTSTRAP_GROUP.name)];
 const KUBELET_CONFIG = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 77\n';
 const NAME = 'api.example.test';
 
-let api: ApiServer;
+let api: LabApiServer;
 let evil: CertificateAuthority;
 let directory: string;
 let pin: string;
@@ -35,7 +35,7 @@ const open: { close(): Promise<unknown> | unknown }[] = [];
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'kubeletadm-discovery-'));
-  evil = await createAuthority('evil');
+  evil = await createCa('evil');
   api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner'], names: [NAME] });
   pin = caPinsOf(api.caPem)?.[0] as string;
   api.put(

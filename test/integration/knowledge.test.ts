@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
@@ -16,7 +16,7 @@ const file = (name: string, text: string): string => {
   return path;
 };
 const kubeconfig = join(temporary, 'admin.conf');
-let api: ApiServer;
+let api: LabApiServer;
 let lab: Lab;
 
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
 import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const FOLDER = fileURLToPath(new URL('../fixtures/kubeadm-1.36.2/join', import.meta.url));
@@ -31,7 +31,7 @@ const PATHS: Readonly<Record<string, string>> = {
 /** Values that the recordings contain. */
 const TOKEN = 'fedcba.fedcba9876543210';
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-join-golden-'));
-let api: ApiServer;
+let api: LabApiServer;
 
 beforeAll(async () => {
   api = await startApiServer({ controllers: ['bootstrap-signer'] });

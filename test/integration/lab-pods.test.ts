@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { readPod } from '../../src/kubelet/workload/pod.ts';
 import { PROBE_NAME, probePod, readProbe } from '../../src/kubelet/workload/probe-pod.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { StandInKubelet } from '../../src/lab/hosts/stand-in-kubelet.ts';
 
 const NODE = 'node1';
@@ -16,7 +16,7 @@ const poll = { timeout: 20_000, interval: 20 };
 
 describe('the pods of a lab host', () => {
   let root: string;
-  let api: ApiServer;
+  let api: LabApiServer;
   let kubelet: StandInKubelet;
   const put = (path: string, text: string): void => {
     mkdirSync(dirname(join(root, path)), { recursive: true });

@@ -9,7 +9,7 @@ import { observe } from '../../src/host/observe.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { challengeOf, type NodeProof, proveNode } from '../../src/kubeadm/node-identity.ts';
 import { type NodeEvidence, nodeEvidence } from '../../src/kubelet/facts/node-evidence.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 import { readCertificateChain } from '../../src/x509/read-certificate.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
@@ -27,7 +27,7 @@ describe('evidence of a host for its Node', () => {
   let count = 0;
 
   beforeAll(async () => {
-    const clusterCa = await createAuthority();
+    const clusterCa = await createCa();
     ca = clusterCa.certPem;
     ec = await clusterCa.issueClient({ commonName: 'system:node:n1', organizations: ['system:nodes'] });
   });

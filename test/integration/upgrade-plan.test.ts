@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Web } from '../../src/kube/web.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type FakeHost, fakeHost } from '../support/fake-host.ts';
 import { findRealBinaries } from '../support/real-apiserver.ts';
 import { kubeadmVersion } from '../support/real-kubeadm.ts';
@@ -20,7 +20,7 @@ const VERSIONS: UpgradeClusterOptions = { version: 'v1.35.6', kubelets: { cp1: '
 const NOT_READY = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
 
 interface World {
-  readonly api: ApiServer;
+  readonly api: LabApiServer;
   /** Runs upgrade plan on a control plane host. */
   readonly plan: (
     args?: readonly string[],
@@ -187,7 +187,7 @@ function whyNot(): string | null {
 describe.skipIf(requirement('upgrade plan compared with kubeadm', whyNot()))("kubeadm's plan of the same cluster", () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-upgrade-plan-'));
   const kubeconfig = join(directory, 'admin.conf');
-  let api: ApiServer;
+  let api: LabApiServer;
   beforeAll(async () => {
     api = await startApiServer();
     const kubelets = { [hostname().toLowerCase()]: 'v1.35.6', 'other-cp': 'v1.34.1', worker1: 'v1.34.1' };

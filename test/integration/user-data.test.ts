@@ -12,7 +12,7 @@ import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubead
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
 import type { HostEntry, UserDataFormat } from '../../src/kubeadm/user-data/model.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 import { unpackUserData } from '../support/unpack-user-data.ts';
@@ -26,7 +26,7 @@ const IS_ROOT = process.geteuid?.() === 0;
 const temporary = mkdtempSync(join(tmpdir(), 'kubeletadm-user-data-'));
 const node = join(temporary, 'node');
 const joinFile = join(temporary, 'join.yaml');
-let api: ApiServer;
+let api: LabApiServer;
 
 beforeAll(async () => {
   api = await startApiServer({ controllers: ['bootstrap-signer'] });

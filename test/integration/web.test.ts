@@ -10,7 +10,7 @@ import { nodeWeb } from '../../src/kube/adapters/web.ts';
 import type { Dial, DialAddress } from '../../src/kube/dial.ts';
 import { tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import type { WebFailureCause } from '../../src/kube/web-answer.ts';
-import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
+import { type CertificateAuthority, createCa, type KeyPair } from '../../src/lab/api-server/pki.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
 import { socksProxy } from '../support/socks-proxy.ts';
@@ -19,7 +19,7 @@ let ca: CertificateAuthority;
 let serving: KeyPair;
 const open: { close(): Promise<void> | void }[] = [];
 beforeAll(async () => {
-  ca = await createAuthority();
+  ca = await createCa();
   serving = await ca.issueServer(['127.0.0.1', 'api.example.test', '::1'], { commonName: 'kube-apiserver' });
 });
 afterEach(async () => {

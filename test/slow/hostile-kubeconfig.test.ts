@@ -22,8 +22,8 @@ import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
 import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
-import { type CertificateAuthority, createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type CertificateAuthority, createCa, type KeyPair } from '../../src/lab/api-server/pki.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { createServices } from '../../src/wiring.ts';
@@ -50,7 +50,7 @@ interface Received {
 
 let directory: string;
 let lab: Lab;
-let api: ApiServer;
+let api: LabApiServer;
 let ca: CertificateAuthority;
 let operator: KeyPair;
 let hostAdmin: KeyPair;
@@ -71,7 +71,7 @@ const put = (path: string, text: string): void => {
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'ka-kubeconfig-'));
-  ca = await createAuthority();
+  ca = await createCa();
   api = await startApiServer({ ca, controllers: ['bootstrap-signer'] });
   const token = { token: new Secret(TOKEN.full), usages: ['signing', 'authentication'], groups: [String(BOOTSTRAP_GROUP.name)] };
   api.put(

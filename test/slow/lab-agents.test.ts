@@ -38,7 +38,7 @@ describe('lab --agents', () => {
     const endpoint = lab.server.replace(/^https:\/\//, '');
     expect(await run('init', '--control-plane-endpoint', endpoint, '--host', 'node1')).toMatchObject({ code: 0 });
     expect(await runCommand(joinArguments(lab, 'node2'))).toMatchObject({ code: 0 });
-    await agents.untilReported();
+    await agents.waitForReports();
   }, 60_000);
   afterAll(async () => {
     await agents?.close();

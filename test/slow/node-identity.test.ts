@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster, KubeObject } from '../../src/kube/cluster.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
@@ -111,7 +111,7 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
   }
 
   async function ofAnotherCluster(): Promise<string> {
-    const { certPem, keyPem } = await (await createAuthority()).issueClient(NODE2);
+    const { certPem, keyPem } = await (await createCa()).issueClient(NODE2);
     return certPem + keyPem;
   }
 

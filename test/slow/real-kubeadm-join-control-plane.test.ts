@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clusterInfoKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import { caDirectoriesIn } from '../../src/kubeadm/control-plane/model.ts';
-import { createAuthority, type KeyPair } from '../../src/lab/api-server/pki.ts';
+import { createCa, type KeyPair } from '../../src/lab/api-server/pki.ts';
 import { filesLeft, kubeadmHost } from '../support/kubeadm-host.ts';
 import { type JoinPlaneInput, joinPlaneInputs } from '../support/kubeadm-inputs/join-control-plane.ts';
 import { findRealBinaries, type RealApiServer, startRealApiServer } from '../support/real-apiserver.ts';
@@ -46,7 +46,7 @@ describe.skipIf(requirement('joining a control plane compared with kubeadm', why
     if (typeof binaries === 'string') return;
     api = await startRealApiServer(binaries);
     writeFileSync(discovery, clusterInfoKubeconfig({ server: api.url, caPem: api.ca.certPem }));
-    const ca = await createAuthority();
+    const ca = await createCa();
     etcd = { ...(await ca.issueClient({ commonName: 'apiserver' })), ca: ca.certPem };
   }, 120_000);
   afterAll(async () => {

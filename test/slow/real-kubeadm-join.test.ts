@@ -13,7 +13,7 @@ import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
 import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
-import { type ApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type JoinInput, joinInputs } from '../support/kubeadm-inputs/join.ts';
 import { findRealBinaries } from '../support/real-apiserver.ts';
 import { kubeadmVersion } from '../support/real-kubeadm.ts';
@@ -43,7 +43,7 @@ const OURS = /^\/etc\/systemd\/system\/kubelet\.service|\/kubeletadm-node\.yaml$
 
 describe.skipIf(requirement('joining a worker compared with kubeadm', whyNot()))('any worker', () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-joins-'));
-  let api: ApiServer;
+  let api: LabApiServer;
   beforeAll(async () => {
     api = await startApiServer({ controllers: ['bootstrap-signer'] });
     api.put(...bootstrapRbac(), ...kubeletConfigRbac('kubelet-config'), ...kubeadmConfigRbac(), ...clusterInfoRbac());

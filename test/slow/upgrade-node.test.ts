@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { createAuthority } from '../../src/lab/api-server/pki.ts';
+import { createCa } from '../../src/lab/api-server/pki.ts';
 import { startLab } from '../../src/lab/lab.ts';
 import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
@@ -217,7 +217,7 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const pem = path('var/lib/kubelet/pki/kubelet-client-current.pem');
     const good = readFileSync(pem, 'utf8');
     const past = { notAfter: new Date('2021-01-01T00:00:00Z') };
-    const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:node2' }, past);
+    const { certPem, keyPem } = await (await createCa()).issueClient({ commonName: 'system:node:node2' }, past);
     writeFileSync(pem, certPem + keyPem);
     const { code, stderr } = await upgrade();
     writeFileSync(pem, good);

@@ -30,7 +30,7 @@ export function pkiOptions(node: PkiConfiguration, some: Partial<PkiOptions> = {
     node,
     kubernetesDir: '/etc/kubernetes',
     kubeconfigs: KUBECONFIGS,
-    makes: { certificate: () => true, kubeconfig: () => true },
+    generates: { certificate: () => true, kubeconfig: () => true },
     issuer: certificateIssuer,
     mayChown: true,
     ...some,

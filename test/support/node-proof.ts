@@ -1,10 +1,10 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import type { CommandFact } from '../../src/host/facts/query.ts';
 import type { NodeTrust } from '../../src/kubeadm/workflows/identify-node.ts';
-import { createAuthority, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
+import { createCa, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
 import { readCertificateChain } from '../../src/x509/read-certificate.ts';
 
-const CA = await createAuthority('kubernetes', {
+const CA = await createCa('kubernetes', {
   notBefore: new Date('2020-01-01T00:00:00Z'),
   notAfter: new Date('2040-01-01T00:00:00Z'),
 });

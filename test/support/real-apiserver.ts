@@ -9,7 +9,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '../../src/base/text/secret.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
-import { type CertificateAuthority, createAuthority, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
+import { type CertificateAuthority, createCa, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
 
 /** The binaries of a real control plane on the local host. */
 export interface RealBinaries {
@@ -101,7 +101,7 @@ export async function startRealApiServer(
 ): Promise<RealApiServer> {
   const folder = await mkdtemp(join(tmpdir(), 'kubeletadm-apiserver-'));
   const path = (name: string) => join(folder, name);
-  const ca = await createAuthority();
+  const ca = await createCa();
   const admin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: ['system:masters'] });
   const serving = await ca.issueServer(['127.0.0.1', 'localhost', 'kubernetes']);
   const account = generateKeyPairSync('rsa', {

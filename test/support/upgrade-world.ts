@@ -149,7 +149,9 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
       if (kubelet.state.activeState !== 'active') return { error: 'connection refused' };
       if (url.endsWith('/version')) return { status: 200, body: JSON.stringify({ gitVersion: world.hostVersion ?? apiVersion() }) };
       const component = COMPONENTS.find((name) => healthOf(host, name) === url);
-      return component === undefined || runsWell(world, component) ? { status: 200, body: 'ok' } : { error: 'connection refused' };
+      return component === undefined || isComponentHealthy(world, component)
+        ? { status: 200, body: 'ok' }
+        : { error: 'connection refused' };
     },
   });
   const apiVersion = (): string => manifestVersion(host.text(manifestOf('kube-apiserver')), 'kube-apiserver') ?? '';
@@ -196,7 +198,7 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
     declared: [],
     settings: null,
     patches: null,
-    forget: false,
+    ignoreSavedSettings: false,
     ignorePreflightErrors: ['all'],
     skipPreflight: false,
     podLoss: 'warn',
@@ -258,7 +260,7 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
       timeouts: {},
       kubeProxy: null,
       proxyEnvironment: [],
-      routeHere: {},
+      localDefaultRoute: {},
       selects: () => true,
       skips: () => false,
       cluster: { kubernetesVersion: version, encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
@@ -334,7 +336,7 @@ function healthOf(host: FakeHost, component: Component): string | null {
   return content === undefined ? null : factsOf(content, component).healthUrl;
 }
 
-function runsWell(world: UpgradeWorld, component: Component): boolean {
+function isComponentHealthy(world: UpgradeWorld, component: Component): boolean {
   const content = world.host.files.get(manifestOf(component))?.content;
   if (content !== undefined && component === 'etcd' && !world.host.files.has(MEMBER)) emptied.add(world.host);
   return content !== undefined && !world.crashes(component, content);
@@ -343,7 +345,7 @@ function runsWell(world: UpgradeWorld, component: Component): boolean {
 /** The API server needs its own Pod and etcd. */
 function requireApi(world: UpgradeWorld): void {
   if (world.refusal !== null) throw world.refusal;
-  if (runsWell(world, 'etcd') && runsWell(world, 'kube-apiserver')) return;
+  if (isComponentHealthy(world, 'etcd') && isComponentHealthy(world, 'kube-apiserver')) return;
   throw new AppError({ code: 'CLUSTER_UNREACHABLE', message: 'https://10.0.0.1:6443: connection refused' });
 }
 
@@ -353,7 +355,7 @@ function podOf(world: UpgradeWorld, { name }: ObjectRef): KubeObject | null {
   const content = component === undefined ? undefined : world.host.files.get(manifestOf(component))?.content;
   if (component === undefined || content === undefined) return null;
   const { image } = factsOf(content, component);
-  const isWell = runsWell(world, component);
+  const isHealthy = isComponentHealthy(world, component);
   const hash = createHash('md5')
     .update(world.stale.get(component) ?? content)
     .digest('hex');
@@ -366,8 +368,10 @@ function podOf(world: UpgradeWorld, { name }: ObjectRef): KubeObject | null {
     spec: { nodeName: 'cp-1', containers: [{ name: component, image: image ?? '' }] },
     status: {
       phase: 'Running',
-      conditions: [{ type: 'Ready', status: isWell ? 'True' : 'False' }],
-      containerStatuses: [{ name: component, ready: isWell, restartCount: isWell ? 0 : 3, state: isWell ? { running: {} } : waiting }],
+      conditions: [{ type: 'Ready', status: isHealthy ? 'True' : 'False' }],
+      containerStatuses: [
+        { name: component, ready: isHealthy, restartCount: isHealthy ? 0 : 3, state: isHealthy ? { running: {} } : waiting },
+      ],
     },
   };
 }

@@ -55,7 +55,7 @@ describe('the path of a value in docs/architecture.md', () => {
   it('names every function that calls the next one by name', () => {
     const [init] = TABLES ?? [];
     const names = (init?.rows ?? []).map(({ name }) => name);
-    const called = ['designFirstNode', 'readKubeletConfiguration', 'layerClusterConfig', 'designObservedNode', 'layerNodeConfig'];
+    const called = ['designFirstNode', 'readKubeletConfiguration', 'mergeClusterKubeletConfig', 'designObservedNode', 'layerNodeConfig'];
     for (const name of called) {
       const at = names.indexOf(name);
       expect(at).toBeGreaterThan(0);

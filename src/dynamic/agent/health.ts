@@ -160,16 +160,16 @@ export function assessTrial(watch: Watch, hash: string, seen: Observation, now: 
   const signs: Partial<Record<Sign, number>> = {};
   for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
   const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.patienceMs[sign]) ?? null;
-  const isWell = found.length === 0 && isUp(seen);
-  const isProven = isWell && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
-  const unprovenMs = isWell && !isProven ? watch.unprovenMs + stepMs : 0;
+  const isHealthy = found.length === 0 && isUp(seen);
+  const isProven = isHealthy && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
+  const unprovenMs = isHealthy && !isProven ? watch.unprovenMs + stepMs : 0;
   return {
     watch: {
       ...watch,
       restarts: seen.unit?.restarts ?? watch.restarts,
       lastAt: now,
       healthyMs: found.length > 0 ? 0 : watch.healthyMs + (isProven && watch.wasHealthy ? stepMs : 0),
-      wasHealthy: watch.wasHealthy || (isWell && seen.runs === hash),
+      wasHealthy: watch.wasHealthy || (isHealthy && seen.runs === hash),
       signs,
       unprovenMs,
       unproven:

@@ -46,14 +46,14 @@ export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSe
   const seen = await observe(host, combineFacts({ unit: unitState(UNIT), commandLine: kubeletCommandLine, healthz: healthzFact }), signal);
   const { unit, commandLine } = seen;
   const healthz = readHealthz(seen.healthz);
-  const isWell = unit !== null && unit.activeState === 'active' && unit.restarts <= (restarts ?? unit.restarts) && healthz?.ok !== false;
+  const isHealthy = unit !== null && unit.activeState === 'active' && unit.restarts <= (restarts ?? unit.restarts) && healthz?.ok !== false;
   return {
     unit: unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts },
     pid: commandLine?.pid ?? null,
     ageMs: commandLine?.ageMs ?? null,
     runs: runsOf(commandLine),
     healthz,
-    cause: isWell ? null : await causeOf(host, unit, sinceSeconds, signal),
+    cause: isHealthy ? null : await causeOf(host, unit, sinceSeconds, signal),
   };
 }
 

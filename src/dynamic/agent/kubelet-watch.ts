@@ -12,7 +12,7 @@ import { observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
-import { type ReadHostText, readHostText } from '../../kubelet/effective/running-config.ts';
+import { type ParsedHostFile, readHostText } from '../../kubelet/effective/running-config.ts';
 import { pauseImageOn } from '../../kubelet/workload/run-probe.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
@@ -71,11 +71,11 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
    * configuration.
    */
   let wasAccepted = false;
-  let cached: { readonly hash: string; readonly payload: ReadHostText } | null = null;
+  let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
   const compared = onceResolved<readonly string[]>(clock, onIssue);
   const proven = onceResolved<true>(clock, onIssue);
 
-  const readPayload = async (hash: string | null): Promise<ReadHostText> => {
+  const readPayload = async (hash: string | null): Promise<ParsedHostFile> => {
     if (hash !== null && cached?.hash === hash) return cached.payload;
     const files = hash === null ? null : await store.readCheckpoint(hash);
     const payload = readHostText({ path: PAYLOAD_FILE, text: files?.[PAYLOAD_FILE] ?? '' });
@@ -84,7 +84,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
   };
 
   /** The fields of the running configuration that differ from the payload. */
-  const compare = async (payload: ReadHostText): Promise<readonly string[]> => {
+  const compare = async (payload: ParsedHostFile): Promise<readonly string[]> => {
     const kubelet = await observeKubelet(host, catalogue, signal);
     const reader = { minor: kubelet.minor, catalogue };
     return differingFields(readConfigz(await configz.query(kubelet), nodeName, reader), expectedOf(payload, kubelet, catalogue), reader);
@@ -200,7 +200,7 @@ function probedKubelet({ staticPodPath, maxPods }: JsonObject, node: KubeObject 
   };
 }
 
-function configOf({ source }: ReadHostText, catalogue: Catalogue, minor: Minor): JsonObject {
+function configOf({ source }: ParsedHostFile, catalogue: Catalogue, minor: Minor): JsonObject {
   const document = source.documents[0];
   return document === undefined ? {} : decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;
 }

@@ -8,7 +8,7 @@ import { type ObservedKubelet, observeKubelet } from '../../kubeadm/workflows/ob
 import { queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue.ts';
 import { type ConfigSource, describeSource } from '../../kubelet/config-source.ts';
-import type { HostText, ReadHostText } from '../../kubelet/effective/running-config.ts';
+import type { HostText, ParsedHostFile } from '../../kubelet/effective/running-config.ts';
 import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
@@ -141,7 +141,7 @@ async function driverIssue(
 }
 
 /** The configz fields that a kubelet with the payload must show. */
-export function expectedOf(payload: ReadHostText, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
+export function expectedOf(payload: ParsedHostFile, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
   const { minor, flags } = kubelet;
   return expectedConfigz(payload, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
 }

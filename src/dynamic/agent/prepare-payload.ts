@@ -18,8 +18,8 @@ import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import {
   type HostText,
   layerRunningConfig,
+  type ParsedHostFile,
   type PlacedFlag,
-  type ReadHostText,
   type RunningConfig,
   readHostText,
   withoutNulls,
@@ -137,7 +137,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const verdict = validate(rendered.document, node);
   if (verdict !== null) return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, hash);
   const path = `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`;
-  const configFile: ReadHostText = { path, source: { documents: [rendered.document], problems: [] }, syntax: 'yaml' };
+  const configFile: ParsedHostFile = { path, source: { documents: [rendered.document], problems: [] }, syntax: 'yaml' };
   const found = changesOf(configFile, local, node);
   const changes = [...overriddenBy(found, sets), ...found.ofLocal.map(describeChange)];
   const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
@@ -150,7 +150,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
  * overrides.
  * @param configFile the payload as the kubelet reads it
  */
-export function expectedConfigz(configFile: ReadHostText, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
+export function expectedConfigz(configFile: ParsedHostFile, { minor, catalogue, flags, dropIns }: StartedKubelet): JsonObject {
   const document = configFile.source.documents[0];
   if (document === undefined) return {};
   const { apiVersion: _version, kind: _kind, ...fields } = decodeKubeletConfiguration(document, { minor, catalogue, lenient: true }).value;
@@ -175,7 +175,7 @@ function setBy({ value, reported }: Extract<Layer, { readonly value: JsonObject 
 type Layer = { readonly value: JsonObject; readonly reported: JsonObject; readonly isOverlay: boolean } | { readonly issue: string };
 
 /** Reads leniently, as the kubelet does: unknown fields and duplicates are ignored. */
-function readLayer({ path: name, source, syntax }: ReadHostText, { minor, catalogue }: PayloadNode): Layer {
+function readLayer({ path: name, source, syntax }: ParsedHostFile, { minor, catalogue }: PayloadNode): Layer {
   const { documents, problems } = source;
   const broken = problems.find(isError);
   if (broken !== undefined) return { issue: formatProblem(broken) };
@@ -265,7 +265,7 @@ interface FoundChanges {
   readonly layered: LayeredConfig;
 }
 
-function changesOf(configFile: ReadHostText, local: ReadHostText, node: PayloadNode): FoundChanges {
+function changesOf(configFile: ParsedHostFile, local: ParsedHostFile, node: PayloadNode): FoundChanges {
   const { minor, catalogue, flags } = node;
   const input = { catalogue, minor, flags, dropIns: node.dropIns.map(readHostText), dynamicConfig: null };
   const running = layerRunningConfig({ ...input, configFile });

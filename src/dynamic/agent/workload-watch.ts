@@ -170,14 +170,14 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
   };
 
   /** The reason why a probe pod shows nothing; null: it can be started. */
-  const whyNoRoom = ({ maxPods }: ProbedKubelet): string | null => {
+  const noCapacityReason = ({ maxPods }: ProbedKubelet): string | null => {
     const active = readPods().filter(isActive).length;
     return active < maxPods ? null : `the node has no room for a new pod (${active} of ${maxPods} pods)`;
   };
 
   /** Starts a probe pod with the kubelet before a trial: null if it started, otherwise the reason. */
   const startBaseline = async (kubelet: ProbedKubelet): Promise<string | null> => {
-    const why = whyNoRoom(kubelet) ?? (await startProbe(kubelet, null));
+    const why = noCapacityReason(kubelet) ?? (await startProbe(kubelet, null));
     if (why !== null || probe === null) return why;
     const own = probe;
     const seen = await waitUntil<ProbeResult, ProbeResult>(
@@ -224,7 +224,7 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
       if (pid === null || pods === null) return { losses, probe: { state: 'starting', seen: 'the kubelet is not up' } };
       if (probe?.pid !== pid) {
         await removeProbe();
-        const room = whyNoRoom(kubelet);
+        const room = noCapacityReason(kubelet);
         const why = room ?? (await startProbe(kubelet, pid));
         if (why !== null) {
           // A node that other pods have filled since shows nothing about the configuration.

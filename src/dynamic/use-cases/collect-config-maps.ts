@@ -3,7 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { applyClusterChange } from '../../host/apply.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
-import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { planGarbage } from '../workflows/collect-garbage.ts';
 
@@ -31,7 +31,7 @@ export async function collectConfigMaps(
   { olderThan, namespace, cluster: named, plan }: CollectRequest,
   reporter: Reporter,
 ): Promise<CollectedConfigMaps> {
-  const opened = clusterOnUse(services, named, { writes: reporter });
+  const opened = lazyCluster(services, named, { writes: reporter });
   try {
     const cluster = await opened.open();
     const changes = await planGarbage(cluster, { namespace, now: services.clock.now(), olderThanMs: olderThan.ms });

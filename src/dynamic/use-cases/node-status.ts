@@ -2,7 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
-import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ConfigHistoryEntry } from '../config-event.ts';
 import type { Backend } from '../node-config.ts';
@@ -92,7 +92,7 @@ async function withCluster<Result>(
   request: KubeconfigRequest,
   use: (cluster: Cluster) => Promise<Result>,
 ): Promise<Result> {
-  const cluster = clusterOnUse(services, request);
+  const cluster = lazyCluster(services, request);
   try {
     return await use(await cluster.open());
   } finally {

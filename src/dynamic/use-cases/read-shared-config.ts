@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../base/json.ts';
-import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { readNodeConfig } from '../../kubeadm/workflows/read-node-config.ts';
 import { cleanConfigz } from '../../kubelet/effective/clean-configz.ts';
@@ -21,7 +21,7 @@ export interface SharedConfig {
   readonly document: JsonObject;
   /** The node-specific fields, as a KubeletConfiguration for `--overlay` of init and join. */
   readonly ownDocument: JsonObject;
-  readonly own: readonly OwnField[];
+  readonly nodeSpecific: readonly OwnField[];
   /** Fields whose values configz hides: in neither document. */
   readonly masked: readonly string[];
 }
@@ -45,15 +45,15 @@ export async function readSharedConfig(
   { node, kind: requested, withoutDefaults, cluster: named }: SharedConfigRequest,
 ): Promise<SharedConfig> {
   const catalogue = await loadCatalogue();
-  const cluster = clusterOnUse(services, named);
+  const cluster = lazyCluster(services, named);
   try {
     const { minor, config } = await readNodeConfig(await cluster.open(), node, catalogue);
     const kind = requested ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
-    const { shared, own, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
+    const { shared, nodeSpecific, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
     return {
       document: payloadDocument(kind, shared),
-      ownDocument: payloadDocument('configuration', own),
-      own: Object.entries(own).map(([path, value]) => ({ path, value, usesDefault: kind === 'configuration' })),
+      ownDocument: payloadDocument('configuration', nodeSpecific),
+      nodeSpecific: Object.entries(nodeSpecific).map(([path, value]) => ({ path, value, usesDefault: kind === 'configuration' })),
       masked,
     };
   } finally {

@@ -7,10 +7,10 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
-import { AGENT_SERVICE, AGENT_UNIT, DESIRED_AGENT, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
+import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTS_LINK, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
 import { readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
 import { pointerFile } from '../../kubeadm/node-agent/layout.ts';
-import { foreignDirectory, NATIVE_DROP_IN } from '../../kubeadm/node-agent/native-flags.ts';
+import { foreignDynamicConfigDir, NATIVE_DROP_IN } from '../../kubeadm/node-agent/native-flags.ts';
 import { type AgentRemoveInput, agentRemove } from '../../kubeadm/phases/agent-remove.ts';
 import { agentRightsRemoval } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
@@ -68,12 +68,12 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
   const found = await observeDynamicHost(context, { catalogue, nodeName, trust, backend: null, needsNode: false });
   const local = await localText(context, templates, found);
   const runsOther = found.payload !== null || (found.runsWith('dynamic-config-dir') && hasDropIn(found));
-  const foreign = found.minor > LAST_DYNAMIC_MINOR || found.unitTexts === null ? null : foreignDirectory(found.unitTexts);
+  const foreign = found.minor > LAST_DYNAMIC_MINOR || found.unitTexts === null ? null : foreignDynamicConfigDir(found.unitTexts);
   return {
     input: {
       units: {
         files: [],
-        removed: [DESIRED_AGENT, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
+        removed: [AGENT_WANTS_LINK, POINTER_DROP_IN, pointerFile(AGENT_DIRECTORY), NATIVE_DROP_IN],
         running: null,
         stopped: AGENT_SERVICE,
         readyUrl: null,

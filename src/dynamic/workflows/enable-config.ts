@@ -12,11 +12,17 @@ import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { CONFIG_YAML, KUBE_SYSTEM, KUBELET_CONF, KUBELET_DIR } from '../../kube/well-known.ts';
-import { AGENT_DIRECTORY, isNodeEnough, OLDEST_NODE, programKind, programPath } from '../../kubeadm/node-agent/agent-program.ts';
+import {
+  AGENT_DIRECTORY,
+  isSupportedNodeJs,
+  OLDEST_NODEJS_VERSION,
+  programKind,
+  programPath,
+} from '../../kubeadm/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
-  DESIRED_AGENT,
+  AGENT_WANTS_LINK,
   DROP_IN_DIRECTORY,
   POINTER_DROP_IN,
   renderAgentUnit,
@@ -78,7 +84,7 @@ interface EnableInput {
 export const startAgent = changeUnits(
   'agent-start',
   'Start the agent and let the kubelet unit read the configuration that the agent selects',
-  [DESIRED_AGENT],
+  [AGENT_WANTS_LINK],
 );
 const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with --dynamic-config-dir');
 
@@ -233,11 +239,11 @@ async function prepareProgram(
     return { file, path, command: [path] };
   }
   const found = await observe(host, nodeProgram(node), signal);
-  const desired = `Node.js ${OLDEST_NODE.join('.')} or later`;
+  const desired = `Node.js ${OLDEST_NODEJS_VERSION.join('.')} or later`;
   const hint =
     'Install Node.js on the host, or pass the path of an installed Node.js with --node-js. To run the agent without Node.js, pass an executable (npm run build:sea) with --program';
   if (found === null) refuse('NODE_JS_MISSING', `${node ?? 'node'} does not exist on the host, but the agent needs ${desired}`, hint);
-  else if (!isNodeEnough(found.version))
+  else if (!isSupportedNodeJs(found.version))
     refuse('NODE_JS_TOO_OLD', `${found.path} is ${found.version}, but the agent needs ${desired}`, hint);
   return { file, path, command: [found?.path ?? 'node', path] };
 }

@@ -2,9 +2,9 @@ import type { RunTime } from '../../base/clock.ts';
 import type { Problem } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Host } from '../../host/host.ts';
-import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
-import { type ReadSide, readSide } from '../../kubeadm/use-cases/read-side.ts';
+import { type DiffSide, readDiffSide } from '../../kubeadm/use-cases/read-diff-side.ts';
 import { type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
 import { type ConfigDiff, type ConfigSide, diffConfigs } from '../../kubelet/diff/diff-configs.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
@@ -33,7 +33,7 @@ export type ComparePorts = LocalFiles & OpenClusterPorts & Pick<RunTime, 'signal
 /**
  * Compares the effective configurations of two kubelets. A side without a version has the version of the other.
  * @param warning receives the settings that the kubelet ignores, because they are not compared
- * @throws AppError USAGE (exit code 2) for an unknown version; the errors of `readSide`
+ * @throws AppError USAGE (exit code 2) for an unknown version; the errors of `readDiffSide`
  */
 export async function compareConfigs(
   services: ComparePorts,
@@ -43,12 +43,12 @@ export async function compareConfigs(
   const { sides, kubernetesVersion: version, connection } = request;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const catalogue = await loadCatalogue();
-  const cluster = clusterOnUse(services, request.cluster);
+  const cluster = lazyCluster(services, request.cluster);
   try {
     const { input, signal } = services;
     const connectTo = async (address: string): Promise<Host> => services.connectHost(await readHostTarget(services, address, connection));
     const context = { input, signal, connectTo, catalogue, cluster: cluster.open };
-    const [a, b] = [await readSide(sides[0], context), await readSide(sides[1], context)];
+    const [a, b] = [await readDiffSide(sides[0], context), await readDiffSide(sides[1], context)];
     const before = toSide(a, chosen ?? a.minor ?? b.minor, warning);
     const after = toSide(b, chosen ?? b.minor ?? a.minor, warning);
     return { before, after, diff: diffConfigs(before, after, catalogue) };
@@ -57,7 +57,7 @@ export async function compareConfigs(
   }
 }
 
-function toSide({ name, configOf }: ReadSide, minor: Minor | null, warning: (problem: Problem) => void): ConfigSide {
+function toSide({ name, configOf }: DiffSide, minor: Minor | null, warning: (problem: Problem) => void): ConfigSide {
   const known = minor ?? NEWEST_MINOR;
   const { config, warnings } = configOf(known);
   for (const one of warnings) warning(one);

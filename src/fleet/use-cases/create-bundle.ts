@@ -13,7 +13,7 @@ import type { BundleAccess, BundleFiles, BundleSource, ImageArchive, InspectedFi
 import { fullImageName } from '../../host/cri/runtime-commands.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { listImages } from '../../kubeadm/use-cases/list-images.ts';
-import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/settle-init-documents.ts';
+import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/resolve-init-documents.ts';
 import type { LocalCommands } from '../ports.ts';
 
 export interface CreateBundleRequest extends DocumentsRequest {

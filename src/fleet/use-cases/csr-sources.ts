@@ -11,7 +11,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { argValue } from '../../kubeadm/config/model.ts';
 import { nodeClaims } from '../../kubeadm/node-claims.ts';
 import type { ClusterConnections, SecretSource } from '../../kubeadm/ports.ts';
-import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { KnownNames } from '../../kubeadm/validate-serving-csr.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import type { ServingSources } from '../../kubeadm/workflows/serving-csrs.ts';
@@ -70,7 +70,7 @@ async function namesOfHosts(
   opened: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
 ): Promise<readonly KnownNames[]> {
   if (hosts.addresses.length === 0) return [];
-  const trust = trustOf(services, opened, 'declare the host in a fleet file, and pass -f instead of --host');
+  const trust = operatorNodeTrust(services, opened, 'declare the host in a fleet file, and pass -f instead of --host');
   const claims = nodeClaims();
   const found: KnownNames[] = [];
   for (const target of await readHostTargets(services, hosts)) {

@@ -2,7 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import { unknownName } from '../../kubeadm/explain/explain.ts';
 import { findField } from '../../kubeadm/explain/explain-field.ts';
-import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
@@ -34,7 +34,7 @@ export async function explainNode(services: ExplainNodePorts, request: ExplainNo
 
 async function explainTarget(services: ExplainNodePorts, request: ExplainNodeRequest, catalogue: Catalogue): Promise<NodeExplanation> {
   const { target, connection } = request;
-  const cluster = clusterOnUse(services, request.cluster);
+  const cluster = lazyCluster(services, request.cluster);
   try {
     if ('node' in target) return await explainNodeKubelet(await cluster.open(), target.node, catalogue);
     const host = await services.connectHost(await readHostTarget(services, target.address, connection));

@@ -14,7 +14,7 @@ import type { NodeClaims } from '../../kubeadm/node-claims.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import { readClusterBaseline } from '../../kubeadm/workflows/cluster-baseline.ts';
-import { controlPlaneStateOver } from '../../kubeadm/workflows/control-plane/plane-state.ts';
+import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
 import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
@@ -150,7 +150,7 @@ export async function fleetMembers(
       const patches = settings.patches?.filter(isForKubelet) ?? null;
       const present = workflowMember({
         ...common,
-        planHost: planOf(upgradeNodeWorkflow, { ...own, patches, forget: false, nodeName: nodeRegistration.name ?? null }),
+        planHost: planOf(upgradeNodeWorkflow, { ...own, patches, ignoreSavedSettings: false, nodeName: nodeRegistration.name ?? null }),
       });
       const joining = async (): Promise<FleetMember> => {
         const { joiningMember } = await import('./join-control-plane.ts');
@@ -262,7 +262,7 @@ function controlPlaneMember({ name, connect, cluster, present, joining }: Contro
     stage: OTHER_CONTROL_PLANES,
     isAlone: true,
     open: async (ports) => {
-      const state = await controlPlaneStateOver(connect, cluster, ports.signal);
+      const state = await connectAndObserveControlPlane(connect, cluster, ports.signal);
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
       const member =

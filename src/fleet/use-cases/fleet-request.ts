@@ -1,6 +1,6 @@
 import type { Impact } from '../../host/plan/impact.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
+import type { PodLossPolicy } from '../../kubeadm/workflows/node-options.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
@@ -18,7 +18,7 @@ export interface FleetRunRequest extends FleetHostsRequest {
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   readonly ignorePreflightErrors: readonly string[];
-  readonly podLoss: PodLoss;
+  readonly podLoss: PodLossPolicy;
   /**
    * The most disruptive impact on a running kubelet that is applied. Undefined: that of a saved plan, otherwise
    * `DEFAULT_ALLOWED`.

@@ -17,7 +17,7 @@ import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificate
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/kubelet-health.ts';
-import { type HostSource, type NodeSource, settleSource } from '../../kubelet/node-source.ts';
+import { type HostSource, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { overridesOf } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
@@ -216,7 +216,7 @@ function rowOf(
     reachable: inspected !== null,
     kubelet: inspected?.kubeletVersion ?? null,
     config: inspected?.configHash ?? null,
-    source: inspected === null ? null : settleSource(inspected.source, node ?? null),
+    source: inspected === null ? null : resolveNodeSource(inspected.source, node ?? null),
     health: inspected?.health ?? null,
     node: inspected === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
     drift:

@@ -5,12 +5,12 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
-import { connectOver, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { freshTokens, isLeftOut, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { connectControlPlaneVia, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { freshTokens, isPhaseSkippedBy, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
-import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
+import type { PodLossPolicy } from '../../kubeadm/workflows/node-options.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { PlannedHost } from '../saved-plan.ts';
@@ -22,7 +22,7 @@ export interface FleetInitInput {
   readonly first: PlannedHost;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
-  readonly podLoss: PodLoss;
+  readonly podLoss: PodLossPolicy;
   readonly dryRun: boolean;
   readonly reporter: Reporter;
   readonly config: LoadedConfig;
@@ -70,9 +70,9 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
     selects,
-    skips: isLeftOut(skipped),
-    routeHere: {},
-    connect: connectOver(services),
+    skips: isPhaseSkippedBy(skipped),
+    localDefaultRoute: {},
+    connect: connectControlPlaneVia(services),
     given,
     // With external administrator credentials the certificates are uploaded, but no Node is marked.
     trust: null,

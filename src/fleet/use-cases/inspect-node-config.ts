@@ -9,7 +9,7 @@ import { type ReadStore, readStore } from '../../dynamic/workflows/read-store.ts
 import { repairWorkflow } from '../../dynamic/workflows/repair-config.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { clusterOnUse } from '../../kubeadm/use-cases/cluster-on-use.ts';
+import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { Assigner } from '../../kubelet/assigned-by.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
@@ -48,7 +48,7 @@ export async function inspectNodeConfig(services: InspectPorts, request: Inspect
   const { signal } = services;
   const target = await readHostTarget(services, request.address, request.connection);
   const catalogue = await loadCatalogue();
-  const cluster = request.cluster.kubeconfig === undefined ? null : clusterOnUse(services, request.cluster);
+  const cluster = request.cluster.kubeconfig === undefined ? null : lazyCluster(services, request.cluster);
   const host = await services.connectHost(target);
   try {
     const opened = (await cluster?.open()) ?? null;
@@ -82,7 +82,7 @@ export async function openRepair(
   reporter: Reporter,
 ): Promise<OpenedCommand> {
   const target = await readHostTarget(services, request.address, request.connection);
-  const cluster = isKubeconfigGiven(request.cluster) ? clusterOnUse(services, request.cluster, { writes: reporter }) : null;
+  const cluster = isKubeconfigGiven(request.cluster) ? lazyCluster(services, request.cluster, { writes: reporter }) : null;
   const close = async (): Promise<void> => cluster?.close();
   try {
     const options = { catalogue: await loadCatalogue(), directory: request.directory };

@@ -1,5 +1,5 @@
 import type { Secret } from '../../base/text/secret.ts';
-import { connectOver } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { connectControlPlaneVia } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
@@ -43,8 +43,8 @@ export async function joiningMember(
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
     selects: () => true,
-    routeHere: {},
-    connect: connectOver(services),
+    localDefaultRoute: {},
+    connect: connectControlPlaneVia(services),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
     certificateKey,
     opened: (access) => accesses.push(access),

@@ -1,7 +1,7 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
-import { nodeOfRequest } from '../../kubeadm/node-csr.ts';
+import { nodeOfCsr } from '../../kubeadm/node-csr.ts';
 import { csrProblems } from '../../kubeadm/validate-serving-csr.ts';
 import { approveCsr, isPendingServing, listKubeletCsrs, unconfirmedSans, type ValidatedCsr } from '../../kubeadm/workflows/serving-csrs.ts';
 import { type CsrSourcePorts, type CsrSourcesRequest, withCsrSources } from './csr-sources.ts';
@@ -21,7 +21,7 @@ export function listCsrs(services: CsrSourcePorts, request: ListCsrsRequest): Pr
     if (request.selector === undefined) return shown;
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: request.selector.text });
     const nodes = new Set(items.map(({ metadata }) => metadata.name));
-    return shown.filter(({ csr }) => nodes.has(nodeOfRequest(csr) ?? ''));
+    return shown.filter(({ csr }) => nodes.has(nodeOfCsr(csr) ?? ''));
   });
 }
 
@@ -76,7 +76,7 @@ export function approveCsrs(services: CsrSourcePorts, request: ApproveCsrsReques
 
 function select(found: readonly ValidatedCsr[], names: readonly string[], hosts: ReadonlySet<string> | null): readonly ValidatedCsr[] {
   if (names.length > 0) return found.filter(({ csr }) => names.includes(csr.name));
-  return found.filter((one) => isPendingServing(one) && (hosts === null || hosts.has(nodeOfRequest(one.csr) ?? '')));
+  return found.filter((one) => isPendingServing(one) && (hosts === null || hosts.has(nodeOfCsr(one.csr) ?? '')));
 }
 
 function unknownCsr(name: string): Problem {

@@ -9,7 +9,7 @@ import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
 import { NATIVE_DIRECTORY } from '../../kubeadm/node-agent/native-flags.ts';
-import { type KubeconfigRequest, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
@@ -126,7 +126,12 @@ async function openOn(
   const { cluster, warnings } = opened;
   const close = async (): Promise<void> => cluster?.close();
   try {
-    const planHost = await plannerOf({ templates: await services.templates(), catalogue, nodeName, trust: trustOf(services, opened) });
+    const planHost = await plannerOf({
+      templates: await services.templates(),
+      catalogue,
+      nodeName,
+      trust: operatorNodeTrust(services, opened),
+    });
     return {
       workflow: { targets, cluster, planHost, rules, writing, dryRun: plan.dryRun, skipPhases: [], oneHostPerNode: true },
       warnings,

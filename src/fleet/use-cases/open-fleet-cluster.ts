@@ -7,9 +7,9 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../../kubeadm/config/bootstrap-credentials.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../../kubeadm/config/bootstrap-token.ts';
 import { tokenSecret } from '../../kubeadm/token/token-secret.ts';
+import { type ApiServerRoute, findHostWithApiServerAccess } from '../../kubeadm/use-cases/api-server-access.ts';
 import { discover } from '../../kubeadm/use-cases/discover.ts';
-import { type ApiServerRoute, hostNearApiServer } from '../../kubeadm/use-cases/near-api-server.ts';
-import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiServerTarget } from '../../kubeadm/workflows/bootstrap-files.ts';
 import { createTokens, deleteTokens } from '../../kubeadm/workflows/bootstrap-tokens.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
@@ -66,7 +66,7 @@ export async function openFleetCluster(services: FleetRunPorts, request: Kubecon
   return {
     cluster: admin,
     admin,
-    trust: trustOf(services, { cluster: admin, apiServer: { server: admin.server, caPem } }, NAME_HINT),
+    trust: operatorNodeTrust(services, { cluster: admin, apiServer: { server: admin.server, caPem } }, NAME_HINT),
     apiServer: { server: cluster.endpoint === null ? admin.server : `https://${cluster.endpoint}`, caPem },
     credentials: async () => tokenCredentials(token ?? (await made.get())),
     close: async () => {
@@ -98,10 +98,10 @@ async function openNear(
 
 function hostOfFleet(
   services: FleetRunPorts,
-  question: ApiServerRoute['question'],
+  probe: ApiServerRoute['probe'],
   { through, reporter }: FleetAccessInput,
 ): Promise<Host | null> {
-  return hostNearApiServer(services, { question, hosts: connectionsTo(services, through), reporter, verbosity: 1 });
+  return findHostWithApiServerAccess(services, { probe, hosts: connectionsTo(services, through), reporter, verbosity: 1 });
 }
 
 /** Runs an action over a connection, and closes the connection if the action fails. */

@@ -2,10 +2,16 @@ import { AppError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { phaseSelection } from '../../host/run-workflow.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
-import { caDirectoriesHere, connectOver, proxyEnvironment, releaseOf, routeHere } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { isLeftOut } from '../../kubeadm/use-cases/init-phases.ts';
+import {
+  connectControlPlaneVia,
+  observeLocalCaDirectories,
+  observeLocalDefaultRoute,
+  proxyEnvironment,
+  releaseOf,
+} from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { isPhaseSkippedBy } from '../../kubeadm/use-cases/init-phases.ts';
 import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
-import { type OpenedCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type OpenedCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
 import type { HostTarget } from '../host-target.ts';
@@ -53,12 +59,12 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
     proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
     selects: phaseSelection(skipped, request.onlyPhase),
-    skips: isLeftOut(skipped),
-    routeHere: node.staged ? await routeHere(services) : {},
-    caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
-    connect: connectOver(services),
+    skips: isPhaseSkippedBy(skipped),
+    localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
+    caDirectoriesHere: node.staged ? await observeLocalCaDirectories(services) : [],
+    connect: connectControlPlaneVia(services),
     given,
-    trust: given === null ? null : trustOf(services, opened),
+    trust: given === null ? null : operatorNodeTrust(services, opened),
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     kubeconfigDir: request.kubeconfigDir,
     uploadCerts: request.uploadCerts,

@@ -1,7 +1,12 @@
 import { usageError } from '../../base/errors.ts';
 import { type PlanOnHost, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import type { JoinConfiguration } from '../../kubeadm/config/model.ts';
-import { caDirectoriesHere, connectOver, proxyEnvironment, routeHere } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import {
+  connectControlPlaneVia,
+  observeLocalCaDirectories,
+  observeLocalDefaultRoute,
+  proxyEnvironment,
+} from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
@@ -48,9 +53,9 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
     selects: phaseSelection(skipPhases, onlyPhase),
-    routeHere: node.staged ? await routeHere(services) : {},
-    caDirectoriesHere: node.staged ? await caDirectoriesHere(services) : [],
-    connect: connectOver(services),
+    localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
+    caDirectoriesHere: node.staged ? await observeLocalCaDirectories(services) : [],
+    connect: connectControlPlaneVia(services),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
     certificateKey: controlPlane.certificateKey ?? null,
     opened: (access) => accesses.push(access),

@@ -10,16 +10,16 @@ import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeJoinFlags } from '../../kubeadm/config/flags.ts';
 import type { JoinConfiguration, NodeRegistration } from '../../kubeadm/config/model.ts';
 import { httpProxyWarning } from '../../kubeadm/preflight/http-proxy.ts';
+import { findHostWithApiServerAccess } from '../../kubeadm/use-cases/api-server-access.ts';
 import { discover, serverToJoin } from '../../kubeadm/use-cases/discover.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
-import { hostNearApiServer } from '../../kubeadm/use-cases/near-api-server.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import {
   isKubeconfigGiven,
   type KubeconfigRequest,
   type OpenedCluster,
   openCluster,
-  trustOf,
+  operatorNodeTrust,
 } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { DiscoveredCluster } from '../../kubeadm/workflows/discovery/discover-cluster.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
@@ -154,8 +154,8 @@ async function openAccess(
 ): Promise<JoinAccess> {
   const forOthers = targets.some(({ address }) => address !== undefined);
   const server = await serverToJoin(services, document);
-  const question = server === null ? null : { server, trust: { kind: 'unverified' } as const };
-  const from = question && (await hostNearApiServer(services, { question, hosts: connectionsTo(services, targets), reporter }));
+  const probe = server === null ? null : { server, trust: { kind: 'unverified' } as const };
+  const from = probe && (await findHostWithApiServerAccess(services, { probe, hosts: connectionsTo(services, targets), reporter }));
   const opened: { close(): Promise<void> }[] = from === null ? [] : [from];
   const close = async (): Promise<void> => {
     for (const each of opened.splice(0).reverse()) await each.close();
@@ -164,7 +164,7 @@ async function openAccess(
     const named = await openAdmin(services, { request: cluster, from, reporter });
     const admin = named?.cluster ?? null;
     if (admin !== null) opened.push(admin);
-    const trust = named === null ? null : trustOf(services, named);
+    const trust = named === null ? null : operatorNodeTrust(services, named);
     const stop = new AbortController();
     const ports = { ...services, signal: AbortSignal.any([services.signal, stop.signal]) };
     const discovered = discover(ports, { join: document, caFile, forOthers, from, reporter });

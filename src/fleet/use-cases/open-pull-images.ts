@@ -1,6 +1,6 @@
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { listImages } from '../../kubeadm/use-cases/list-images.ts';
-import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/settle-init-documents.ts';
+import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/resolve-init-documents.ts';
 import { pullImagesWorkflow } from '../../kubeadm/workflows/pull-images.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';

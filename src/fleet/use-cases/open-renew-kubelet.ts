@@ -2,7 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
-import { type KubeconfigRequest, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import { renewKubeletWorkflow } from '../../kubeadm/workflows/renew-kubelet.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
@@ -51,7 +51,7 @@ export async function openRenewKubelet(
       newToken: () => services.newToken(),
       apiServer: opened?.apiServer ?? null,
       force: request.force,
-      trust: opened === null ? null : trustOf(services, opened),
+      trust: opened === null ? null : operatorNodeTrust(services, opened),
       nodeName,
       tlsBootstrapMs: request.timeoutMs,
       kubeletHealthCheckMs: 240_000,

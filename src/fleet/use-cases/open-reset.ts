@@ -3,9 +3,9 @@ import type { Reporter } from '../../base/reporter.ts';
 import { planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../../kubeadm/config/flags.ts';
-import { connectOver } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { connectControlPlaneVia } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
-import { type KubeconfigRequest, type OpenedCluster, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import { type KubeconfigRequest, type OpenedCluster, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
 import type { HostTarget } from '../host-target.ts';
@@ -73,10 +73,10 @@ export async function openReset(
     ignorePreflightErrors: request.ignorePreflightErrors,
     skipPreflight: skipsPreflight(skipPhases),
     dryRun,
-    connect: connectOver(services),
+    connect: connectControlPlaneVia(services),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
     opened: (access) => accesses.push(access),
-    deleteNode: opened === null ? undefined : { trust: trustOf(services, opened), nodeName },
+    deleteNode: opened === null ? undefined : { trust: operatorNodeTrust(services, opened), nodeName },
   };
   return {
     workflow: {

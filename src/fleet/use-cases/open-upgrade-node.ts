@@ -10,7 +10,7 @@ import { manifestPath } from '../../kubeadm/control-plane/paths.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { nodeCluster } from '../../kubeadm/use-cases/node-cluster.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
-import { isKubeconfigGiven, type KubeconfigRequest, openCluster, trustOf } from '../../kubeadm/use-cases/open-cluster.ts';
+import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import type { NodeCommandPorts } from '../ports.ts';
@@ -55,7 +55,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
   const admin = isKubeconfigGiven(request.cluster)
     ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })
     : null;
-  const options = { ...workflowOptions, trust: admin === null ? null : trustOf(services, admin), nodeName };
+  const options = { ...workflowOptions, trust: admin === null ? null : operatorNodeTrust(services, admin), nodeName };
   const given = admin?.cluster ?? null;
   const upgrades = await openControlPlaneUpgrades(services, { node: options, settings: node, timeouts, patches, targets, given });
   const controlPlane = upgrades.plan(upgradeControlPlaneNodeWorkflow, (common) => common);

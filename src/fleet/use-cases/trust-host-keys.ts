@@ -4,7 +4,7 @@ import { AppError, isAppError, type Problem, usageError } from '../../base/error
 import { inParallel } from '../../base/in-parallel.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked } from '../../host/host-problems.ts';
-import type { HostKeys, ShownHostKey } from '../../ssh/host-keys.ts';
+import type { HostKeys, PresentedHostKey } from '../../ssh/host-keys.ts';
 import { type HostKey, type HostKeyVerdict, hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../../ssh/known-hosts.ts';
 import type { SshTarget } from '../../ssh/target.ts';
 import type { ResolvedFleet } from '../model.ts';
@@ -28,7 +28,7 @@ export interface TrustRequest extends FleetHostsRequest {
 /** The finding for one host or jump host. */
 export interface HostKeyFinding {
   readonly target: SshTarget;
-  readonly shown?: ShownHostKey | undefined;
+  readonly shown?: PresentedHostKey | undefined;
   readonly failure?: readonly Problem[] | undefined;
   /** The file to which the key was written in this run. */
   readonly recorded?: string | undefined;
@@ -176,7 +176,7 @@ async function record(keys: HostKeys, finding: HostKeyFinding): Promise<HostKeyF
     ],
   });
   try {
-    const file = await keys.save(target, (shown as ShownHostKey).key);
+    const file = await keys.save(target, (shown as PresentedHostKey).key);
     return file === null ? failed('no known_hosts file is configured') : { ...finding, recorded: file };
   } catch (error) {
     return failed(systemErrorText(error));

@@ -4,7 +4,7 @@ import type { Timeouts, UpgradeApply, UpgradeNode } from '../../kubeadm/config/m
 import { upgradeKubeletConfig } from '../../kubeadm/phases/kubelet-start.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { durationMs, type FieldsRequest, isForKubelet, readOverlay } from '../../kubeadm/use-cases/node-options.ts';
-import type { PodLoss } from '../../kubeadm/workflows/node-options.ts';
+import type { PodLossPolicy } from '../../kubeadm/workflows/node-options.ts';
 import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { PlannedPatch } from '../../kubelet/patch-files.ts';
@@ -15,7 +15,7 @@ export interface UpgradedKubeletRequest {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
   readonly fields: FieldsRequest;
-  readonly podLoss: PodLoss;
+  readonly podLoss: PodLossPolicy;
   /** The most disruptive impact on a running kubelet that is applied. */
   readonly allow: Impact;
   /** Ignore the settings stored on the host. */
@@ -46,7 +46,7 @@ export async function upgradeNodeOptions(
     settings: fields.settings.length === 0 ? null : fields.settings,
     patches: patches?.filter(isForKubelet) ?? null,
     configDir: fields.configDir,
-    forget,
+    ignoreSavedSettings: forget,
     ignorePreflightErrors: settings.ignorePreflightErrors ?? [],
     skipPreflight: skipsPreflight(skipPhases),
     podLoss: phaseSelection(skipPhases, onlyPhase)(upgradeKubeletConfig.name) ? podLoss : 'ignore',

@@ -5,7 +5,7 @@ import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { emptyConfig } from '../../kubeadm/config/load.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
-import { controlPlaneStateOver } from '../../kubeadm/workflows/control-plane/plane-state.ts';
+import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
 import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { PlannedHost } from '../saved-plan.ts';
@@ -67,7 +67,7 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
 
 async function existingControlPlane({ controlPlanes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
   for (const controlPlane of controlPlanes)
-    if ((await controlPlaneStateOver(() => connectTo(controlPlane), cluster)) === 'present') return controlPlane;
+    if ((await connectAndObserveControlPlane(() => connectTo(controlPlane), cluster)) === 'present') return controlPlane;
   const message =
     'no control plane of the fleet file is running, so kubeletadm cannot upload the certificates for the joining control planes';
   const hint =

@@ -9,7 +9,7 @@ import { clientCertificateKubeconfig, tokenKubeconfig } from '../../kube/kubecon
 import { applyClusterDefaults, applyEndpointDefaults } from '../../kubeadm/config/defaults.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import { controlPlaneServer } from '../../kubeadm/control-plane/model.ts';
-import { pkiPath, termsOf } from '../../kubeadm/pki/certificate-list.ts';
+import { certificateParametersOf, pkiPath } from '../../kubeadm/pki/certificate-list.ts';
 import { clientSpecOf } from '../../kubeadm/pki/kubeconfig-list.ts';
 import { pkiKeyMismatch, pkiKeyMissing, pkiNotCa, pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
 import { readPrivateKey } from '../../kubeadm/pki/private-key.ts';
@@ -63,7 +63,7 @@ export async function userKubeconfig(
     const found = (path: string): string | null => facts.files.get(path)?.content ?? null;
     const ca = readCertificate(found(crt) ?? '');
     if (ca === null) return refuse(found(crt) === null ? missing(crt) : pkiUnreadable(crt, 'certificate'));
-    if (!ca.isAuthority) return refuse(pkiNotCa(crt, formatName(ca.subject)));
+    if (!ca.isCa) return refuse(pkiNotCa(crt, formatName(ca.subject)));
     // With a control plane endpoint, the address of the host is not needed.
     const { controlPlaneEndpoint } = cluster;
     const localAPIEndpoint =
@@ -79,7 +79,7 @@ export async function userKubeconfig(
     if (parsed === null) return refuse(pkiUnreadable(key, 'private key'));
     if (!ca.x509.checkPrivateKey(parsed)) return refuse(pkiKeyMismatch(crt, key));
     const issuer: CertificateIssuer = await services.certificateIssuer();
-    const terms = { ...termsOf(cluster, services.clock.now()), validMs: request.validMs, caNotBefore: ca.notBefore };
+    const terms = { ...certificateParametersOf(cluster, services.clock.now()), validMs: request.validMs, caNotBefore: ca.notBefore };
     const identity = { cluster, nodeName: '', localAPIEndpoint };
     const spec = clientSpecOf({ user: () => request.clientName, organizations: request.organizations }, identity, terms);
     const keyPem = await issuer.generateKey(terms.keyAlgorithm);

@@ -10,7 +10,7 @@ import {
   V1BETA3,
 } from './document-header.ts';
 import type { ConfigKind, DurationText, ModelKind, ModelSet } from './model.ts';
-import { type Finding, isFromFlag, type Origin, type Origins, placeFinding, positionsOf, sortProblems } from './origins.ts';
+import { type ConfigFinding, isFromFlag, type Origin, type Origins, placeFinding, positionsOf, sortProblems } from './origins.ts';
 import { type ModelPart, readModel } from './read-model.ts';
 import type { SchemaVersion } from './suggest-field.ts';
 import { modelFindings } from './validate.ts';
@@ -107,12 +107,12 @@ export function emptyConfig(): LoadedConfig {
 export function checkValues(loaded: LoadedConfig): LoadedConfig {
   const problems = [...loaded.problems];
   for (const finding of modelFindings(loaded)) {
-    if (isWorthSaying(finding, loaded)) problems.push(placeFinding(finding, loaded.origins));
+    if (isFindingReported(finding, loaded)) problems.push(placeFinding(finding, loaded.origins));
   }
   return { ...loaded, problems: sortProblems(problems) };
 }
 
-function isWorthSaying({ path, missing, notForFlags }: Finding, { damaged, origins }: LoadedConfig): boolean {
+function isFindingReported({ path, missing, notForFlags }: ConfigFinding, { damaged, origins }: LoadedConfig): boolean {
   if (missing && [...damaged].some((kind) => path === kind || path.startsWith(`${kind}.`))) return false;
   return !(notForFlags && isFromFlag(path, origins));
 }

@@ -10,7 +10,7 @@ export type Origin = WrittenOrigin | { readonly flag: string };
 export type Origins = ReadonlyMap<string, Origin>;
 
 /** A problem of a model, before its position is known. */
-export interface Finding {
+export interface ConfigFinding {
   /** Kind and model path. */
   readonly path: string;
   readonly problem: Problem;
@@ -19,7 +19,7 @@ export interface Finding {
   /** A rule for files only: a flag may violate it. */
   readonly notForFlags?: true;
   /** The conflicting value, reported with its position: its path, and its name in the message. */
-  readonly rival?: { readonly path: string; readonly name: string };
+  readonly conflictsWith?: { readonly path: string; readonly name: string };
 }
 
 export function positionsOf(origins: Origins): ReadonlyMap<string, Position> {
@@ -36,7 +36,7 @@ export function modelPath(kind: ModelKind, path: string): string {
  * Adds the position to a finding: the position of the value or of its nearest parent, or the flag that set
  * it. A finding about a document that does not exist keeps only its field path.
  */
-export function placeFinding(finding: Finding, origins: Origins): Problem {
+export function placeFinding(finding: ConfigFinding, origins: Origins): Problem {
   const { path } = finding;
   const problem = withRival(finding, origins);
   const field = withoutKind(path);
@@ -59,9 +59,9 @@ export function isFromFlag(path: string, origins: Origins): boolean {
   return false;
 }
 
-function withRival({ problem, rival }: Finding, origins: Origins): Problem {
-  const origin = rival === undefined ? undefined : nearestOrigin(rival.path, origins);
-  return origin ? { ...problem, message: `${problem.message}: ${rival?.name} is set ${describeOrigin(origin)}` } : problem;
+function withRival({ problem, conflictsWith }: ConfigFinding, origins: Origins): Problem {
+  const origin = conflictsWith === undefined ? undefined : nearestOrigin(conflictsWith.path, origins);
+  return origin ? { ...problem, message: `${problem.message}: ${conflictsWith?.name} is set ${describeOrigin(origin)}` } : problem;
 }
 
 /** For a struct created by flags, the first member that they set. */

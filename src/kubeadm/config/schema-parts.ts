@@ -107,7 +107,7 @@ const hostPathType: z.ZodType<HostPathType> = z.enum([
   'BlockDevice',
 ]);
 
-export const bootstrapToken: z.ZodType<BootstrapToken> = z.strictObject({
+export const bootstrapTokenSchema: z.ZodType<BootstrapToken> = z.strictObject({
   token: optional(token),
   description: optional(text),
   ttl: optional(duration),

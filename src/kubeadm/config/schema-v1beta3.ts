@@ -15,8 +15,8 @@ import type {
 } from './model.ts';
 import {
   apiEndpoint,
-  bootstrapToken,
   bootstrapTokenDiscovery,
+  bootstrapTokenSchema,
   certificateKey,
   duration,
   fileDiscovery,
@@ -108,7 +108,7 @@ const nodeRegistration: z.ZodType<V1beta3NodeRegistration> = z.strictObject({
 });
 
 const initConfiguration: z.ZodType<V1beta3InitConfiguration> = z.strictObject({
-  bootstrapTokens: optional(z.array(bootstrapToken)),
+  bootstrapTokens: optional(z.array(bootstrapTokenSchema)),
   nodeRegistration: optional(nodeRegistration),
   localAPIEndpoint: optional(apiEndpoint),
   certificateKey: optional(certificateKey),

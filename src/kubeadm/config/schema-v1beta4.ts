@@ -19,8 +19,8 @@ import type {
 } from './model.ts';
 import {
   apiEndpoint,
-  bootstrapToken,
   bootstrapTokenDiscovery,
+  bootstrapTokenSchema,
   certificateKey,
   duration,
   envVar,
@@ -67,7 +67,7 @@ const nodeRegistration: z.ZodType<NodeRegistration> = z.strictObject({
 });
 
 const initConfiguration: z.ZodType<InitConfiguration> = z.strictObject({
-  bootstrapTokens: optional(z.array(bootstrapToken)),
+  bootstrapTokens: optional(z.array(bootstrapTokenSchema)),
   dryRun: optional(flag),
   nodeRegistration: optional(nodeRegistration),
   localAPIEndpoint: optional(apiEndpoint),

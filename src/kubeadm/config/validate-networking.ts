@@ -4,7 +4,7 @@ import { invalidCidr, subnetsOverlap, unusableSubnet } from '../../codec/documen
 import { DEFAULT_SERVICE_SUBNET } from './defaults.ts';
 import { parseSubnets } from './dns-ip.ts';
 import { argValue, type ClusterConfiguration } from './model.ts';
-import type { Finding } from './origins.ts';
+import type { ConfigFinding } from './origins.ts';
 import { dnsDomain } from './rules.ts';
 
 const MIN_SERVICE_ADDRESSES = 10;
@@ -18,7 +18,7 @@ const PATH = 'ClusterConfiguration.networking';
  * @see kubernetes/kubernetes cmd/kubeadm/app/apis/kubeadm/validation ValidateNetworking (1.36); the warning
  *   about overlapping networks is additional
  */
-export function* networkingFindings(cluster: ClusterConfiguration): Iterable<Finding> {
+export function* networkingFindings(cluster: ClusterConfiguration): Iterable<ConfigFinding> {
   const { serviceSubnet, podSubnet, dnsDomain: domain } = cluster.networking ?? {};
   const badDomain = domain === undefined ? null : dnsDomain(domain);
   if (badDomain) yield { path: `${PATH}.dnsDomain`, problem: badDomain };

@@ -12,29 +12,29 @@ import {
 import type { Taint } from '../../kube/taint.ts';
 import { unknownCheck } from '../preflight/check-names.ts';
 import { type ApiEndpoint, argValue, type NodeRegistration, type Timeouts } from './model.ts';
-import type { Finding } from './origins.ts';
+import type { ConfigFinding } from './origins.ts';
 import * as rules from './rules.ts';
 
 /** Validation of parts that several kinds share. A path includes the kind. */
 
 /** Applies one rule to an optional value. */
-export function* one<T>(path: string, value: T | undefined, rule: (value: T) => Problem | null): Iterable<Finding> {
+export function* findingOfValue<T>(path: string, value: T | undefined, rule: (value: T) => Problem | null): Iterable<ConfigFinding> {
   const problem = value === undefined ? null : rule(value);
   if (problem) yield { path, problem };
 }
 
 /** Applies one rule to each item of a list. */
-export function* each(path: string, values: readonly string[] | undefined, rule: rules.Rule): Iterable<Finding> {
-  for (const [i, value] of (values ?? []).entries()) yield* one(`${path}[${i}]`, value, rule);
+export function* findingsOfItems(path: string, values: readonly string[] | undefined, rule: rules.Rule): Iterable<ConfigFinding> {
+  for (const [i, value] of (values ?? []).entries()) yield* findingOfValue(`${path}[${i}]`, value, rule);
 }
 
 /**
  * `nodeRegistration`. Stricter than kubeadm: the name and a `hostname-override` must be equal, otherwise the
  * kubelet cannot register on `init`.
  */
-export function* nodeRegistrationFindings(path: string, node: NodeRegistration): Iterable<Finding> {
-  yield* one(`${path}.name`, node.name, rules.nodeName);
-  yield* one(`${path}.criSocket`, node.criSocket, rules.criSocket);
+export function* nodeRegistrationFindings(path: string, node: NodeRegistration): Iterable<ConfigFinding> {
+  yield* findingOfValue(`${path}.name`, node.name, rules.nodeName);
+  yield* findingOfValue(`${path}.criSocket`, node.criSocket, rules.criSocket);
   yield* argumentFindings(`${path}.kubeletExtraArgs`, node.kubeletExtraArgs);
   yield* taintFindings(`${path}.taints`, node.taints ?? []);
   yield* ignoreFindings(`${path}.ignorePreflightErrors`, node.ignorePreflightErrors);
@@ -46,14 +46,14 @@ export function* nodeRegistrationFindings(path: string, node: NodeRegistration):
   }
 }
 
-export function* argumentFindings(path: string, args: readonly Arg[] | undefined): Iterable<Finding> {
-  for (const [i, { name }] of (args ?? []).entries()) yield* one(`${path}[${i}].name`, name, rules.argumentName);
+export function* argumentFindings(path: string, args: readonly Arg[] | undefined): Iterable<ConfigFinding> {
+  for (const [i, { name }] of (args ?? []).entries()) yield* findingOfValue(`${path}[${i}].name`, name, rules.argumentName);
 }
 
 const LABEL_PART = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
 /** Validates taints like the API server (1.36); kubeadm does not validate them. */
-function* taintFindings(path: string, taints: readonly Taint[]): Iterable<Finding> {
+function* taintFindings(path: string, taints: readonly Taint[]): Iterable<ConfigFinding> {
   const seen = new Set<string>();
   for (const [i, { key, value = '', effect }] of taints.entries()) {
     if (!isQualifiedName(key)) yield { path: `${path}[${i}].key`, problem: invalidTaint('key', key) };
@@ -69,7 +69,7 @@ function isQualifiedName(text: string): boolean {
 }
 
 /** `ignorePreflightErrors`: names of checks, or only `all`. */
-export function* ignoreFindings(path: string, ids: readonly string[] | undefined): Iterable<Finding> {
+export function* ignoreFindings(path: string, ids: readonly string[] | undefined): Iterable<ConfigFinding> {
   const set = new Set(ids?.map((id) => id.toLowerCase()));
   if (set.has('all') && set.size > 1) yield { path, problem: ignoreAllNotAlone() };
   for (const [i, id] of (ids ?? []).entries()) {
@@ -79,13 +79,13 @@ export function* ignoreFindings(path: string, ids: readonly string[] | undefined
 }
 
 /** `localAPIEndpoint`. */
-export function* endpointFindings(path: string, endpoint: ApiEndpoint): Iterable<Finding> {
-  yield* one(`${path}.advertiseAddress`, endpoint.advertiseAddress, rules.advertiseAddress);
+export function* endpointFindings(path: string, endpoint: ApiEndpoint): Iterable<ConfigFinding> {
+  yield* findingOfValue(`${path}.advertiseAddress`, endpoint.advertiseAddress, rules.advertiseAddress);
   // Zero means unset in Go: the default is used.
-  yield* one(`${path}.bindPort`, endpoint.bindPort || undefined, rules.port);
+  yield* findingOfValue(`${path}.bindPort`, endpoint.bindPort || undefined, rules.port);
 }
 
 /** `timeouts`. */
-export function* timeoutFindings(path: string, timeouts: Timeouts): Iterable<Finding> {
-  for (const [name, timeout] of Object.entries(timeouts)) yield* one(`${path}.${name}`, timeout as string, rules.notNegative);
+export function* timeoutFindings(path: string, timeouts: Timeouts): Iterable<ConfigFinding> {
+  for (const [name, timeout] of Object.entries(timeouts)) yield* findingOfValue(`${path}.${name}`, timeout as string, rules.notNegative);
 }

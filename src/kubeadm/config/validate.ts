@@ -1,17 +1,24 @@
 import { mutuallyExclusive, signingAlone } from '../../codec/document-problems.ts';
 import type { BootstrapToken, InitConfiguration, ModelSet, ResetConfiguration, UpgradeConfiguration } from './model.ts';
-import type { Finding } from './origins.ts';
+import type { ConfigFinding } from './origins.ts';
 import * as rules from './rules.ts';
 import { clusterFindings } from './validate-cluster.ts';
 import { joinFindings } from './validate-join.ts';
-import { each, endpointFindings, ignoreFindings, nodeRegistrationFindings, one, timeoutFindings } from './validate-parts.ts';
+import {
+  endpointFindings,
+  findingOfValue,
+  findingsOfItems,
+  ignoreFindings,
+  nodeRegistrationFindings,
+  timeoutFindings,
+} from './validate-parts.ts';
 
 /**
  * All errors of the models. The models have no defaults yet: an absent value is an error only if it has no
  * default. The rules are those of kubeadm 1.36 (app/apis/kubeadm/validation); a stricter rule rejects a value
  * that would fail later on the host or in the API server.
  */
-export function* modelFindings({ init, cluster, join, reset, upgrade }: ModelSet): Iterable<Finding> {
+export function* modelFindings({ init, cluster, join, reset, upgrade }: ModelSet): Iterable<ConfigFinding> {
   if (init) yield* initFindings(init);
   if (cluster) yield* clusterFindings(cluster);
   if (join) yield* joinFindings(join);
@@ -19,7 +26,7 @@ export function* modelFindings({ init, cluster, join, reset, upgrade }: ModelSet
   if (upgrade) yield* upgradeFindings(upgrade);
 }
 
-function* initFindings(init: InitConfiguration): Iterable<Finding> {
+function* initFindings(init: InitConfiguration): Iterable<ConfigFinding> {
   const path = 'InitConfiguration';
   yield* nodeRegistrationFindings(`${path}.nodeRegistration`, init.nodeRegistration ?? {});
   for (const [i, token] of (init.bootstrapTokens ?? []).entries()) yield* tokenFindings(`${path}.bootstrapTokens[${i}]`, token);
@@ -27,29 +34,29 @@ function* initFindings(init: InitConfiguration): Iterable<Finding> {
   yield* timeoutFindings(`${path}.timeouts`, init.timeouts ?? {});
 }
 
-function* tokenFindings(path: string, token: BootstrapToken): Iterable<Finding> {
+function* tokenFindings(path: string, token: BootstrapToken): Iterable<ConfigFinding> {
   const { ttl, expires, usages = [], groups = [] } = token;
-  yield* each(`${path}.usages`, usages, rules.tokenUsage);
-  yield* each(`${path}.groups`, groups, rules.tokenGroup);
+  yield* findingsOfItems(`${path}.usages`, usages, rules.tokenUsage);
+  yield* findingsOfItems(`${path}.groups`, groups, rules.tokenGroup);
   if (usages.length > 0 && usages.every((usage) => usage === 'signing')) yield { path: `${path}.usages`, problem: signingAlone() };
-  yield* one(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'For a token that never expires, use 0s'));
+  yield* findingOfValue(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'For a token that never expires, use 0s'));
   if (ttl !== undefined && expires !== undefined) yield { path: `${path}.expires`, problem: mutuallyExclusive('ttl', 'expires') };
 }
 
-function* resetFindings(reset: ResetConfiguration): Iterable<Finding> {
+function* resetFindings(reset: ResetConfiguration): Iterable<ConfigFinding> {
   const path = 'ResetConfiguration';
-  yield* one(`${path}.criSocket`, reset.criSocket, rules.criSocket);
-  yield* one(`${path}.certificatesDir`, reset.certificatesDir, rules.absolutePath);
+  yield* findingOfValue(`${path}.criSocket`, reset.criSocket, rules.criSocket);
+  yield* findingOfValue(`${path}.certificatesDir`, reset.certificatesDir, rules.absolutePath);
   yield* ignoreFindings(`${path}.ignorePreflightErrors`, reset.ignorePreflightErrors);
   yield* timeoutFindings(`${path}.timeouts`, reset.timeouts ?? {});
 }
 
-function* upgradeFindings(upgrade: UpgradeConfiguration): Iterable<Finding> {
+function* upgradeFindings(upgrade: UpgradeConfiguration): Iterable<ConfigFinding> {
   const path = 'UpgradeConfiguration';
   const { apply = {}, node = {}, plan = {}, diff = {} } = upgrade;
   for (const [name, part] of Object.entries({ apply, node })) {
     // The path of a flag is relative to the working directory; a relative path in a file would be ambiguous.
-    for (const finding of one(`${path}.${name}.patches.directory`, part.patches?.directory, rules.absolutePath)) {
+    for (const finding of findingOfValue(`${path}.${name}.patches.directory`, part.patches?.directory, rules.absolutePath)) {
       yield { ...finding, notForFlags: true };
     }
   }
@@ -57,7 +64,7 @@ function* upgradeFindings(upgrade: UpgradeConfiguration): Iterable<Finding> {
     yield* ignoreFindings(`${path}.${name}.ignorePreflightErrors`, part.ignorePreflightErrors);
   }
   for (const [name, part] of Object.entries({ apply, plan, diff })) {
-    yield* one(`${path}.${name}.kubernetesVersion`, part.kubernetesVersion, rules.kubernetesVersion);
+    yield* findingOfValue(`${path}.${name}.kubernetesVersion`, part.kubernetesVersion, rules.kubernetesVersion);
   }
   yield* timeoutFindings(`${path}.timeouts`, upgrade.timeouts ?? {});
 }

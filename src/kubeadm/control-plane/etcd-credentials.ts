@@ -1,6 +1,6 @@
 import type { Secret } from '../../base/text/secret.ts';
 import { readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
-import { leadsTo } from '../pki/certificate-checks.ts';
+import { chainsTo } from '../pki/certificate-checks.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
 
 /** Client credentials for etcd. */
@@ -32,7 +32,7 @@ export function validateEtcdCredentials({ caPem, certificatePem, keyPem, files }
   if (key === null) return { why: `${files.key} contains no private key`, ...renewed };
   if (!certificate.x509.checkPrivateKey(key)) return { why: `${files.key} does not match ${files.certificate}`, ...renewed };
   if (certificate.notAfter <= now) return { why: `${files.certificate} expired on ${certificate.notAfter.toISOString()}`, ...renewed };
-  if (!cas.some((ca) => leadsTo(certificate, [], ca)))
+  if (!cas.some((ca) => chainsTo(certificate, [], ca)))
     return { why: `${files.certificate} is not signed by the CA in ${files.ca}`, ...renewed };
   return null;
 }

@@ -29,7 +29,7 @@ export function unreachable(
 }
 
 /** The proxy of the environment blocks the connection. */
-export function proxyInTheWay(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
+export function proxyRefused(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
   const hint =
     kind === 'login'
       ? 'Set user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or add the API server to NO_PROXY'
@@ -112,7 +112,7 @@ export function caExpired(endpoint: string, ca: Certificate, clock: ClockReading
 }
 
 /** The clocks differ, but no check has failed because of it yet. */
-export function clocksApart(endpoint: string, clock: ClockReading): Problem {
+export function clockSkew(endpoint: string, clock: ClockReading): Problem {
   return problem(
     endpoint,
     'CLOCK_SKEW',
@@ -273,7 +273,7 @@ export function noCertificates(file: string): Problem {
 }
 
 /** A downloaded kubeconfig that refers to files of the local host. */
-export function namesLocalFiles(file: string, fields: readonly string[]): Problem {
+export function kubeconfigReadsLocalFiles(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
     'NAMES_FILES',
@@ -283,7 +283,7 @@ export function namesLocalFiles(file: string, fields: readonly string[]): Proble
 }
 
 /** A downloaded kubeconfig that would run programs on the local host. */
-export function namesPrograms(file: string, fields: readonly string[]): Problem {
+export function kubeconfigRunsProgram(file: string, fields: readonly string[]): Problem {
   return problem(
     file,
     'NAMES_PROGRAMS',

@@ -48,10 +48,10 @@ function unknownFlag(name: string, { flags }: Catalogue): AppError {
 export function unknownName(name: string, { fields, gates, flags }: Catalogue): AppError {
   const paths = [...fields.keys()];
   const last = lastName(name);
-  const namesake = paths.find((path) => lastName(path).toLowerCase() === last.toLowerCase());
+  const sameName = paths.find((path) => lastName(path).toLowerCase() === last.toLowerCase());
   const isOf = (path: string): boolean => lastName(path) === closestName(last, paths.map(lastName));
   const guess =
-    closestName(name, paths) ?? namesake ?? closestName(name, gates.keys()) ?? closestName(name, flags.keys()) ?? paths.find(isOf) ?? null;
+    closestName(name, paths) ?? sameName ?? closestName(name, gates.keys()) ?? closestName(name, flags.keys()) ?? paths.find(isOf) ?? null;
   return unknown(`no kubelet version has a field, flag or feature gate ${name}`, guess);
 }
 

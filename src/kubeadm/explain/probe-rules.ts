@@ -4,7 +4,7 @@ import { documentOfValue } from '../../codec/document-of-value.ts';
 import type { Catalogue, Field, Minor } from '../../kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { setAt } from '../../kubelet/kubeadm-defaults.ts';
-import { EXITS_AT_STARTUP, isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
+import { isStartupRule, STARTUP_FAILURE_MESSAGE, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 
 const WORD = 'no such word';
 
@@ -47,7 +47,7 @@ export function probeRules(
 function ruleOf({ code, message }: Problem, of: string): readonly string[] {
   if (code.startsWith('CONFIG_')) return [];
   const rule = message
-    .replace(`; ${EXITS_AT_STARTUP}`, '')
+    .replace(`; ${STARTUP_FAILURE_MESSAGE}`, '')
     .replace(/, (?:not|and is) (?:"[^"]{0,64}"|-?[0-9][^ ]{0,64})$/, '')
     .replace(/: -?[0-9][^ ]{0,64} is (?:not|more) .*$/s, '');
   if (rule.startsWith('"') || rule.includes(WORD)) return [];

@@ -7,7 +7,7 @@ export const PROGRAM_DIRECTORY = '/usr/local/lib/kubeletadm';
 export const AGENT_DIRECTORY = '/var/lib/kubelet/kubeletadm-agent';
 
 /** The oldest Node.js version that runs the bundle. */
-export const OLDEST_NODE: readonly [number, number] = [20, 19];
+export const OLDEST_NODEJS_VERSION: readonly [number, number] = [20, 19];
 
 /**
  * Type of a program file: the bundle, which needs Node.js on the host, or an executable for one machine type
@@ -52,8 +52,8 @@ export function isProgramName(name: string): boolean {
 }
 
 /** Whether a version printed by `node --version` is recent enough. */
-export function isNodeEnough(version: string): boolean {
+export function isSupportedNodeJs(version: string): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version) ?? [];
-  const [desiredMajor, desiredMinor] = OLDEST_NODE;
+  const [desiredMajor, desiredMinor] = OLDEST_NODEJS_VERSION;
   return Number(major) > desiredMajor || (Number(major) === desiredMajor && Number(minor) >= desiredMinor);
 }

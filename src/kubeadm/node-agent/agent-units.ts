@@ -5,7 +5,7 @@ import { pointerFile } from './layout.ts';
 export const AGENT_SERVICE = 'kubeletadm-agent';
 export const AGENT_UNIT = `/etc/systemd/system/${AGENT_SERVICE}.service`;
 /** Link created by `systemctl enable`. */
-export const DESIRED_AGENT = `/etc/systemd/system/multi-user.target.wants/${AGENT_SERVICE}.service`;
+export const AGENT_WANTS_LINK = `/etc/systemd/system/multi-user.target.wants/${AGENT_SERVICE}.service`;
 /** The kubeconfig that earlier versions wrote for the agent. */
 export const FORMER_KUBECONFIG = '/etc/kubernetes/kubeletadm-agent.conf';
 /** Makes the kubelet unit read the agent's pointer. Sorts after kubeadm's own drop-in. */
@@ -17,7 +17,7 @@ export const DROP_IN_DIRECTORY = POINTER_DROP_IN.slice(0, POINTER_DROP_IN.lastIn
  * Line in the agent unit if the directory existed before: `dynamic disable` then keeps the directory even if
  * empty.
  */
-export const KEEPS_DROP_IN_DIRECTORY = `# ${DROP_IN_DIRECTORY} existed before.`;
+export const KEEP_DROP_IN_DIRECTORY_MARKER = `# ${DROP_IN_DIRECTORY} existed before.`;
 
 /**
  * The drop-in that makes the pointer override `KUBELET_CONFIG_ARGS` of kubeadm's drop-in. Without a pointer
@@ -56,7 +56,7 @@ export function renderAgentUnit(
     directory,
     kubeletDirectory,
     staticPods: MANIFESTS_DIR,
-    comment: keepsDropInDirectory ? KEEPS_DROP_IN_DIRECTORY : null,
+    comment: keepsDropInDirectory ? KEEP_DROP_IN_DIRECTORY_MARKER : null,
     isAtHome: command.some((word) => HOMES.test(word)),
   };
   return String(renderTemplate(templates, AGENT_UNIT, context));

@@ -1,6 +1,6 @@
 import { execStartWords } from '../../host/systemd/exec-start.ts';
 import { isProgramName } from './agent-program.ts';
-import { AGENT_UNIT, KEEPS_DROP_IN_DIRECTORY } from './agent-units.ts';
+import { AGENT_UNIT, KEEP_DROP_IN_DIRECTORY_MARKER } from './agent-units.ts';
 
 /** How an agent was installed. Null: not found in its unit. */
 export interface InstalledAgent {
@@ -23,6 +23,6 @@ export function readInstalledAgent(unitText: string | null): InstalledAgent {
     namespace: wordAfter('--namespace'),
     nodeName: wordAfter('--node-name'),
     // Without a unit, assume that the directory existed before.
-    keepsDropInDirectory: unitText === null || unitText.split('\n').includes(KEEPS_DROP_IN_DIRECTORY),
+    keepsDropInDirectory: unitText === null || unitText.split('\n').includes(KEEP_DROP_IN_DIRECTORY_MARKER),
   };
 }

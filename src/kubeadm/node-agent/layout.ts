@@ -98,7 +98,7 @@ export function hashInPath(text: string): string | null {
 const PAYLOAD_PATH = new RegExp(`/checkpoints/([0-9a-f]{64})/${PAYLOAD_FILE.replace('.', '\\.')}(?:\\s|$)`);
 
 /** Metadata of a checkpoint. */
-export interface Manifest {
+export interface CheckpointManifest {
   readonly identity: ConfigIdentity;
   readonly files: readonly string[];
   /**
@@ -108,12 +108,12 @@ export interface Manifest {
   readonly sets?: readonly string[] | null;
 }
 
-export function formatManifest({ identity, files, sets }: Manifest): string {
+export function formatManifest({ identity, files, sets }: CheckpointManifest): string {
   return `${JSON.stringify({ files, source: formatIdentity(identity), ...(sets === undefined ? {} : { sets }) })}\n`;
 }
 
 /** Reads a manifest; null when it is truncated or names files outside the checkpoint. */
-export function parseManifest(text: string): Manifest | null {
+export function parseManifest(text: string): CheckpointManifest | null {
   const parsed = parseJsonObject(text);
   if (parsed === null || !Array.isArray(parsed.files)) return null;
   const identity = parseIdentity(parsed.source);

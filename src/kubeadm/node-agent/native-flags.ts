@@ -62,7 +62,7 @@ export function nativeFlags(templates: Templates, texts: UnitTexts, { directory,
 }
 
 /** The `--dynamic-config-dir` not set by `dynamic enable`, and its file; null: none. */
-export function foreignDirectory(texts: UnitTexts): { readonly value: string; readonly source: string } | null {
+export function foreignDynamicConfigDir(texts: UnitTexts): { readonly value: string; readonly source: string } | null {
   const own = withoutDropIn(texts, NATIVE_DROP_IN);
   const flag = lastFlag(execStartWords(own.unitFiles, own.environmentFiles) ?? [], 'dynamic-config-dir');
   return flag === null || flag.value === '' ? null : flag;

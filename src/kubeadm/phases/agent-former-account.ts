@@ -47,11 +47,11 @@ export const agentFormerAccount = definePhase<FormerAccountInput | null, Facts>(
  * Existing objects of the account that earlier versions created for the agent of a node, in deletion order.
  */
 export async function findFormerAccount(cluster: Cluster, nodeName: string): Promise<readonly ObjectRef[]> {
-  return existing(cluster, formerAgentAccount(nodeName, await cluster.get(formerAgentBinding(nodeName))));
+  return filterExisting(cluster, formerAgentAccount(nodeName, await cluster.get(formerAgentBinding(nodeName))));
 }
 
 /** The existing objects among the given ones, in their order. */
-export async function existing(cluster: Cluster, refs: readonly ObjectRef[]): Promise<readonly ObjectRef[]> {
+export async function filterExisting(cluster: Cluster, refs: readonly ObjectRef[]): Promise<readonly ObjectRef[]> {
   const found = await Promise.all(refs.map((ref) => cluster.get(ref)));
   return refs.filter((_, i) => found[i] !== null);
 }

@@ -8,7 +8,7 @@ import { isProgramName } from '../node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
-  DESIRED_AGENT,
+  AGENT_WANTS_LINK,
   DROP_IN_DIRECTORY,
   FORMER_KUBECONFIG,
   POINTER_DROP_IN,
@@ -59,7 +59,7 @@ interface ResetFacts extends Facts {
   readonly links: readonly string[];
 }
 
-const LINKS = [DESIRED_AGENT, POINTER_DROP_IN, NATIVE_DROP_IN];
+const LINKS = [AGENT_WANTS_LINK, POINTER_DROP_IN, NATIVE_DROP_IN];
 
 /**
  * The same for a host that is reset. The agent is stopped before the kubelet, because it would restart the

@@ -7,7 +7,7 @@ import { mayDo } from '../../kube/may-do.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import { agentRights, agentRightsName } from '../node-agent/agent-rights.ts';
-import { existing, findFormerAccount } from './agent-former-account.ts';
+import { filterExisting, findFormerAccount } from './agent-former-account.ts';
 import { findObjects } from './find-objects.ts';
 
 export interface AgentRightsInput {
@@ -92,7 +92,7 @@ export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRi
     const { nodeName, namespace } = input;
     if (input.isOptional && !(await mayDeleteRights(cluster, nodeName))) return { found: [], mayDelete: false };
     const own = agentRights({ nodeName, nodeUid: null, namespace }).map(refOf);
-    const [rights, former] = await Promise.all([existing(cluster, own), findFormerAccount(cluster, nodeName)]);
+    const [rights, former] = await Promise.all([filterExisting(cluster, own), findFormerAccount(cluster, nodeName)]);
     return { found: [...rights, ...former], mayDelete: true };
   },
   plan: ({ found, mayDelete }, input) => {

@@ -9,7 +9,7 @@ import { findObjects } from './find-objects.ts';
 export interface DesiredToken {
   readonly secret: KubeObject;
   /** Its expiration was declared as a time, not as a TTL. */
-  readonly exactEnd: boolean;
+  readonly hasAbsoluteExpiry: boolean;
 }
 
 export interface BootstrapTokenInput {
@@ -58,7 +58,7 @@ export const bootstrapToken = definePhase<BootstrapTokenInput, Found | null>({
     const info = apiServer === null ? null : diffClusterInfo(found.clusterInfo, clusterInfoMap(apiServer), replaceAddress);
     const rbac = RBAC.map((object, i) => diffRbac(found.rbac[i] ?? null, object));
     const changes = [
-      ...tokens.map(({ secret, exactEnd }, i) => diffToken(found.tokens[i] ?? null, secret, { exactEnd, now })),
+      ...tokens.map(({ secret, hasAbsoluteExpiry }, i) => diffToken(found.tokens[i] ?? null, secret, { hasAbsoluteExpiry, now })),
       ...rbac.slice(0, JOINING.length).flat(),
       info?.change ?? null,
       ...rbac.slice(JOINING.length).flat(),
@@ -88,11 +88,11 @@ export const bootstrapTokenRbac = definePhase<null, readonly (KubeObject | null)
 });
 
 /** A bootstrap token for one run only; null: a token was given, or none is needed. */
-export interface PassingTokenInput {
+export interface TemporaryTokenInput {
   readonly secret: KubeObject | null;
 }
 
-export const createPassingToken = definePhase<PassingTokenInput, KubeObject | null>({
+export const createTemporaryToken = definePhase<TemporaryTokenInput, KubeObject | null>({
   name: 'bootstrap-token',
   short: 'Create a temporary bootstrap token',
   observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
@@ -104,10 +104,10 @@ export const createPassingToken = definePhase<PassingTokenInput, KubeObject | nu
 });
 
 /** Deletes the token, also after a failure. */
-export const deletePassingToken = definePhase<PassingTokenInput, KubeObject | null>({
+export const deleteTemporaryToken = definePhase<TemporaryTokenInput, KubeObject | null>({
   name: 'delete-token',
   short: 'Delete the temporary bootstrap token',
-  tidiesUp: true,
+  runsAfterFailure: true,
   observe: async ({ cluster }, { secret }) => (secret === null ? null : ((await cluster?.get(refOf(secret))) ?? null)),
   plan: (found, { secret }) => {
     if (secret === null) return { changes: [], noop: 'no temporary token was created' };

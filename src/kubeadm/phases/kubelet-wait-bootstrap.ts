@@ -11,7 +11,7 @@ import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
-import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfRequest, readNodeCsr } from '../node-csr.ts';
+import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfCsr, readNodeCsr } from '../node-csr.ts';
 
 export interface WaitBootstrapInput {
   /** `timeouts.tlsBootstrap`. */
@@ -36,7 +36,7 @@ export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<Retu
   name: NAME,
   short: 'Wait for the TLS bootstrap of the kubelet',
   needsKubelet: true,
-  tidiesUp: true,
+  runsAfterFailure: true,
   ready: waitForIdentity,
   observe: inspect,
   plan: ({ files, init, identity }) => {
@@ -182,7 +182,7 @@ async function readRequests(
 /** The CSRs of the node for a client certificate. */
 async function requestsOf(cluster: Cluster, nodeName: string): Promise<readonly NodeCsr[]> {
   const { items } = await cluster.list(CSRS);
-  return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfRequest(csr) === nodeName);
+  return items.map(readNodeCsr).filter((csr) => csr.signerName === CLIENT_SIGNER && nodeOfCsr(csr) === nodeName);
 }
 
 async function orUnknown<T>(cluster: Cluster | null, read: (cluster: Cluster) => Promise<T>): Promise<T | UnknownRequests> {

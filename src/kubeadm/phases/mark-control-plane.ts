@@ -2,7 +2,7 @@ import { type DefinedPhase, definePhase } from '../../host/phase.ts';
 import { CONTROL_PLANE_LABEL, diffNodeMarks } from '../../kube/node-marks.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Taint } from '../../kube/taint.ts';
-import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
+import { deferredUntilCheck, isUnchecked, type OwnNodeCheck } from './own-node.ts';
 import { waitForNode } from './wait-node.ts';
 
 export interface MarkControlPlaneInput {
@@ -45,7 +45,7 @@ function markControlPlanePhase(name: string): DefinedPhase<MarkControlPlaneInput
       const marks = { labels: LABELS, taints };
       const diff = diffNodeMarks(found === 'assumed-absent' ? null : found, marks);
       if (diff === null) return { changes: [], noop: `Node ${nodeName} has the control plane labels and taints` };
-      if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
+      if (isUnchecked(check)) return { changes: [], deferred: deferredUntilCheck(nodeName) };
       const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
       return { changes: [{ kind: 'mark-node', ref, patch: diff.patch, marks, isRecorded: false, reason: `${diff.missing} is missing` }] };
     },

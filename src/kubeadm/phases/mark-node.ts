@@ -15,7 +15,7 @@ import {
 } from '../../kube/node-marks.ts';
 import { isRecorded, MARKS_NAMESPACE, type MarksRecord, nodeMarksIncomplete } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { isUnchecked, type OwnNodeCheck, waitsForCheck } from './own-node.ts';
+import { deferredUntilCheck, isUnchecked, type OwnNodeCheck } from './own-node.ts';
 
 export interface MarkNodeInput extends NodeMarks {
   readonly nodeName: string;
@@ -97,7 +97,7 @@ function planMarks(found: FoundNode | RefusedNode | null, input: MarkNodeInput):
     const missing = diff === null ? [] : [unmarked(nodeName, diff.missing)];
     return { changes: [], noop: `Node ${nodeName} is unchanged`, warnings: [...missing, ...warnings] };
   }
-  if (isUnchecked(input.check)) return { changes: [], deferred: waitsForCheck(nodeName) };
+  if (isUnchecked(input.check)) return { changes: [], deferred: deferredUntilCheck(nodeName) };
   const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   const marks = { labels, taints };
   const patch = diff?.patch ?? {};
@@ -183,7 +183,7 @@ export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, K
   },
   plan: (node, { nodeName, check }) => {
     if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no CRI socket annotation` };
-    if (isUnchecked(check)) return { changes: [], deferred: waitsForCheck(nodeName) };
+    if (isUnchecked(check)) return { changes: [], deferred: deferredUntilCheck(nodeName) };
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     const patch = { metadata: { annotations: { [ANNOTATION]: null } } };
     return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the CRI socket is set in instance-config.yaml' }] };

@@ -19,6 +19,6 @@ export function isUnchecked(check: OwnNodeCheck | null): boolean {
 }
 
 /** Why a change is deferred, for the plan. */
-export function waitsForCheck(nodeName: string): string {
+export function deferredUntilCheck(nodeName: string): string {
   return `changes Node ${nodeName} after checking that the host belongs to this Node`;
 }

@@ -20,7 +20,7 @@ export interface PrepareKernelInput {
 }
 
 /** Disables swap now and at boot, if declared. */
-export const turnOffSwap = definePhase<PrepareKernelInput, SwapFacts>({
+export const disableSwap = definePhase<PrepareKernelInput, SwapFacts>({
   name: 'swap',
   short: 'Disable swap',
   observe: ({ host, signal }) => observe(host, swapFacts, signal),

@@ -18,7 +18,7 @@ export interface UploadKubeadmConfigInput {
    * The ClusterConfiguration of the cluster in the same form, without the values declared in this run and
    * without unknown fields; null when it does not exist.
    */
-  readonly understood: JsonObject | null;
+  readonly currentConfiguration: JsonObject | null;
   /** Plan as for an empty cluster if none exists (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
 }
@@ -36,13 +36,13 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
     if (cluster === null) return input.assumeEmptyCluster ? desired.map(() => null) : null;
     return findObjects(cluster, desired);
   },
-  plan: (found, { clusterConfiguration, understood }) => {
+  plan: (found, { clusterConfiguration, currentConfiguration }) => {
     if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     if (clusterConfiguration === null) return { changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' };
     const [role, binding] = kubeadmConfigRbac();
     const [foundMap = null, foundRole = null, foundBinding = null] = found;
     const changes = [
-      ...diffConfigMap(foundMap, clusterConfiguration, understood),
+      ...diffConfigMap(foundMap, clusterConfiguration, currentConfiguration),
       ...diffRbac(foundRole, role),
       ...diffRbac(foundBinding, binding),
     ];
@@ -51,10 +51,10 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
 });
 
 /** Other keys of the ConfigMap are kept. */
-function diffConfigMap(found: KubeObject | null, desired: JsonObject, understood: JsonObject | null): readonly ClusterChange[] {
+function diffConfigMap(found: KubeObject | null, desired: JsonObject, currentConfiguration: JsonObject | null): readonly ClusterChange[] {
   if (found === null) return [{ kind: 'create-object', object: kubeadmConfigMap(desired), reason: 'does not exist' }];
   const existing = readYaml(dataOf(found)[CLUSTER_CONFIGURATION_KEY] ?? '');
-  const after = isJsonObject(existing) && understood !== null ? overlayChanges(existing, understood, desired) : desired;
+  const after = isJsonObject(existing) && currentConfiguration !== null ? overlayChanges(existing, currentConfiguration, desired) : desired;
   if (jsonEqual(existing, after)) return [];
   const object = { ...found, data: { ...dataOf(found), ...dataOf(kubeadmConfigMap(after)) } };
   return [{ kind: 'update-object', object, before: found, reason: 'the declared settings differ' }];

@@ -47,7 +47,7 @@ async function waitForComponents(context: PhaseContext, input: WaitControlPlaneI
         const answers = await observe(host, componentHealth(left), signal);
         const waitedMs = elapsedMs();
         for (const { name } of left) {
-          if (!isWell(answers[name], waitedMs)) continue;
+          if (!isHealthyResponse(answers[name], waitedMs)) continue;
           well.add(name);
           const message = `${name} is healthy after ${Math.round(waitedMs / 1000)} s`;
           reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
@@ -85,7 +85,7 @@ function componentHealth(components: readonly ComponentEndpoint[]): Fact<Answers
 const FORBIDS_MS = 20_000;
 
 /** An API server that requires authentication is running. */
-function isWell(answer: HttpFact | undefined, waitedMs: number): boolean {
+function isHealthyResponse(answer: HttpFact | undefined, waitedMs: number): boolean {
   if (answer === undefined || 'error' in answer) return false;
   return answer.status === 200 || answer.status === 401 || (answer.status === 403 && waitedMs >= FORBIDS_MS);
 }

@@ -6,7 +6,7 @@ import type { CertificateContent } from '../../x509/read-certificate.ts';
  * @param between possible intermediate certificates
  * @see Go crypto/x509 Verify: each certificate must be signed by the next one, which must be a CA
  */
-export function leadsTo(certificate: CertificateContent, between: readonly CertificateContent[], ca: CertificateContent): boolean {
+export function chainsTo(certificate: CertificateContent, between: readonly CertificateContent[], ca: CertificateContent): boolean {
   let reached = [certificate];
   let left = between;
   // Visits each intermediate once, which ends also for certificates that sign each other.
@@ -20,7 +20,7 @@ export function leadsTo(certificate: CertificateContent, between: readonly Certi
 }
 
 function isIssuedBy({ x509 }: CertificateContent, ca: CertificateContent): boolean {
-  return ca.isAuthority && x509.checkIssued(ca.x509) && x509.verify(ca.x509.publicKey);
+  return ca.isCa && x509.checkIssued(ca.x509) && x509.verify(ca.x509.publicKey);
 }
 
 /** Whether two certificates are byte-for-byte identical. */

@@ -1,5 +1,5 @@
 import { parseGoDuration } from '../../base/text/go-duration.ts';
-import { BACKDATE_MS, type CertificateSpec, type CertificateTerms, type ExtendedUsage } from '../../x509/certificate-issuer.ts';
+import { BACKDATE_MS, type CertificateParameters, type CertificateSpec, type ExtendedUsage } from '../../x509/certificate-issuer.ts';
 import { keyAlgorithm } from '../config/defaults.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { type AltNames, apiServerNames, etcdNames, NO_NAMES, type PkiConfiguration } from './alt-names.ts';
@@ -100,12 +100,12 @@ export function pkiPath(certificatesDir: string, baseName: string, kind: 'crt' |
 }
 
 /** Algorithm and validity of the cluster's new certificates. */
-export function termsOf(cluster: ClusterConfiguration, now: Date): CertificateTerms {
+export function certificateParametersOf(cluster: ClusterConfiguration, now: Date): CertificateParameters {
   return {
     keyAlgorithm: keyAlgorithm(cluster),
     now,
     validMs: milliseconds(cluster.certificateValidityPeriod ?? '8760h'),
-    authorityValidMs: milliseconds(cluster.caCertificateValidityPeriod ?? '87600h'),
+    caValidMs: milliseconds(cluster.caCertificateValidityPeriod ?? '87600h'),
   };
 }
 
@@ -114,17 +114,17 @@ function milliseconds(duration: string): number {
 }
 
 /** The specification of a certificate. */
-export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, terms: CertificateTerms): CertificateSpec {
-  const isAuthority = definition.ca === null;
+export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, terms: CertificateParameters): CertificateSpec {
+  const isCa = definition.ca === null;
   const commonName = definition.commonName(pki);
   return {
     commonName,
     organizations: [],
     // The common name of a CA is also its SAN.
-    ...(isAuthority ? { dnsNames: [commonName], ipAddresses: [] } : definition.names(pki)),
+    ...(isCa ? { dnsNames: [commonName], ipAddresses: [] } : definition.names(pki)),
     usages: definition.usages,
-    isAuthority,
+    isCa: isCa,
     notBefore: new Date(terms.now.getTime() - BACKDATE_MS),
-    notAfter: new Date(terms.now.getTime() + (isAuthority ? terms.authorityValidMs : terms.validMs)),
+    notAfter: new Date(terms.now.getTime() + (isCa ? terms.caValidMs : terms.validMs)),
   };
 }

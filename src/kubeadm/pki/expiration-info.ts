@@ -65,10 +65,10 @@ export function expirationDocument({ certificates, cas }: ExpirationInfo): JsonO
  * @see kubeadm 1.36 certs check-expiration: columns at least 10 wide, separated by three spaces
  */
 export function expirationTables({ certificates, cas }: ExpirationInfo): string {
-  const row = ({ name, expires, residualSeconds, isExternal, caName }: Expiration, isAuthority: boolean): readonly string[] => {
-    if (expires === null) return [`!MISSING! ${name}`, '', '', ...(isAuthority ? [] : ['']), ''];
+  const row = ({ name, expires, residualSeconds, isExternal, caName }: Expiration, isCa: boolean): readonly string[] => {
+    if (expires === null) return [`!MISSING! ${name}`, '', '', ...(isCa ? [] : ['']), ''];
     const external = (isExternal ? 'yes' : 'no').padEnd(8);
-    return [name, formatDay(expires), formatAge(residualSeconds * 1000), ...(isAuthority ? [] : [caName ?? '']), external];
+    return [name, formatDay(expires), formatAge(residualSeconds * 1000), ...(isCa ? [] : [caName ?? '']), external];
   };
   return [
     ...renderTabTable([

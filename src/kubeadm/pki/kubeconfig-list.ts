@@ -4,7 +4,7 @@ import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { KUBECONFIG_LIMITS, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { MASTERS_GROUP_NAME, NODES_GROUP_NAME } from '../../kube/well-known.ts';
-import type { CertificateSpec, CertificateTerms } from '../../x509/certificate-issuer.ts';
+import type { CertificateParameters, CertificateSpec } from '../../x509/certificate-issuer.ts';
 import { controlPlaneServer, localServer } from '../control-plane/model.ts';
 import type { PkiConfiguration } from './alt-names.ts';
 
@@ -94,7 +94,7 @@ export function serverOf(definition: KubeconfigDefinition, pki: PkiConfiguration
 export function clientSpecOf(
   { user, organizations }: Pick<KubeconfigDefinition, 'user' | 'organizations'>,
   pki: PkiConfiguration,
-  terms: CertificateTerms & { readonly caNotBefore: Date },
+  terms: CertificateParameters & { readonly caNotBefore: Date },
 ): CertificateSpec {
   return {
     commonName: user(pki),
@@ -102,7 +102,7 @@ export function clientSpecOf(
     dnsNames: [],
     ipAddresses: [],
     usages: ['clientAuth'],
-    isAuthority: false,
+    isCa: false,
     notBefore: terms.caNotBefore,
     notAfter: new Date(terms.now.getTime() + terms.validMs),
   };

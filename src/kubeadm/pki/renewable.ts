@@ -2,7 +2,7 @@ import { type CertificateContent, readCertificateChain } from '../../x509/read-c
 import type { ClusterConfiguration } from '../config/model.ts';
 import { CERTIFICATES, type CertificateDefinition, certificatesOf, pkiPath } from './certificate-list.ts';
 import { KUBECONFIGS } from './kubeconfig-list.ts';
-import type { FoundText } from './validate-kubeconfig.ts';
+import type { HostFileReader } from './validate-kubeconfig.ts';
 import { clientCertificateOf } from './validate-kubeconfig.ts';
 
 /** A renewable certificate of a control plane: signed by a CA, or the client certificate of a kubeconfig. */
@@ -19,7 +19,7 @@ export interface Renewable {
 }
 
 /** Directories of the certificates of a control plane. */
-export interface PkiPlaces {
+export interface PkiDirectories {
   readonly cluster: Pick<ClusterConfiguration, 'etcd'> & { readonly certificatesDir: string };
   readonly kubernetesDir: string;
 }
@@ -37,7 +37,7 @@ export const RENEWABLE_NAMES: readonly string[] = [
  * The renewable certificates of a cluster, sorted by name.
  * @see kubeadm 1.36 certs renew
  */
-function renewables({ cluster, kubernetesDir }: PkiPlaces): readonly Renewable[] {
+function renewables({ cluster, kubernetesDir }: PkiDirectories): readonly Renewable[] {
   const definitions = certificatesOf(cluster);
   const { certificatesDir } = cluster;
   const baseOf = (name: string): string =>
@@ -86,8 +86,8 @@ export interface FoundCa {
 
 /** All certificates of a control plane that exist on a host. */
 export function findCertificates(
-  places: PkiPlaces,
-  found: FoundText,
+  places: PkiDirectories,
+  found: HostFileReader,
 ): { readonly certificates: readonly FoundRenewable[]; readonly cas: readonly FoundCa[] } {
   const isExternal = (base: string): boolean => found(`${base}.crt`) !== null && found(`${base}.key`) === null;
   const certificates = renewables(places).map((one): FoundRenewable => {
@@ -107,7 +107,7 @@ export function findCertificates(
 }
 
 /** All paths that `findCertificates` reads. */
-export function renewablePaths(places: PkiPlaces): readonly string[] {
+export function renewablePaths(places: PkiDirectories): readonly string[] {
   const all = renewables(places);
   const cas = certificatesOf(places.cluster)
     .filter(({ ca }) => ca === null)

@@ -1,6 +1,6 @@
 import { formatName } from '../../x509/describe-certificate.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
-import { leadsTo } from './certificate-checks.ts';
+import { chainsTo } from './certificate-checks.ts';
 import { readPrivateKey } from './private-key.ts';
 import type { FoundCa, FoundRenewable } from './renewable.ts';
 import { type CertificateVerdict, timeIssues, type ValidationOptions } from './validate-certificates.ts';
@@ -35,7 +35,7 @@ export function validateControlPlane(
   const others = cas
     .filter(({ name }) => name !== 'ca')
     .map(({ name, crt, certificate }) =>
-      verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isAuthority ? [] : ['not a CA certificate'])),
+      verdictOf({ role: name, path: crt, certificate }, options, (read) => (read.isCa ? [] : ['not a CA certificate'])),
     );
   return [...verdicts, ...others];
 }
@@ -72,6 +72,6 @@ function keyIssues({ x509 }: CertificateContent, path: string | null, found: Con
 }
 
 function issuerIssues(certificate: CertificateContent, ca: CertificateContent | 'unreadable' | null): readonly string[] {
-  if (ca === null || ca === 'unreadable' || leadsTo(certificate, [], ca)) return [];
+  if (ca === null || ca === 'unreadable' || chainsTo(certificate, [], ca)) return [];
   return [`not issued by the CA on this host (${formatName(ca.subject)})`];
 }

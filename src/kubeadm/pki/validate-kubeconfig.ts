@@ -3,12 +3,12 @@ import type { Warning } from '../../host/plan/change.ts';
 import { decodeDataField, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
 import { type CertificateContent, readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
-import { isSameCertificate, leadsTo } from './certificate-checks.ts';
+import { chainsTo, isSameCertificate } from './certificate-checks.ts';
 import type { KubeconfigDefinition } from './kubeconfig-list.ts';
 import { pkiExpired, pkiKubeconfigUnusable } from './pki-problems.ts';
 
 /** Content of the file at a path on a host; null: no such file. */
-export type FoundText = (path: string) => string | null;
+export type HostFileReader = (path: string) => string | null;
 
 export interface ValidatedKubeconfig {
   readonly definition: KubeconfigDefinition;
@@ -25,7 +25,7 @@ export interface ExistingKubeconfig {
   readonly cas: readonly CertificateContent[];
   readonly caPath: string;
   readonly now: Date;
-  readonly found: FoundText;
+  readonly found: HostFileReader;
 }
 
 interface Verdict {
@@ -80,7 +80,7 @@ function validateClient({ user }: KubeconfigTarget, existing: ExistingKubeconfig
   const chain = readCertificateChain(decodeDataField(user.certData));
   if (chain === null) return pkiKubeconfigUnusable(path, 'its client certificate cannot be read');
   const [client, ...between] = chain;
-  if (!cas.some((ca) => leadsTo(client, between, ca))) {
+  if (!cas.some((ca) => chainsTo(client, between, ca))) {
     return pkiKubeconfigUnusable(path, `its client certificate is not signed by the CA in ${existing.caPath}`);
   }
   if (now > client.notAfter) {

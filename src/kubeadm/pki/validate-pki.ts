@@ -5,8 +5,15 @@ import type { Warning } from '../../host/plan/change.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
 import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
 import type { PkiConfiguration } from './alt-names.ts';
-import { leadsTo, missingNames } from './certificate-checks.ts';
-import { type CaName, type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, termsOf } from './certificate-list.ts';
+import { chainsTo, missingNames } from './certificate-checks.ts';
+import {
+  type CaName,
+  type CertificateDefinition,
+  certificateParametersOf,
+  certificatesOf,
+  pkiPath,
+  SERVICE_ACCOUNT,
+} from './certificate-list.ts';
 import { type KubeconfigDefinition, serverOf } from './kubeconfig-list.ts';
 import {
   pkiCaLost,
@@ -24,7 +31,7 @@ import {
   pkiUnreadable,
 } from './pki-problems.ts';
 import { publicKeyFits, readPrivateKey } from './private-key.ts';
-import type { FoundText } from './validate-kubeconfig.ts';
+import type { HostFileReader } from './validate-kubeconfig.ts';
 import { type ValidatedKubeconfig, validateKubeconfig } from './validate-kubeconfig.ts';
 
 /** The desired certificates and kubeconfigs of a control plane node. */
@@ -34,7 +41,7 @@ export interface DesiredPki {
   readonly kubernetesDir: string;
   readonly kubeconfigs: readonly KubeconfigDefinition[];
   /** Whether the phase of a certificate, of the `sa` keys, or of a kubeconfig runs. */
-  readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
+  readonly generates: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
   /**
    * An additional control plane: CAs and the `sa` keys are copied from the existing control planes and are never
    * generated.
@@ -79,7 +86,7 @@ export interface ValidatedPki {
  * certificate gets one, which resumes an interrupted run.
  * @throws AppError CONFIG_INVALID_SUBNET as `specOf`
  */
-export function validatePki(desired: DesiredPki, found: FoundText): ValidatedPki {
+export function validatePki(desired: DesiredPki, found: HostFileReader): ValidatedPki {
   const notes: Notes = { problems: [], warnings: [], orphans: [], foreign: [], belongs: new Set() };
   const cas = new Map<CaName, ValidatedCertificate>();
   const certificates = certificatesOf(desired.node.cluster).map((definition) => {
@@ -151,7 +158,7 @@ export function pkiPaths({
 }
 
 /** CA keys may be external; the CA certificates and the service account keys must exist. */
-function missingShared({ node }: DesiredPki, found: FoundText): readonly Problem[] {
+function missingShared({ node }: DesiredPki, found: HostFileReader): readonly Problem[] {
   const { certificatesDir } = node.cluster;
   const cas = certificatesOf(node.cluster).filter(({ ca }) => ca === null);
   const paths = [
@@ -178,11 +185,11 @@ interface OneCertificate {
   readonly definition: CertificateDefinition;
   readonly by: ValidatedCertificate | null;
   readonly desired: DesiredPki;
-  readonly found: FoundText;
+  readonly found: HostFileReader;
   readonly notes: Notes;
 }
 
-function isExternal(ca: ValidatedCertificate | undefined, found: FoundText): boolean {
+function isExternal(ca: ValidatedCertificate | undefined, found: HostFileReader): boolean {
   return ca !== undefined && ca.chain.length > 0 && found(ca.key) === null;
 }
 
@@ -199,7 +206,7 @@ function validateOne(one: OneCertificate): ValidatedCertificate {
     return { ...base, action: 'keep', chain: chain ?? [] };
   }
   const isShared = desired.joins === true && definition.ca === null;
-  if (isShared || !desired.makes.certificate(definition.name)) return { ...base, action: 'leave', chain: [] };
+  if (isShared || !desired.generates.certificate(definition.name)) return { ...base, action: 'leave', chain: [] };
   const readable = keyText === null || readPrivateKey(keyText) !== null;
   if (!readable) one.notes.problems.push(pkiUnreadable(key, 'private key'));
   validateSigner(one, crt);
@@ -217,23 +224,23 @@ function validateExisting(one: OneCertificate, existing: Existing): void {
   const { definition, by, desired, notes } = one;
   const { crt, key, chain, keyText } = existing;
   const [certificate, ...between] = chain;
-  const isAuthority = definition.ca === null;
-  if (isAuthority && !certificate.isAuthority) notes.problems.push(pkiNotCa(crt, formatName(certificate.subject)));
-  const renew = isAuthority
+  const isCa = definition.ca === null;
+  if (isCa && !certificate.isCa) notes.problems.push(pkiNotCa(crt, formatName(certificate.subject)));
+  const renew = isCa
     ? 'Replace the CA, then generate all certificates of this CA again'
     : `Renew the certificate with kubeletadm certs renew ${definition.name}, or remove ${crt} and ${key} and rerun the command: both files are generated again`;
   if (desired.now > certificate.notAfter) notes.problems.push(pkiExpired(crt, certificate.notAfter, renew));
   if (desired.now < certificate.notBefore) notes.problems.push(pkiNotYetValid(crt, certificate.notBefore, desired.now));
-  if (keyText !== null) validateKey({ crt, key, certificate, keyText, isAuthority }, notes);
-  else if (!isAuthority) notes.problems.push(pkiKeyMissing(crt, key));
+  if (keyText !== null) validateKey({ crt, key, certificate, keyText, isCa }, notes);
+  else if (!isCa) notes.problems.push(pkiKeyMissing(crt, key));
   if (by === null) return;
   const [ca] = by.chain;
   // A CA that is still to be generated did not sign existing files.
-  if (by.action === 'leave' && desired.joins !== true && desired.makes.certificate(definition.name)) {
+  if (by.action === 'leave' && desired.joins !== true && desired.generates.certificate(definition.name)) {
     notes.problems.push(pkiCaMissing(crt, by.crt, `certs/${by.definition.name}`));
   }
   if (isMade(by)) notes.orphans.push({ path: crt, ca: by.crt });
-  else if (ca !== undefined && leadsTo(certificate, between, ca)) notes.belongs.add(by.crt);
+  else if (ca !== undefined && chainsTo(certificate, between, ca)) notes.belongs.add(by.crt);
   else if (ca !== undefined)
     noteForeign(notes, { path: crt, ca: by.crt, problem: pkiForeign(crt, key, formatName(certificate.issuer), by.crt) });
   const missing = missingNames(certificate, definition.names(desired.node));
@@ -254,14 +261,14 @@ interface ExistingKey {
   readonly key: string;
   readonly certificate: CertificateContent;
   readonly keyText: string;
-  readonly isAuthority: boolean;
+  readonly isCa: boolean;
 }
 
-function validateKey({ crt, key, certificate, keyText, isAuthority }: ExistingKey, { problems }: Notes): void {
+function validateKey({ crt, key, certificate, keyText, isCa }: ExistingKey, { problems }: Notes): void {
   const read = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
   else if (!certificate.x509.checkPrivateKey(read)) {
-    problems.push(isAuthority ? pkiKeyMismatch(crt, key, 'Replace the key with that of this CA') : pkiKeyMismatch(crt, key));
+    problems.push(isCa ? pkiKeyMismatch(crt, key, 'Replace the key with that of this CA') : pkiKeyMismatch(crt, key));
   }
 }
 
@@ -283,7 +290,11 @@ function warnOfShortLivedCa(one: {
   const { made, ca, desired, notes } = one;
   const end = ca.chain[0]?.notAfter;
   // An expired CA is reported elsewhere.
-  if (end === undefined || end < desired.now || end.getTime() >= desired.now.getTime() + termsOf(desired.node.cluster, desired.now).validMs)
+  if (
+    end === undefined ||
+    end < desired.now ||
+    end.getTime() >= desired.now.getTime() + certificateParametersOf(desired.node.cluster, desired.now).validMs
+  )
     return;
   const message = `the CA ${ca.crt} expires on ${formatRfc3339(end)}, before the certificate ${made}: after that date, both are invalid`;
   notes.warnings.push({ code: 'PKI_AUTHORITY_ENDS_FIRST', message });
@@ -291,14 +302,14 @@ function warnOfShortLivedCa(one: {
 
 function validateServiceAccount(
   desired: DesiredPki,
-  found: FoundText,
+  found: HostFileReader,
   external: boolean,
   { problems }: Notes,
 ): ValidatedPki['serviceAccount'] {
   const { certificatesDir } = desired.node.cluster;
   const [key, pub] = [pkiPath(certificatesDir, 'sa', 'key'), pkiPath(certificatesDir, 'sa', 'pub')];
   const [keyText, pubText] = [found(key), found(pub)];
-  const makes = desired.makes.certificate(SERVICE_ACCOUNT) && desired.joins !== true;
+  const makes = desired.generates.certificate(SERVICE_ACCOUNT) && desired.joins !== true;
   if (keyText === null) {
     if (pubText !== null) problems.push(pkiKeyMissing(pub, key));
     else if (makes && external) problems.push(pkiExternalIncomplete(key, pkiPath(certificatesDir, 'ca', 'key')));
@@ -314,7 +325,7 @@ function validateServiceAccount(
 
 function validateKubeconfigs(
   desired: DesiredPki,
-  found: FoundText,
+  found: HostFileReader,
   ca: ValidatedCertificate,
   notes: Notes,
 ): readonly ValidatedKubeconfig[] {
@@ -335,7 +346,7 @@ function validateKubeconfigs(
       notes.warnings.push(...verdict.warnings);
       return { ...base, action: 'keep' };
     }
-    if (!desired.makes.kubeconfig(definition.name)) return { ...base, action: 'leave' };
+    if (!desired.generates.kubeconfig(definition.name)) return { ...base, action: 'leave' };
     if (ca.action === 'leave') notes.problems.push(...(desired.joins === true ? [] : [pkiCaMissing(path, ca.crt, 'certs/ca')]));
     else if (isExternal(ca, found)) notes.problems.push(pkiExternalIncomplete(path, ca.key));
     else warnOfShortLivedCa({ made: `of ${definition.file}`, ca, desired, notes });

@@ -17,7 +17,7 @@ export function placeOf(written: ParsedConfig, path: string): string {
  * kubeadm's defaults, overridden by the user's configuration for all nodes. Empty strings count as unset, as
  * in Go.
  */
-export function layerClusterConfig(defaults: KubeadmDefaultsInput, baseline: ParsedConfig | null): LayeredConfig {
+export function mergeClusterKubeletConfig(defaults: KubeadmDefaultsInput, baseline: ParsedConfig | null): LayeredConfig {
   const kubeadm = kubeadmDefaults(defaults);
   const bottom = addLayer(NO_LAYERS, {
     result: kubeadm,

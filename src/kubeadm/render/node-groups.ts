@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import type { FieldChange } from '../../host/plan/impact.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
-import { type HostText, layerRunningConfig, type ReadHostText, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
+import { type HostText, layerRunningConfig, type ParsedHostFile, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import type { ClassifyOptions } from '../../kubelet/validate/classify-changes.ts';
 import { designGroup, type GroupDesign, type GroupInput } from './group-design.ts';
@@ -87,7 +87,7 @@ export class NodeGroups {
   }
 
   /** A file with the number of its text, which is long and equal on many hosts. */
-  #textKey(file: HostText | ReadHostText): object {
+  #textKey(file: HostText | ParsedHostFile): object {
     return 'text' in file ? { ...file, text: this.#numberOf(file.text) } : file;
   }
 

@@ -6,7 +6,7 @@ import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { applyClusterDefaults } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
-import { layerClusterConfig } from './cluster-config.ts';
+import { mergeClusterKubeletConfig } from './cluster-config.ts';
 
 /**
  * `kubelet`: values in force for unset fields. `kubeadm`: values written by `init` on a host with containerd
@@ -20,7 +20,7 @@ const CRI_SOCKET = 'unix:///var/run/containerd/containerd.sock';
 /** kubeadm's values with the defaults of its ClusterConfiguration; each leaf names its source. */
 export function kubeadmProfile(): LayeredConfig {
   const { networking, certificatesDir } = applyClusterDefaults({});
-  return layerClusterConfig({ clusterDNS: dnsIp(networking.serviceSubnet), dnsDomain: networking.dnsDomain, certificatesDir }, null);
+  return mergeClusterKubeletConfig({ clusterDNS: dnsIp(networking.serviceSubnet), dnsDomain: networking.dnsDomain, certificatesDir }, null);
 }
 
 /** The default configuration of a kubelet of a minor version, printed as by Go. */

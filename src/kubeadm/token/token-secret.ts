@@ -115,12 +115,12 @@ function decodeData({ data }: KubeObject): ReadonlyMap<string, string> {
  * The change from the existing Secret of a token to the desired one. The TTL counts from the creation of the
  * token: a run does not extend a valid token.
  * @param desired as returned by `tokenSecret`
- * @param options `exactEnd`: the expiration was declared as a time; `now`: current time for expiration
+ * @param options `hasAbsoluteExpiry`: the expiration was declared as a time; `now`: current time for expiration
  */
 export function diffToken(
   found: KubeObject | null,
   desired: KubeObject,
-  options: { readonly exactEnd: boolean; readonly now: Date },
+  options: { readonly hasAbsoluteExpiry: boolean; readonly now: Date },
 ): ClusterChange | null {
   if (found === null) return { kind: 'create-object', object: desired, reason: 'does not exist' };
   const reason = differenceOf(readTokenSecret(found), readTokenSecret(desired) as StoredToken, options);
@@ -130,12 +130,12 @@ export function diffToken(
 function differenceOf(
   found: StoredToken | string,
   desired: StoredToken,
-  { exactEnd, now }: { readonly exactEnd: boolean; readonly now: Date },
+  { hasAbsoluteExpiry, now }: { readonly hasAbsoluteExpiry: boolean; readonly now: Date },
 ): string | null {
   if (typeof found === 'string') return 'the existing Secret is not a bootstrap token';
   const left = remainingMs(found, now);
   if (left !== null && left <= 0) return 'it has expired';
-  const sameEnd = exactEnd ? found.expires === desired.expires : (found.expires === null) === (desired.expires === null);
+  const sameEnd = hasAbsoluteExpiry ? found.expires === desired.expires : (found.expires === null) === (desired.expires === null);
   const different = [
     ...(found.token.equals(desired.token) ? [] : ['secret']),
     ...(jsonEqual(found.usages, desired.usages) ? [] : ['usages']),

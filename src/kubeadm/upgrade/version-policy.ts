@@ -56,7 +56,7 @@ export function checkUpgradeVersions(versions: UpgradeVersions, releases: readon
  * The verdict as refusals and warnings of a run.
  * @param force `--force`: the problems that it may skip become warnings
  */
-export function settleVersions(
+export function applyForceUpgrade(
   { mandatory, skippable, warnings }: VersionVerdict,
   force: boolean,
 ): { readonly refusals: readonly Problem[]; readonly warnings: readonly Warning[] } {

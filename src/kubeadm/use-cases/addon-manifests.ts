@@ -5,8 +5,8 @@ import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
 import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../config/defaults.ts';
 import type { ControlPlaneNode } from '../control-plane/model.ts';
-import { proxyEnvironment, routeHere, type ThisMachine } from './control-plane-inputs.ts';
-import { type DocumentPorts, type DocumentsRequest, settleInitDocuments } from './settle-init-documents.ts';
+import { type LocalHostConnections, observeLocalDefaultRoute, proxyEnvironment } from './control-plane-inputs.ts';
+import { type DocumentPorts, type DocumentsRequest, resolveInitDocuments } from './resolve-init-documents.ts';
 
 /** The addons of a cluster, by the names of their phases. */
 export const ADDONS = ['coredns', 'kube-proxy'] as const;
@@ -19,11 +19,11 @@ export type Addon = (typeof ADDONS)[number];
  * @see kubeadm 1.36 init phase addon --print-manifest
  */
 export async function addonManifests(
-  services: DocumentPorts & ThisMachine & Pick<LocalFiles, 'env'>,
+  services: DocumentPorts & LocalHostConnections & Pick<LocalFiles, 'env'>,
   addons: readonly Addon[],
   request: DocumentsRequest,
 ): Promise<{ readonly objects: readonly KubeObject[]; readonly warnings: readonly Warning[] }> {
-  const { config, cluster, warnings } = await settleInitDocuments(services, request);
+  const { config, cluster, warnings } = await resolveInitDocuments(services, request);
   const objects: KubeObject[] = [];
   const found: Warning[] = [...warnings];
   if (addons.includes('coredns')) {
@@ -34,7 +34,9 @@ export async function addonManifests(
     const node: ControlPlaneNode = {
       cluster,
       nodeName: '',
-      localAPIEndpoint: applyEndpointDefaults(config.init?.localAPIEndpoint ?? {}, { defaultRoute: await routeHere(services) }),
+      localAPIEndpoint: applyEndpointDefaults(config.init?.localAPIEndpoint ?? {}, {
+        defaultRoute: await observeLocalDefaultRoute(services),
+      }),
       taints: [CONTROL_PLANE_TAINT],
       imagePullPolicy: 'IfNotPresent',
       timeouts: DEFAULT_TIMEOUTS,

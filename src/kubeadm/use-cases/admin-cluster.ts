@@ -6,7 +6,7 @@ import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
-import { answers } from './near-api-server.ts';
+import { isApiServerReachable } from './api-server-access.ts';
 import type { NodeClusterPorts } from './node-cluster.ts';
 
 const HINT = 'Run the command for a control plane host, or pass the kubeconfig of an administrator with --kubeconfig';
@@ -30,6 +30,6 @@ export async function adminCluster(services: NodeClusterPorts, host: Host): Prom
     signal,
   });
   const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await answers(services, question)) ? undefined : host;
+  const from = host.dial === undefined || (await isApiServerReachable(services, question)) ? undefined : host;
   return services.connectCluster({ kubeconfig, from });
 }

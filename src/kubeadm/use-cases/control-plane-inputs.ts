@@ -11,27 +11,27 @@ import type { ClusterConnections } from '../ports.ts';
 import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
 
 /** Connections to the local host. */
-export interface ThisMachine extends Pick<RunTime, 'signal'> {
+export interface LocalHostConnections extends Pick<RunTime, 'signal'> {
   /** Connects to the local host; its target is empty. */
   connectHost(target: Readonly<Record<string, never>>): Promise<Host>;
 }
 
 /** Connects from the host when the host is reached over SSH, otherwise from the local host. */
-export function connectOver({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
+export function connectControlPlaneVia({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
   return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, server: server ?? undefined });
 }
 
 /** The default routes of the local host. */
-export async function routeHere(machine: ThisMachine): Promise<DefaultRoute> {
+export async function observeLocalDefaultRoute(machine: LocalHostConnections): Promise<DefaultRoute> {
   return observeHere(machine, defaultRoute);
 }
 
 /** The system CA directories of the local host. */
-export async function caDirectoriesHere(machine: ThisMachine): Promise<readonly HostCaDirectory[]> {
+export async function observeLocalCaDirectories(machine: LocalHostConnections): Promise<readonly HostCaDirectory[]> {
   return observeHere(machine, caDirectoriesOf());
 }
 
-async function observeHere<T>({ connectHost, signal }: ThisMachine, fact: Fact<T>): Promise<T> {
+async function observeHere<T>({ connectHost, signal }: LocalHostConnections, fact: Fact<T>): Promise<T> {
   const here = await connectHost({});
   try {
     return await observe(here, fact, signal);

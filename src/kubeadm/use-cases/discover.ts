@@ -10,7 +10,7 @@ import type { ClusterConnections } from '../ports.ts';
 import { type DiscoveredCluster, type DiscoveryPlan, discoverCluster } from '../workflows/discovery/discover-cluster.ts';
 import { withoutSecrets } from '../workflows/discovery/fetch-kubeconfig.ts';
 import { durationMs } from './node-options.ts';
-import { besideKubeconfig } from './open-cluster.ts';
+import { resolveKubeconfigPath } from './open-cluster.ts';
 
 /** Ports of discovery. */
 export type DiscoverPorts = Pick<LocalFiles, 'input'> & RunTime & Pick<ClusterConnections, 'web' | 'connectCluster'>;
@@ -76,7 +76,7 @@ async function planDiscovery(
     return {
       kind: 'kubeconfig',
       kubeconfig,
-      readFile: (named) => services.input.readText(besideKubeconfig(path, named)),
+      readFile: (named) => services.input.readText(resolveKubeconfigPath(path, named)),
       tlsBootstrapToken,
     };
   }

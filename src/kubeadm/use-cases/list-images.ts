@@ -1,6 +1,6 @@
 import type { Warning } from '../../host/plan/change.ts';
 import { controlPlaneImages, workerImages } from '../control-plane/images.ts';
-import { type DocumentPorts, type DocumentsRequest, settleInitDocuments } from './settle-init-documents.ts';
+import { type DocumentPorts, type DocumentsRequest, resolveInitDocuments } from './resolve-init-documents.ts';
 
 export interface ListedImages {
   readonly images: readonly string[];
@@ -17,7 +17,7 @@ export interface ListedImages {
  * @throws AppError: problems of the configuration, all at once (exit code 2)
  */
 export async function listImages(services: DocumentPorts, request: DocumentsRequest): Promise<ListedImages> {
-  const { config, cluster, warnings } = await settleInitDocuments(services, request);
+  const { config, cluster, warnings } = await resolveInitDocuments(services, request);
   return {
     images: controlPlaneImages(cluster),
     workerImages: workerImages(cluster),

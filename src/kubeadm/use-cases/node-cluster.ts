@@ -10,7 +10,7 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import type { ClusterConnections } from '../ports.ts';
 import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
-import { answers } from './near-api-server.ts';
+import { isApiServerReachable } from './api-server-access.ts';
 
 /** Ports of a connection with a node's credentials. */
 export type NodeClusterPorts = Pick<RunTime, 'signal'> & Pick<ClusterConnections, 'web' | 'connectCluster'>;
@@ -34,7 +34,7 @@ export async function nodeCluster(services: NodeClusterPorts, host: Host): Promi
   if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
   const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: HINT, signal });
   const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await answers(services, question)) ? undefined : host;
+  const from = host.dial === undefined || (await isApiServerReachable(services, question)) ? undefined : host;
   return services.connectCluster({ kubeconfig, from });
 }
 

@@ -13,7 +13,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import { kubeletStart } from '../phases/kubelet-start.ts';
 import type { TemplateSource } from '../ports.ts';
 import { NodeGroups } from '../render/node-groups.ts';
-import type { NodeOptions, PodLoss } from '../workflows/node-options.ts';
+import type { NodeOptions, PodLossPolicy } from '../workflows/node-options.ts';
 
 /** KubeletConfiguration fields set by options for a node. */
 export interface FieldsRequest {
@@ -32,7 +32,7 @@ export interface NodeRequest extends FieldsRequest {
   /** Flags of the kubelet. */
   readonly extraArgs: readonly Arg[];
   readonly ignorePreflightErrors: readonly string[];
-  readonly podLoss: PodLoss;
+  readonly podLoss: PodLossPolicy;
   /** The most disruptive impact on a running kubelet that is applied. */
   readonly allow: Impact;
 }

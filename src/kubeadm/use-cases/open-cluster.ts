@@ -86,7 +86,7 @@ export async function openCluster(services: OpenClusterPorts, request: Kubeconfi
     run.writes.report({ level: 'info', code: 'CLUSTER', message });
   }
   const cluster = await services.connectCluster({ kubeconfig: found, from: run.from, context });
-  const apiServer = await addressOf(services, target.cluster, kubeconfig);
+  const apiServer = await apiServerAddressOf(services, target.cluster, kubeconfig);
   if (!run.dryRun) return { cluster, apiServer, tlsServerName: target.cluster.tlsServerName, warnings: [] };
   return cluster.version().then(
     () => ({ cluster, apiServer, warnings: [] }),
@@ -129,23 +129,23 @@ function noSuchKubeconfig(named: readonly string[]): AppError {
 }
 
 /** Resolves a path in a kubeconfig relative to the folder of that kubeconfig. */
-export function besideKubeconfig(file: string, path: string): string {
+export function resolveKubeconfigPath(file: string, path: string): string {
   return path.startsWith('/') ? path : `${file.slice(0, file.lastIndexOf('/') + 1)}${path}`;
 }
 
 /** Server and CA (PEM) of a kubeconfig's cluster. Null when the kubeconfig has no CA (public CAs, or no verification). */
-export async function addressOf(
+export async function apiServerAddressOf(
   { input }: Pick<LocalFiles, 'input'>,
   cluster: KubeconfigCluster,
   { file }: Kubeconfig,
 ): Promise<ApiServerAddress | null> {
   if (cluster.caData !== undefined) return { server: cluster.server, caPem: Buffer.from(cluster.caData, 'base64').toString('utf8') };
   if (cluster.caFile === undefined) return null;
-  return { server: cluster.server, caPem: await input.readText(besideKubeconfig(file, cluster.caFile)) };
+  return { server: cluster.server, caPem: await input.readText(resolveKubeconfigPath(file, cluster.caFile)) };
 }
 
 /** Identifies the Nodes of hosts with the operator's credentials for an opened cluster. */
-export function trustOf(
+export function operatorNodeTrust(
   { newId }: Pick<SecretSource, 'newId'>,
   { cluster, apiServer }: Pick<OpenedCluster, 'cluster' | 'apiServer'>,
   nameHint = 'name its Node with --node-name',

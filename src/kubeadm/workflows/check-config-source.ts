@@ -11,7 +11,7 @@ import type { DropInChange } from '../../kubelet/effective/field-changes.ts';
 import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
-import { assignedAt, settleSource } from '../../kubelet/node-source.ts';
+import { assignedAt, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { describeOverridden, findOverrides, type Overrides } from '../../kubelet/overridden-fields.ts';
 import { isIgnored } from '../preflight/check.ts';
 import type { NodeDesign } from '../render/node-design.ts';
@@ -57,7 +57,7 @@ export async function checkConfigSource(
   const present = (await observe(host, fileFacts([CONFIG_YAML]), signal)).get(CONFIG_YAML)?.content;
   if (present === undefined) return NOTHING;
   const registered = await readNode(cluster, design.nodeName);
-  const source = settleSource(observed.host, registered);
+  const source = resolveNodeSource(observed.host, registered);
   if (source?.kind === 'unknown') {
     // A process that cannot be observed is no sign of a ConfigMap, unlike a damaged checkpoint.
     return (await observed.payload(null)) === null ? NOTHING : unknownOverrides(`the kubelet uses a ConfigMap, but ${source.why}`);

@@ -13,7 +13,7 @@ import { loadConfig } from '../config/load.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import { proxyExceptions } from '../config/proxy-exceptions.ts';
 import { KUBELET_CONFIG_KEY, kubeletConfigMapName } from '../kubelet-config-map.ts';
-import { adviseClusterConfig, layerClusterConfig } from '../render/cluster-config.ts';
+import { adviseClusterConfig, mergeClusterKubeletConfig } from '../render/cluster-config.ts';
 import { readConfigMapDocument } from './cluster-documents.ts';
 
 /** The ConfigMap in which kubeadm keeps the ClusterConfiguration. */
@@ -63,7 +63,7 @@ export async function readClusterBaseline(
     certificatesDir: settings.certificatesDir,
   };
   const { baseline, warnings } = await readKubeletConfig(cluster, { minor, catalogue, replaced: upgraded?.kubelet ?? null });
-  const layered = layerClusterConfig(defaults, baseline);
+  const layered = mergeClusterKubeletConfig(defaults, baseline);
   return {
     controlPlaneMinor: minor,
     layered,

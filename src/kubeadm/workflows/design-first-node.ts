@@ -7,9 +7,9 @@ import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import type { UploadKubeletConfigInput } from '../phases/upload-config-kubelet.ts';
-import { adviseClusterConfig, layerClusterConfig, renderClusterConfig } from '../render/cluster-config.ts';
+import { adviseClusterConfig, mergeClusterKubeletConfig, renderClusterConfig } from '../render/cluster-config.ts';
 import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
-import { editedClusterConfig } from './init-settings.ts';
+import { readEditedKubeletConfig } from './init-settings.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
@@ -49,8 +49,8 @@ export async function designFirstNode(
     certificatesDir: cluster.certificatesDir,
   };
   const written = options.kubelet === null ? null : readKubeletConfiguration(options.kubelet, { minor, catalogue: options.catalogue });
-  const baseline = written ?? (await editedClusterConfig({ ...context, cluster: running }, options, controlPlaneMinor));
-  const layered = layerClusterConfig(defaults, baseline);
+  const baseline = written ?? (await readEditedKubeletConfig({ ...context, cluster: running }, options, controlPlaneMinor));
+  const layered = mergeClusterKubeletConfig(defaults, baseline);
   // designObservedNode warns about the kubelet on the host.
   const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
   const { design, start, warnings, refusals } = await designObservedNode(context, options, {

@@ -6,17 +6,17 @@ import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
 import {
+  attributeToConfigMap,
+  type ConfigDrift,
   compareWithConfigz,
   compareWithInstanceConfig,
-  type Disagreement,
   type ExplainedSource,
   explainConfigz,
   explainLayers,
   findDrift,
   type NodeExplanation,
-  nameCheckpoint,
 } from '../../kubelet/effective/node-explanation.ts';
-import { assignedAt, type NodeSource, settleSource } from '../../kubelet/node-source.ts';
+import { assignedAt, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { reportedStatus } from '../../kubelet/source-in-force.ts';
 import { type ObservedKubelet, observeKubelet } from './observe-kubelet.ts';
 import { observeNodeSource } from './observe-node-source.ts';
@@ -35,7 +35,7 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const { minor, nodeName } = observed;
   const configz = cluster === null || nodeName === null ? null : await readNodeConfig(cluster, nodeName, catalogue);
   const found = await observeNodeSource(host, signal);
-  const source = settleSource(found.host, configz?.node ?? null);
+  const source = resolveNodeSource(found.host, configz?.node ?? null);
   const explanation: NodeExplanation = {
     node: host.name,
     kubernetesVersion: observed.version,
@@ -48,7 +48,7 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
       ...(observed.instanceConfig === null ? [] : compareWithInstanceConfig(observed.instanceConfig, observed.running.layered)),
       ...(configz === null ? [] : compareWithConfigz(configz.config, observed.running.layered, { minor, catalogue })),
       ...observed.running.problems.map(
-        ({ path, message }): Disagreement => ({
+        ({ path, message }): ConfigDrift => ({
           code: 'PASSED_OVER',
           message: path === undefined ? message : `${path}: ${message}`,
           ...(path === undefined ? {} : { field: path }),
@@ -59,7 +59,7 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const payload = source?.kind === 'config-map' ? await found.payload(configz?.node ?? null) : null;
   if (source?.kind !== 'config-map' || payload === null) return explanation;
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
-  return nameCheckpoint(explanation, { path: payload.path, name, sets: payload.sets, localConfig: CONFIG_YAML });
+  return attributeToConfigMap(explanation, { path: payload.path, name, sets: payload.sets, localConfig: CONFIG_YAML });
 }
 
 function explainedSource(source: NodeSource | null, node: KubeObject | null): ExplainedSource | null {
@@ -72,7 +72,7 @@ function formatTime(at: Date): string {
   return at.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-function driftOf({ kubelet, unit, files, flags, diskFlags, diskVersion }: ObservedKubelet): readonly Disagreement[] {
+function driftOf({ kubelet, unit, files, flags, diskFlags, diskVersion }: ObservedKubelet): readonly ConfigDrift[] {
   if (kubelet === null) return [];
   return findDrift({
     flags,
@@ -107,5 +107,5 @@ export async function explainNodeKubelet(cluster: Cluster, name: string, catalog
 /** The source that an agent, or a kubelet up to 1.23, reports. */
 function reportedSource(node: KubeObject): NodeSource | null {
   if (reportedStatus(node)?.active === null) return { kind: 'file', dropIns: 0 };
-  return settleSource({ kind: 'unknown', why: 'neither an agent nor the kubelet reports it' }, node);
+  return resolveNodeSource({ kind: 'unknown', why: 'neither an agent nor the kubelet reports it' }, node);
 }

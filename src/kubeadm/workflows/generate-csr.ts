@@ -10,13 +10,13 @@ import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { clientKeyOf, keyKubeconfig } from '../../kube/kubeconfig-render.ts';
-import type { CertificateIssuer, CertificateSpec, CertificateTerms } from '../../x509/certificate-issuer.ts';
+import type { CertificateIssuer, CertificateParameters, CertificateSpec } from '../../x509/certificate-issuer.ts';
 import { applyClusterDefaults, applyEndpointDefaults, applyNodeDefaults } from '../config/defaults.ts';
 import type { ClusterConfiguration, InitConfiguration } from '../config/model.ts';
 import { controlPlaneServer, localServer } from '../control-plane/model.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../phases/write-files.ts';
 import type { PkiConfiguration } from '../pki/alt-names.ts';
-import { CERTIFICATES, pkiPath, specOf, termsOf } from '../pki/certificate-list.ts';
+import { CERTIFICATES, certificateParametersOf, pkiPath, specOf } from '../pki/certificate-list.ts';
 import { clientSpecOf, KUBECONFIGS, type KubeconfigDefinition } from '../pki/kubeconfig-list.ts';
 import { pkiKubeconfigUnusable, pkiUnreadable } from '../pki/pki-problems.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
@@ -52,9 +52,9 @@ export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput>
 };
 
 async function prepare(context: PhaseContext, options: GenerateCsrOptions): Promise<Prepared<GenerateCsrInput>> {
-  const node = await settleNode(context, options);
+  const node = await resolvePkiConfiguration(context, options);
   const { certificatesDir } = node.cluster;
-  const terms = termsOf(node.cluster, context.clock.now());
+  const terms = certificateParametersOf(node.cluster, context.clock.now());
   const definitions = CERTIFICATES.filter(({ ca }) => ca !== null);
   const certificatePaths = definitions.map(({ baseName }) => ({
     key: pkiPath(certificatesDir, baseName, 'key'),
@@ -81,7 +81,7 @@ async function prepare(context: PhaseContext, options: GenerateCsrOptions): Prom
   };
 }
 
-async function settleNode({ host, signal }: PhaseContext, { init, cluster }: GenerateCsrOptions): Promise<PkiConfiguration> {
+async function resolvePkiConfiguration({ host, signal }: PhaseContext, { init, cluster }: GenerateCsrOptions): Promise<PkiConfiguration> {
   const facts = await observe(host, combineFacts({ system: operatingSystem, route: defaultRoute }), signal);
   return aboutHost(host.name, () => {
     const localAPIEndpoint = applyEndpointDefaults(init.localAPIEndpoint ?? {}, { defaultRoute: facts.route });
@@ -93,7 +93,7 @@ async function settleNode({ host, signal }: PhaseContext, { init, cluster }: Gen
 
 interface Work {
   readonly node: PkiConfiguration;
-  readonly terms: CertificateTerms;
+  readonly terms: CertificateParameters;
   readonly issuer: CertificateIssuer;
   readonly found: (path: string) => string | null;
   readonly problems: Problem[];

@@ -38,28 +38,28 @@ import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import { type FoundClusterConfiguration, readClusterConfiguration } from './cluster-baseline.ts';
 import type { ApiAccess } from './control-plane/api-access.ts';
-import { atApiServer, type MakesApiServer } from './control-plane/api-access.ts';
+import { type ApiServerBootstrapInput, deferUntilApiServer } from './control-plane/api-access.ts';
+import { type ApiServerRouteOptions, type ApiServerRoutes, apiServerRoutes, findRunning } from './control-plane/api-server-routes.ts';
 import {
-  advertised,
   type ControlPlaneOptions,
   controlPlaneQueries,
   type ObservedControlPlane,
   observeControlPlane,
   type PreparedControlPlane,
   prepareControlPlane,
+  withAdvertiseAddress,
 } from './control-plane/prepare-control-plane.ts';
-import { type SettleClusterInput, type SettledCluster, settleCluster } from './control-plane/settle-cluster.ts';
-import { type ApiServerRoutes, apiServerRoutes, findRunning, type WayOptions } from './control-plane/ways-to-api-server.ts';
+import { type ResolveClusterInput, type ResolvedCluster, resolveClusterConfiguration } from './control-plane/resolve-cluster.ts';
 import { type DesignedFirstNode, designFirstNode } from './design-first-node.ts';
 import { toWarning } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust } from './identify-node.ts';
-import { NO_SETTINGS } from './init-settings.ts';
-import { type InitTokenOptions, type InitTokens, settleTokens } from './init-tokens.ts';
+import { NO_CLUSTER_SETTINGS } from './init-settings.ts';
+import { type InitTokenOptions, type InitTokens, planInitTokens } from './init-tokens.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
 import { type PreparedUpload, prepareUpload } from './shared-certs.ts';
 
-export interface InitControlPlaneOptions extends ControlPlaneOptions, WayOptions, Omit<InitTokenOptions, 'apiServer'> {
+export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
@@ -67,7 +67,7 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, WayOptions
   readonly skips: (phase: string) => boolean;
   /** Identifies the Node of the host before `given` marks the Node. */
   readonly trust: NodeTrust | null;
-  readonly releaseOf: SettleClusterInput['releaseOf'];
+  readonly releaseOf: ResolveClusterInput['releaseOf'];
   readonly forceUpload: boolean;
   /** Tokens must not be printed. */
   readonly withholdToken: boolean;
@@ -85,7 +85,7 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, WayOptions
   readonly withholdCertificateKey: boolean;
 }
 
-export interface InitControlPlaneInput extends MakesApiServer {
+export interface InitControlPlaneInput extends ApiServerBootstrapInput {
   readonly superApi: ApiAccess;
   readonly admins: ClusterAdminsInput;
   readonly pull: PullImagesInput;
@@ -122,20 +122,20 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     kubeletStart.select((input) => input.kubeletStart),
     saveStartedNodeSettings.select((input) => input.save),
     waitControlPlane.select((input) => input.wait),
-    atApiServer(
+    deferUntilApiServer(
       bindClusterAdmins,
       (input) => input.admins,
       ({ superApi }) => superApi,
     ),
-    atApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
-    atApiServer(uploadConfigKubelet, (input) => input.upload),
-    atApiServer(uploadCerts, (input) => input.uploadCerts),
-    atApiServer(markControlPlane, (input) => input.mark),
-    atApiServer(bootstrapToken, (input) => input.bootstrapToken),
+    deferUntilApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
+    deferUntilApiServer(uploadConfigKubelet, (input) => input.upload),
+    deferUntilApiServer(uploadCerts, (input) => input.uploadCerts),
+    deferUntilApiServer(markControlPlane, (input) => input.mark),
+    deferUntilApiServer(bootstrapToken, (input) => input.bootstrapToken),
     kubeletFinalize.select((input) => input.finalize),
-    atApiServer(addonCoredns, (input) => input.coredns),
-    atApiServer(addonKubeProxy, (input) => input.kubeProxy),
-    atApiServer(showJoinCommand, (input) => input.show),
+    deferUntilApiServer(addonCoredns, (input) => input.coredns),
+    deferUntilApiServer(addonKubeProxy, (input) => input.kubeProxy),
+    deferUntilApiServer(showJoinCommand, (input) => input.show),
   ],
   queries: (options) => {
     const { criSocket } = options.nodeRegistration;
@@ -148,25 +148,25 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
 
 async function prepareInitControlPlane(context: PhaseContext, options: InitControlPlaneOptions): Promise<Prepared<InitControlPlaneInput>> {
   const host = await observeInitHost(context, options);
-  const settled = await settleInitCluster(host, options);
+  const resolved = await resolveInitCluster(host, options);
   // The keys are generated while the kubelet checks its configuration.
   const [controlPlane, firstNode] = await Promise.all([
-    designControlPlane(context, options, host, settled.cluster),
+    designControlPlane(context, options, host, resolved.cluster),
     designFirstNode(context, options, {
       node: host.node,
-      cluster: settled.cluster,
-      controlPlaneMinor: minorOf(settled.cluster),
+      cluster: resolved.cluster,
+      controlPlaneMinor: minorOf(resolved.cluster),
       running: host.running,
     }),
   ]);
-  const admission = await prepareAdmission({ ...context, cluster: host.running }, options, settled.cluster, controlPlane);
+  const admission = await prepareAdmission({ ...context, cluster: host.running }, options, resolved.cluster, controlPlane);
   const marked = await identifyToMark(context, options, host.node.registration.name);
   const { found } = host;
   return {
-    input: inputOf(options, { host, cluster: settled.cluster, controlPlane, firstNode, admission, now: context.clock.now() }),
+    input: inputOf(options, { host, cluster: resolved.cluster, controlPlane, firstNode, admission, now: context.clock.now() }),
     warnings: [
       ...found.warnings,
-      ...settled.warnings,
+      ...resolved.warnings,
       ...firstNode.warnings,
       ...controlPlane.preflight.warnings.map(toWarning),
       ...controlPlane.warnings,
@@ -198,15 +198,15 @@ async function observeInitHost(context: PhaseContext, options: InitControlPlaneO
   const node = await observeNode(context, options);
   const { etcd } = applyClusterDefaults(options.cluster);
   const { phases } = initControlPlaneWorkflow;
-  const observed = await observeControlPlane(context, advertised(options, node), { etcd, phases });
+  const observed = await observeControlPlane(context, withAdvertiseAddress(options, node), { etcd, phases });
   const routes = await apiServerRoutes(context, options, observed.localAPIEndpoint);
   const { running, lockedOut } = await findRunning(context, options.given, routes);
-  const found = running === null ? NO_SETTINGS : await readClusterConfiguration(running);
+  const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
   return { node, observed, routes, running, lockedOut, found };
 }
 
-function settleInitCluster({ node, observed, found }: InitHost, options: InitControlPlaneOptions): Promise<SettledCluster> {
-  return settleCluster({
+function resolveInitCluster({ node, observed, found }: InitHost, options: InitControlPlaneOptions): Promise<ResolvedCluster> {
+  return resolveClusterConfiguration({
     found: found.model ?? {},
     declared: options.cluster,
     bindPort: observed.localAPIEndpoint.bindPort,
@@ -231,7 +231,7 @@ async function designControlPlane(
     observed,
     cluster,
     kubeconfigs: KUBECONFIGS,
-    makes: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
+    generates: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
     manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,
   });
   if (lockedOut !== null)
@@ -260,7 +260,7 @@ async function prepareAdmission(
 ): Promise<Admission> {
   const caPem = pki.textAt(pkiPath(cluster.certificatesDir, 'ca', 'crt'));
   const apiServer = caPem === null ? null : { server: controlPlaneServer(node), caPem: revealText(caPem) };
-  const tokens = await settleTokens(context, { ...options, apiServer });
+  const tokens = await planInitTokens(context, { ...options, apiServer });
   if (!options.uploadCerts) return { apiServer, tokens, shared: null };
   const shared = await prepareUpload(context, {
     cluster,
@@ -308,7 +308,7 @@ function inputOf(options: InitControlPlaneOptions, designed: Designed): InitCont
     wait: controlPlane.wait,
     uploadKubeadm: {
       clusterConfiguration: encodeClusterConfiguration(cluster),
-      understood: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
+      currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
       assumeEmptyCluster,
     },
     upload: { ...firstNode.upload, forceUpload, assumeEmptyCluster },

@@ -26,7 +26,7 @@ export async function controlPlaneVersion(
 }
 
 /** The cluster's KubeletConfiguration if an administrator edited it; null if it is missing or generated. */
-export async function editedClusterConfig(
+export async function readEditedKubeletConfig(
   { cluster }: PhaseContext,
   { catalogue }: { readonly catalogue: Catalogue },
   minor: Minor,
@@ -39,7 +39,7 @@ export async function editedClusterConfig(
 }
 
 /** Settings found in a cluster that does not exist yet. */
-export const NO_SETTINGS = { model: null, warnings: [] } as const satisfies Awaited<ReturnType<typeof readClusterConfiguration>>;
+export const NO_CLUSTER_SETTINGS = { model: null, warnings: [] } as const satisfies Awaited<ReturnType<typeof readClusterConfiguration>>;
 
 /** Merges declared settings over those of the cluster. `version` replaces the cluster's version only if one is declared. */
 export function settingsOf(found: ClusterConfiguration, declared: ClusterConfiguration, version: string): DefaultedCluster {

@@ -33,7 +33,7 @@ const USABLE_MS = 600_000;
  * nodes can join with is reused, so that a second run creates no second token.
  * @throws the errors of `Cluster`
  */
-export async function settleTokens(context: PhaseContext, options: InitTokenOptions): Promise<InitTokens> {
+export async function planInitTokens(context: PhaseContext, options: InitTokenOptions): Promise<InitTokens> {
   const now = context.clock.now();
   const written = options.bootstrapTokens;
   const complete = applyTokenDefaults(written, options.freshTokens);
@@ -46,7 +46,7 @@ export async function settleTokens(context: PhaseContext, options: InitTokenOpti
     const old = written[i]?.token === undefined ? existing.find(written.length === 0 ? canJoin : isLike(token)) : undefined;
     if (old !== undefined) describeUse(context, old);
     else if (written[i]?.token === undefined && !options.makesTokens) continue;
-    else desired.push({ secret: tokenSecret(token, now), exactEnd: token.expires !== undefined });
+    else desired.push({ secret: tokenSecret(token, now), hasAbsoluteExpiry: token.expires !== undefined });
     if (canJoin(token)) joining.push(old?.token ?? token.token);
   }
   return { desired, joining };

@@ -20,8 +20,8 @@ import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/up
 import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
 import { designFirstNode } from './design-first-node.ts';
-import { controlPlaneVersion, NO_SETTINGS, settingsOf } from './init-settings.ts';
-import { type InitTokenOptions, settleTokens } from './init-tokens.ts';
+import { controlPlaneVersion, NO_CLUSTER_SETTINGS, settingsOf } from './init-settings.ts';
+import { type InitTokenOptions, planInitTokens } from './init-tokens.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { observeNode } from './observe-node.ts';
@@ -71,7 +71,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
   const node = await observeNode(context, options);
   const { version, warnings: versionWarnings } = await controlPlaneVersion(context, options.cluster, node.facts.kubelet);
   const minor = parseMinor(version) ?? NEWEST_MINOR;
-  const found = context.cluster === null ? NO_SETTINGS : await readClusterConfiguration(context.cluster);
+  const found = context.cluster === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(context.cluster);
   const cluster = settingsOf(found.model ?? {}, options.cluster, version);
   const apiServer = options.apiServer && { ...options.apiServer, server: serverOf(cluster, options.apiServer) };
   const { design, start, upload, warnings, refusals } = await designFirstNode(context, options, {
@@ -80,7 +80,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
     controlPlaneMinor: minor,
     running: context.cluster,
   });
-  const tokens = await settleTokens(context, options);
+  const tokens = await planInitTokens(context, options);
   const identity = initIdentity(options, { apiServer, token: tokens.joining[0], cluster, existingIdentity: hasIdentity(node.facts) });
   return {
     input: {
@@ -95,7 +95,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
       tlsBootstrapMs: options.tlsBootstrapMs,
       uploadKubeadm: {
         clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
-        understood: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
+        currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
         assumeEmptyCluster: options.dryRun,
       },
       bootstrapToken: {

@@ -25,27 +25,27 @@ import { JOINING_KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import { readClusterConfiguration } from './cluster-baseline.ts';
 import {
   type ApiAccess,
+  type ApiServerBootstrapInput,
   apiAccess,
-  atApiServer,
   type ConnectControlPlane,
-  type MakesApiServer,
+  deferUntilApiServer,
   NO_ACCESS,
 } from './control-plane/api-access.ts';
 import {
-  atEtcd,
   type ConnectEtcd,
+  deferUntilEtcd,
   type EtcdAccess,
+  type EtcdPhaseInput,
   etcdAccess,
   etcdEndpoints,
   NO_ETCD_ACCESS,
-  type UsesEtcd,
 } from './control-plane/etcd-access.ts';
 import {
-  advertised,
   type ControlPlaneOptions,
   controlPlaneQueries,
   observeControlPlane,
   prepareControlPlane,
+  withAdvertiseAddress,
 } from './control-plane/prepare-control-plane.ts';
 import { toWarning } from './design-observed-node.ts';
 import { type JoinInput, type JoinOptions, joinQueries, prepareJoin, withoutReservedLabels } from './join.ts';
@@ -61,7 +61,7 @@ export interface JoinControlPlaneOptions extends JoinOptions, ControlPlaneOption
   readonly opened: (access: ApiAccess) => void;
 }
 
-export interface JoinControlPlaneInput extends MakesApiServer, UsesEtcd {
+export interface JoinControlPlaneInput extends ApiServerBootstrapInput, EtcdPhaseInput {
   readonly join: JoinInput;
   readonly pull: PullImagesInput;
   readonly download: WriteFilesInput;
@@ -83,14 +83,14 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
     downloadCertsPhase.select((input) => input.download),
     ...joinPkiPhases.map((phase) => phase.select((input: JoinControlPlaneInput) => input.pki)),
     controlPlanePrepare.select((input) => input.manifests),
-    atEtcd(checkEtcd, (input) => input.etcd, isSkipped),
+    deferUntilEtcd(checkEtcd, (input) => input.etcd, isSkipped),
     kubeletStart.select((input) => input.join.kubeletStart),
     saveStartedNodeSettings.select((input) => input.join.save),
-    atEtcd(etcdJoin, (input) => input.etcd, isSkipped),
-    atEtcd(etcdPromote, (input) => input.etcd, isSkipped),
+    deferUntilEtcd(etcdJoin, (input) => input.etcd, isSkipped),
+    deferUntilEtcd(etcdPromote, (input) => input.etcd, isSkipped),
     kubeletWaitBootstrap.select((input) => input.join.waitBootstrap),
     waitNode.select((input) => input.join.waitNode),
-    atApiServer(joinMarkControlPlane, (input) => input.mark),
+    deferUntilApiServer(joinMarkControlPlane, (input) => input.mark),
     markNode.select((input) => input.join.markNode),
     waitControlPlane.select((input) => input.wait),
   ],
@@ -114,7 +114,7 @@ async function prepareJoinControlPlane(
   ]);
   const { phases } = joinControlPlaneWorkflow;
   const [observed, download] = await Promise.all([
-    observeControlPlane(context, advertised(options, node), { etcd: cluster.etcd, phases }),
+    observeControlPlane(context, withAdvertiseAddress(options, node), { etcd: cluster.etcd, phases }),
     downloadCerts(context, {
       clusterConfiguration: cluster,
       cluster: context.cluster,
@@ -131,7 +131,7 @@ async function prepareJoinControlPlane(
       cluster,
       kubeconfigs: JOINING_KUBECONFIGS,
       joins: true,
-      makes: {
+      generates: {
         certificate: () => options.selects('control-plane-prepare/certs'),
         kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
       },

@@ -11,7 +11,7 @@ export interface JoinTarget {
   readonly caPem: string;
   readonly caCertPath: string;
   /** The existing Node with the name of the joining node. */
-  readonly namesake: KubeObject | null;
+  readonly nodeOfSameName: KubeObject | null;
   /** The credentials may create CSRs. */
   readonly mayBootstrap: boolean;
   /** The name of an existing Node that is not Ready may be reused. */
@@ -26,9 +26,9 @@ const RESET_FIRST = 'To move the host to the new cluster, first run kubeletadm r
  * name (clones) would compete for the Node.
  * @see kubeadm 1.36 preflight: FileAvailable--etc-kubernetes-kubelet.conf, ...-pki-ca.crt; join phase kubelet-start
  */
-export function joinFindings({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
+export function preflightJoin({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
   const { identity } = facts;
-  const { server, caPem, caCertPath, namesake, takeOver, mayBootstrap } = target;
+  const { server, caPem, caCertPath, nodeOfSameName, takeOver, mayBootstrap } = target;
   const findings: Finding[] = [];
   const refuse = (id: CheckName, message: string, hint: string): void => void findings.push({ id, severity: 'error', message, hint });
   if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, server)) {
@@ -40,12 +40,12 @@ export function joinFindings({ facts, registration }: ObservedNode, target: Join
     refuse(`FileAvailable-${caCertPath.replaceAll('/', '-')}`, `${caCertPath} exists and is not the CA of ${server}`, RESET_FIRST);
   const isItself = identity.state === 'unusable' && identity.commonName === `system:node:${registration.name}`;
   const renew = isItself ? `${identity.why}. Renew the certificate with kubeletadm certs renew-kubelet. ` : '';
-  if (identity.state !== 'usable' && namesake !== null && !isNodeReady(namesake) && !takeOver) {
+  if (identity.state !== 'usable' && nodeOfSameName !== null && !isNodeReady(nodeOfSameName) && !takeOver) {
     const hint = `${renew}If the Node belonged to this host or to a removed host, add --take-over. Otherwise give this host another name with --node-name`;
-    const reported = nodeIssues(namesake).join('; ');
+    const reported = nodeIssues(nodeOfSameName).join('; ');
     refuse('NodeExists', `Node ${registration.name} already exists and is not Ready (${reported})`, hint);
   }
-  if (identity.state !== 'usable' && namesake !== null && isNodeReady(namesake)) {
+  if (identity.state !== 'usable' && nodeOfSameName !== null && isNodeReady(nodeOfSameName)) {
     const hint = `${renew}Give this host another name with --node-name. If the other host no longer exists, run kubectl delete node ${registration.name}`;
     refuse('NodeExists', `Node ${registration.name} already exists and is Ready`, hint);
   }

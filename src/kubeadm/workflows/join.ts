@@ -32,7 +32,7 @@ import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-f
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
-import { joinFindings } from './join-findings.ts';
+import { preflightJoin } from './join-findings.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
@@ -115,7 +115,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     observed ?? observeNode(context, own),
     readCluster(cluster, options),
   ]);
-  const namesake = await namesakeOf(node, cluster);
+  const nodeOfSameName = await findNodeOfSameName(node, cluster);
   const { design, start, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
@@ -127,18 +127,19 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     imageRepository: baseline.imageRepository,
     podsOf: options.admin ?? cluster,
     written: [options.caCertPath],
-    findings: joinFindings(node, {
+    findings: preflightJoin(node, {
       ...apiServer,
       mayBootstrap,
       caCertPath: options.caCertPath,
-      namesake,
+      nodeOfSameName,
       takeOver: options.takeOver,
     }),
   });
   const { name: nodeName } = node.registration;
   const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
-  const removal = options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { namesake, marks }) : null;
-  const marked = await identifyToMark(context, options, { node, namesake, marks, removal });
+  const removal =
+    options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { nodeOfSameName, marks }) : null;
+  const marked = await identifyToMark(context, options, { node, nodeOfSameName, marks, removal });
   const target = {
     ...apiServer,
     clusterName: baseline.clusterName,
@@ -196,14 +197,14 @@ function explainForbidden(error: unknown): never {
 async function identifyToMark(
   context: PhaseContext,
   { admin, trust, nodeRegistration }: JoinOptions,
-  { node, namesake, marks, removal }: IdentifyToMark,
+  { node, nodeOfSameName, marks, removal }: IdentifyToMark,
 ): Promise<{ readonly check: OwnNodeCheck | null; readonly refusals: readonly Problem[] }> {
   if (admin === null || trust === null) return { check: null, refusals: [] };
   const { name } = node.registration;
   const desired = { trust, named: nodeRegistration.name ?? null, expected: name };
   const later = { check: ownNodeCheck(desired), refusals: [] };
   if ((!hasMarks(marks) && removal === null) || !hasIdentity(node.facts)) return later;
-  const found = admin === context.cluster ? namesake : await unlessForbidden(admin.get({ apiVersion: 'v1', kind: 'Node', name }));
+  const found = admin === context.cluster ? nodeOfSameName : await unlessForbidden(admin.get({ apiVersion: 'v1', kind: 'Node', name }));
   if (found === null || !isPending({ node: found, record: removal?.record ?? null }, marks)) return later;
   const { refusals } = await identifyNode({ ...context, cluster: admin }, desired);
   return { check: null, refusals };
@@ -211,7 +212,7 @@ async function identifyToMark(
 
 interface IdentifyToMark {
   readonly node: ObservedNode;
-  readonly namesake: KubeObject | null;
+  readonly nodeOfSameName: KubeObject | null;
   readonly marks: NodeMarks;
   /** Null: labels and taints are only added. */
   readonly removal: Removal | null;
@@ -232,11 +233,11 @@ interface Removal {
 async function findRemoval(
   { host, signal }: PhaseContext,
   { admin }: JoinOptions,
-  { namesake, marks }: Pick<IdentifyToMark, 'namesake' | 'marks'>,
+  { nodeOfSameName, marks }: Pick<IdentifyToMark, 'nodeOfSameName' | 'marks'>,
 ): Promise<Removal | null> {
   const text = (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH)?.content ?? null;
   const saved = text === null ? NO_MARKS : marksIn(text);
-  const record = admin === null || namesake === null ? null : await unlessForbidden(findMarksRecord(admin, namesake));
+  const record = admin === null || nodeOfSameName === null ? null : await unlessForbidden(findMarksRecord(admin, nodeOfSameName));
   const isKnown = hasMarks(marks) || hasMarks(saved) || (record !== null && !isRecorded(record, NO_MARKS));
   return isKnown ? { record, saved } : null;
 }
@@ -288,6 +289,6 @@ function labelPairs(value: string): readonly string[] {
 }
 
 /** The existing Node of the same name; null if the credentials may not read Nodes (kubeadm's bootstrap tokens may). */
-async function namesakeOf({ registration }: ObservedNode, cluster: Cluster): Promise<KubeObject | null> {
+async function findNodeOfSameName({ registration }: ObservedNode, cluster: Cluster): Promise<KubeObject | null> {
   return unlessForbidden(cluster.get({ apiVersion: 'v1', kind: 'Node', name: registration.name }));
 }

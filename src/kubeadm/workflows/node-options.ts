@@ -10,7 +10,7 @@ import type { NodeGroups } from '../render/node-groups.ts';
  * A change that would end pods of the node: it is refused, permitted with a warning, or not checked because the plan is
  * never applied.
  */
-export type PodLoss = 'refuse' | 'warn' | 'ignore';
+export type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
 
 /** Settings of a node from files and flags, and the strictness of the checks. */
 export interface NodeOptions {
@@ -30,7 +30,7 @@ export interface NodeOptions {
   readonly configDir?: boolean | undefined;
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
-  readonly podLoss: PodLoss;
+  readonly podLoss: PodLossPolicy;
   /** A missing kubelet, runtime or API server is a warning. */
   readonly dryRun: boolean;
   /** Files are written to a directory; nothing runs in it. */

@@ -11,7 +11,7 @@ import { assignedFile, checkpointFile, lastKnownGoodFile, parseAssigned } from '
 import type { HostText } from '../../kubelet/effective/running-config.ts';
 import { kubeletCommandLine } from '../../kubelet/facts/kubelet-process.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
-import { type HostSource, settleCandidate } from '../../kubelet/node-source.ts';
+import { type HostSource, resolveCandidate } from '../../kubelet/node-source.ts';
 import { AGENT_DIRECTORY } from '../node-agent/agent-program.ts';
 import { POINTER_DROP_IN } from '../node-agent/agent-units.ts';
 import { checkpointDirectory, hashInPath, MANIFEST_FILE, PAYLOAD_FILE, parseManifest, pointerFile } from '../node-agent/layout.ts';
@@ -106,7 +106,7 @@ async function observeNative(host: Host, directory: string, dropIns: readonly Ho
     host: { kind: 'native', candidates, dropIns: dropIns.length },
     dropIns,
     payload: async (node) => {
-      const active = settleCandidate(candidates, node);
+      const active = resolveCandidate(candidates, node);
       if (active === null) return null;
       const path = checkpointFile(directory, { ...active, key: active.kubeletConfigKey, configMap: '' });
       const text = (await observe(host, fileFacts([path]), signal)).get(path)?.content;

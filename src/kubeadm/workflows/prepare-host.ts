@@ -4,7 +4,7 @@ import type { Workflow } from '../../host/run-workflow.ts';
 import { type ImportImagesInput, importImages } from '../phases/import-images.ts';
 import { type InstallBinariesInput, installBinaries } from '../phases/install-binaries.ts';
 import { type InstallPackagesInput, installPackages } from '../phases/install-packages.ts';
-import { loadKernelModules, type PrepareKernelInput, setSysctls, turnOffSwap } from '../phases/prepare-kernel.ts';
+import { disableSwap, loadKernelModules, type PrepareKernelInput, setSysctls } from '../phases/prepare-kernel.ts';
 import { configureProxy, type ProxyInput } from '../phases/proxy.ts';
 
 export interface PrepareHostOptions
@@ -30,7 +30,7 @@ export function prepareHostWorkflow(
   return {
     name: 'prepare-host',
     phases: [
-      ...(swap === null ? [] : [kernel(turnOffSwap)]),
+      ...(swap === null ? [] : [kernel(disableSwap)]),
       ...(kernelModules === null ? [] : [kernel(loadKernelModules)]),
       ...(sysctls === null ? [] : [kernel(setSysctls)]),
       ...(proxy === undefined

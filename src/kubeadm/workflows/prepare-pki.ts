@@ -12,10 +12,17 @@ import { describeCertificate } from '../../x509/describe-certificate.ts';
 import { readCertificate } from '../../x509/read-certificate.ts';
 import type { PkiInput } from '../phases/pki.ts';
 import type { WriteFilesInput } from '../phases/write-files.ts';
-import { type CertificateDefinition, certificatesOf, pkiPath, SERVICE_ACCOUNT, specOf, termsOf } from '../pki/certificate-list.ts';
+import {
+  type CertificateDefinition,
+  certificateParametersOf,
+  certificatesOf,
+  pkiPath,
+  SERVICE_ACCOUNT,
+  specOf,
+} from '../pki/certificate-list.ts';
 import { clientSpecOf, type KubeconfigDefinition, serverOf } from '../pki/kubeconfig-list.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
-import type { FoundText } from '../pki/validate-kubeconfig.ts';
+import type { HostFileReader } from '../pki/validate-kubeconfig.ts';
 import { type DesiredPki, pkiPaths, type ValidatedCertificate, type ValidatedPki, validatePki } from '../pki/validate-pki.ts';
 
 export interface PkiOptions extends Omit<DesiredPki, 'now'> {
@@ -45,7 +52,7 @@ export async function preparePki(context: PhaseContext, options: PkiOptions): Pr
   const desired: DesiredPki = { ...options, now: context.clock.now() };
   const facts = await observe(context.host, fileFacts(pkiPaths(options)), context.signal);
   const given = options.given ?? new Map<string, string | SensitiveText>();
-  const found: FoundText = (path) => {
+  const found: HostFileReader = (path) => {
     const text = given.get(path);
     if (text !== undefined) return revealText(text);
     return facts.get(path)?.content ?? null;
@@ -83,7 +90,7 @@ function openSecrets(facts: ReadonlyMap<string, FileFact | null>): readonly Warn
 
 interface PkiWork {
   readonly desired: DesiredPki;
-  readonly found: FoundText;
+  readonly found: HostFileReader;
   readonly validated: ValidatedPki;
   readonly issuer: CertificateIssuer;
 }
@@ -134,7 +141,7 @@ class PkiMaker {
 
   get #terms() {
     const { node, now } = this.#work.desired;
-    return termsOf(node.cluster, now);
+    return certificateParametersOf(node.cluster, now);
   }
 
   /** Null: the CA is missing or its key cannot sign. */
@@ -155,7 +162,7 @@ class PkiMaker {
     const [certificate, keyPem] = [readCertificate(text(ca.crt) ?? ''), text(ca.key)];
     const key = keyPem === null ? null : readPrivateKey(keyPem);
     if (certificate === null || keyPem === null || key === null) return null;
-    const isGood = certificate.isAuthority && certificate.x509.checkPrivateKey(key);
+    const isGood = certificate.isCa && certificate.x509.checkPrivateKey(key);
     return isGood ? { certificatePem: certificate.pem, keyPem: new Secret(keyPem) } : null;
   }
 

@@ -11,7 +11,7 @@ import { BACKDATE_MS, type CertificateSpec, type ExtendedUsage } from '../../x50
 import { describeCertificate } from '../../x509/describe-certificate.ts';
 import { type CertificateContent, readCertificate } from '../../x509/read-certificate.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../phases/write-files.ts';
-import { termsOf } from '../pki/certificate-list.ts';
+import { certificateParametersOf } from '../pki/certificate-list.ts';
 import { renewKubeconfig } from '../pki/kubeconfig-list.ts';
 import { pkiKeyMismatch, pkiNoControlPlane, pkiUnreadable, pkiUsagesUnknown } from '../pki/pki-problems.ts';
 import { readPrivateKey } from '../pki/private-key.ts';
@@ -54,7 +54,7 @@ async function prepareRenewal(
     const crt = certificates.find(({ name }) => name === 'apiserver')?.crt ?? cluster.certificatesDir;
     return { input: new Map(), warnings, refusals: [{ host: context.host.name, ...pkiNoControlPlane(crt) }] };
   }
-  const { now } = termsOf(cluster, context.clock.now());
+  const { now } = certificateParametersOf(cluster, context.clock.now());
   const problems: Problem[] = [];
   const asked = certificates.filter(({ name }) => names.includes(name));
   const renewed = await Promise.all(
@@ -98,7 +98,7 @@ export async function renewCertificate(
   one: FoundRenewable,
   { cluster, found, facts, issuer, now }: RenewWith,
 ): Promise<{ readonly problem: Problem } | { readonly files: readonly DesiredFile[] }> {
-  const terms = termsOf(cluster, now);
+  const terms = certificateParametersOf(cluster, now);
   const planned = planRenewal(one, found);
   if ('problem' in planned) return planned;
   const keyPem = await issuer.generateKey(terms.keyAlgorithm);
@@ -116,7 +116,7 @@ function planRenewal(one: FoundRenewable, found: (path: string) => string | null
   const ca = readCertificate(found(caPath) ?? '');
   const keyText = new Secret(found(keyPath) ?? '');
   const key = readPrivateKey(keyText);
-  if (ca === null || !ca.isAuthority) return { problem: pkiUnreadable(caPath, 'certificate') };
+  if (ca === null || !ca.isCa) return { problem: pkiUnreadable(caPath, 'certificate') };
   if (key === null) return { problem: pkiUnreadable(keyPath, 'private key') };
   if (!ca.x509.checkPrivateKey(key)) return { problem: pkiKeyMismatch(caPath, keyPath, 'Replace the key with that of this CA') };
   const strange = certificate.extKeyUsage.filter((usage) => USAGES[usage] === undefined);
@@ -137,7 +137,7 @@ function renewedSpec(certificate: CertificateContent, { now, validMs }: { readon
     dnsNames: certificate.dnsNames,
     ipAddresses: certificate.ipAddresses,
     usages: certificate.extKeyUsage.flatMap((usage) => USAGES[usage] ?? []),
-    isAuthority: false,
+    isCa: false,
     notBefore: new Date(now.getTime() - BACKDATE_MS),
     notAfter: new Date(now.getTime() + validMs),
   };

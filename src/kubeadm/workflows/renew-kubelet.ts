@@ -14,7 +14,7 @@ import { CA_CERT, CONFIG_YAML, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CONF } from '
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
-import { createPassingToken, deletePassingToken, type PassingTokenInput } from '../phases/bootstrap-token.ts';
+import { createTemporaryToken, deleteTemporaryToken, type TemporaryTokenInput } from '../phases/bootstrap-token.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts';
 import { healthzUrl } from '../render/node-design.ts';
@@ -41,7 +41,7 @@ export interface RenewKubeletOptions {
 }
 
 export interface RenewInput {
-  readonly token: PassingTokenInput;
+  readonly token: TemporaryTokenInput;
   readonly renew: RenewKubeletInput;
 }
 
@@ -61,10 +61,10 @@ const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 export const renewKubeletWorkflow: Workflow<RenewKubeletOptions, RenewInput> = {
   name: 'certs renew-kubelet',
   phases: [
-    createPassingToken.select((input) => input.token),
+    createTemporaryToken.select((input) => input.token),
     renewKubelet.select((input) => input.renew),
     kubeletWaitBootstrap.select((input) => input.renew.wait),
-    deletePassingToken.select((input) => input.token),
+    deleteTemporaryToken.select((input) => input.token),
   ],
   prepare: prepareRenewal,
 };

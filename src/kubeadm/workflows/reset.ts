@@ -35,13 +35,13 @@ import { pkiPath } from '../pki/certificate-list.ts';
 import { type Finding, isIgnored, validateFindings } from '../preflight/check.ts';
 import { type ApiAccess, apiAccess, type ConnectControlPlane } from './control-plane/api-access.ts';
 import {
-  atEtcd,
   type ConnectEtcd,
+  deferUntilEtcd,
   type EtcdAccess,
+  type EtcdPhaseInput,
   etcdAccess,
   etcdEndpoints,
   NO_ETCD_ACCESS,
-  type UsesEtcd,
 } from './control-plane/etcd-access.ts';
 import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
 
@@ -58,7 +58,7 @@ export interface ResetOptions {
   readonly opened: (access: ApiAccess) => void;
 }
 
-export interface ResetInput extends UsesEtcd {
+export interface ResetInput extends EtcdPhaseInput {
   readonly removeMember: RemoveEtcdMemberInput;
   readonly cleanup: CleanupNodeInput;
   readonly deleteNode: DeleteNodeInput;
@@ -77,7 +77,7 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
     resetAgent.select((input) => input.agent),
     deleteNode.select((input) => input.deleteNode),
     agentRightsRemoval.select((input) => input.agentRights),
-    atEtcd(
+    deferUntilEtcd(
       removeEtcdMember,
       (input) => input.removeMember,
       ({ peerURL }) => peerURL === null,

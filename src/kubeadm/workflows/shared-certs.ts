@@ -50,7 +50,7 @@ export async function prepareUpload(context: PhaseContext, options: UploadOption
   const { freshToken: token, now, assumeEmptyCluster, show } = options;
   return {
     input: {
-      files: shared.map((file) => ({ entry: file.entry, text: textOf(file), nonce: issuer.unforeseenBytes(NONCE_BYTES) })),
+      files: shared.map((file) => ({ entry: file.entry, text: textOf(file), nonce: issuer.secureRandomBytes(NONCE_BYTES) })),
       key: certificateKey ?? newCertificateKey(issuer),
       keyIsNew: certificateKey === null,
       ...{ token, now, assumeEmptyCluster, show },
@@ -61,7 +61,7 @@ export async function prepareUpload(context: PhaseContext, options: UploadOption
 
 /** Generates an unpredictable certificate key. */
 export function newCertificateKey(issuer: CertificateIssuer): Secret {
-  return formatCertificateKey(issuer.unforeseenBytes(CERTIFICATE_KEY_BYTES));
+  return formatCertificateKey(issuer.secureRandomBytes(CERTIFICATE_KEY_BYTES));
 }
 
 export interface DownloadOptions {

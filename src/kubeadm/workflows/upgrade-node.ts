@@ -38,7 +38,7 @@ export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration'
   readonly patches: readonly KubeletPatch[] | null;
   readonly settings: readonly string[] | null;
   /** Ignores the settings saved on the host. */
-  readonly forget: boolean;
+  readonly ignoreSavedSettings: boolean;
   /** Identifies the Node with the operator's credentials; null: the node's own credentials are used. */
   readonly trust: NodeTrust | null;
   /** Node name given by the operator; null: none. */
@@ -79,7 +79,7 @@ export async function prepareUpgrade(
   run: { readonly upgraded: UpgradedDocuments | null } = { upgraded: null },
 ): Promise<Prepared<UpgradeNodeInput>> {
   const found = await inspectHost(context);
-  const { nodeSettings, warnings: settingsWarnings } = readNodeSettings(found, options.forget);
+  const { nodeSettings, warnings: settingsWarnings } = readNodeSettings(found, options.ignoreSavedSettings);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
   const criSocket = socketInUse(found, instancePatch, nodeSettings, options.catalogue);
   const declared = { ...options, ...redeclared(nodeSettings, options), nodeRegistration: criSocket === null ? {} : { criSocket } };

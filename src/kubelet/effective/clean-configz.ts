@@ -10,7 +10,7 @@ export interface CleanConfigz {
   /** Fields that all nodes can share. */
   readonly shared: JsonObject;
   /** Host-specific fields. */
-  readonly own: JsonObject;
+  readonly nodeSpecific: JsonObject;
   /** Fields whose values configz hides. */
   readonly masked: readonly string[];
 }
@@ -37,7 +37,7 @@ export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefa
   const type = catalogue.configurationType(minor);
   const current = withoutPaths(reported, deprecatedFields(reported, minor));
   const kept = withoutDefaults ? dropDefaults(current, defaults, type) : current;
-  return { ...partNodeSpecific(kept), masked };
+  return { ...splitNodeSpecific(kept), masked };
 }
 
 /** @param paths names separated by dots */
@@ -65,13 +65,13 @@ function dropDefaults(config: JsonObject, defaults: JsonObject, type: ObjectNode
       const inner = dropDefaults(value, isJsonObject(usual) ? usual : {}, field.type);
       return Object.keys(inner).length === 0 ? [] : [[name, inner]];
     }
-    if (jsonEqual(value, usual) || (usual === undefined && field?.pointer !== true && isSilent(value))) return [];
+    if (jsonEqual(value, usual) || (usual === undefined && field?.pointer !== true && isZeroValue(value))) return [];
     return [[name, value]];
   });
   return Object.fromEntries(entries);
 }
 
-function isSilent(value: Json): boolean {
+function isZeroValue(value: Json): boolean {
   return value === '' || value === 0 || value === false || value === '0s' || value === '0' || (Array.isArray(value) && value.length === 0);
 }
 
@@ -96,10 +96,10 @@ export function isNodeSpecific(path: string): boolean {
 }
 
 /** Splits a configuration into shared and host-specific fields. */
-function partNodeSpecific(config: JsonObject): { readonly shared: JsonObject; readonly own: JsonObject } {
+function splitNodeSpecific(config: JsonObject): { readonly shared: JsonObject; readonly nodeSpecific: JsonObject } {
   const entries = Object.entries(config);
   return {
     shared: Object.fromEntries(entries.filter(([name]) => !isNodeSpecific(name))),
-    own: Object.fromEntries(entries.filter(([name]) => isNodeSpecific(name))),
+    nodeSpecific: Object.fromEntries(entries.filter(([name]) => isNodeSpecific(name))),
   };
 }

@@ -7,14 +7,14 @@ import type { Catalogue, Minor } from '../catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
 import { readFlagsEnv } from '../flags-env.ts';
 import { type ClassifyOptions, classifyChanges } from '../validate/classify-changes.ts';
-import type { HostText, PlacedFlag, ReadHostText, RunningConfig, RunningConfigInput } from './running-config.ts';
+import type { HostText, ParsedHostFile, PlacedFlag, RunningConfig, RunningConfigInput } from './running-config.ts';
 
 /** The texts of kubeadm's two files for a kubelet, and of the drop-in files that the kubelet merges over config.yaml. */
 export interface KubeletTexts {
   readonly configYaml: string;
   readonly flagsEnv: string;
   /** Drop-in files of `--config-dir`, in merge order. */
-  readonly dropIns: readonly (HostText | ReadHostText)[];
+  readonly dropIns: readonly (HostText | ParsedHostFile)[];
 }
 
 /** The drop-in files before and after a change, in merge order. */

@@ -10,7 +10,7 @@ import { classifyChanges } from '../validate/classify-changes.ts';
 import type { HostText } from './running-config.ts';
 
 /** The value of a field in one layer. */
-export interface LayerWord {
+export interface LayerValue {
   readonly layer: LayerName | 'configz';
   /** `/var/lib/kubelet/config.yaml:12`, `--max-pods, KUBELET_EXTRA_ARGS in /etc/default/kubelet`. */
   readonly source: string;
@@ -19,10 +19,10 @@ export interface LayerWord {
 }
 
 /** The effective value of a field with its origin. */
-export interface ExplainedField extends LayerWord {
+export interface ExplainedField extends LayerValue {
   readonly path: string;
   /** Overridden values, the last one first. */
-  readonly lost: readonly LayerWord[];
+  readonly lost: readonly LayerValue[];
 }
 
 export interface ExplainedFlag {
@@ -34,7 +34,7 @@ export interface ExplainedFlag {
 }
 
 /** A difference between disk, running kubelet and configz. */
-export interface Disagreement {
+export interface ConfigDrift {
   readonly code: 'NOT_RESTARTED' | 'NEEDS_RELOAD' | 'VERSION_REPLACED' | 'CONFIGZ_DIFFERS' | 'INSTANCE_CONFIG_DIFFERS' | 'PASSED_OVER';
   readonly message: string;
   readonly field?: string;
@@ -56,7 +56,7 @@ export interface NodeExplanation {
   readonly source: ExplainedSource | null;
   readonly fields: readonly ExplainedField[];
   readonly flags: readonly ExplainedFlag[];
-  readonly disagreements: readonly Disagreement[];
+  readonly disagreements: readonly ConfigDrift[];
 }
 
 /** The fields of a layered configuration with their history. */
@@ -69,7 +69,7 @@ export function explainLayers({ config, history }: LayeredConfig): readonly Expl
   });
 }
 
-function wordOf({ origin, value }: FieldStep): LayerWord {
+function wordOf({ origin, value }: FieldStep): LayerValue {
   return { layer: origin.layer, source: origin.source, ...(value === undefined ? {} : { value }) };
 }
 
@@ -91,9 +91,9 @@ export interface DriftInput {
 }
 
 /** Differences between the disk and the running kubelet. */
-export function findDrift(input: DriftInput): readonly Disagreement[] {
+export function findDrift(input: DriftInput): readonly ConfigDrift[] {
   const { flags, diskFlags, files, unit, runningVersion, diskVersion } = input;
-  const found: Disagreement[] = [];
+  const found: ConfigDrift[] = [];
   if (runningVersion !== null && diskVersion !== null && runningVersion !== diskVersion) {
     const message = `the running kubelet is ${runningVersion}, the program on disk is ${diskVersion}: restart the kubelet to run the new program`;
     found.push({ code: 'VERSION_REPLACED', message });
@@ -115,7 +115,7 @@ export function findDrift(input: DriftInput): readonly Disagreement[] {
   return found;
 }
 
-function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput['diskFlags']>): readonly Disagreement[] {
+function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput['diskFlags']>): readonly ConfigDrift[] {
   const valuesOf = (list: DriftInput['flags'], name: string): string =>
     JSON.stringify(list.filter((flag) => flag.name === name).map(({ value }) => value));
   const names = [...new Set([...diskFlags, ...flags].map(({ name }) => name))];
@@ -135,7 +135,7 @@ export function compareWithConfigz(
   configz: JsonObject,
   layered: LayeredConfig,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
-): readonly Disagreement[] {
+): readonly ConfigDrift[] {
   // The effect of this flag is that of the field, but configz does not show it.
   const isHidden = (path: string): boolean =>
     path === 'seccompDefault' && layered.history.get(path)?.some(({ origin }) => origin.layer === 'flag') === true;
@@ -152,10 +152,10 @@ export function compareWithConfigz(
  * Differences between kubeadm's per-host file and the configuration file: the kubelet ignores the former, but
  * kubeadm's next upgrade applies it.
  */
-export function compareWithInstanceConfig(file: HostText, { history }: LayeredConfig): readonly Disagreement[] {
+export function compareWithInstanceConfig(file: HostText, { history }: LayeredConfig): readonly ConfigDrift[] {
   const root = parseSource(file.text, file.path).documents[0]?.root ?? null;
   const reported = root === null ? null : sourceToJson(root);
-  return [...leavesOf(isJsonObject(reported) ? reported : {})].flatMap(([path, value]): Disagreement[] => {
+  return [...leavesOf(isJsonObject(reported) ? reported : {})].flatMap(([path, value]): ConfigDrift[] => {
     const written = history.get(path)?.findLast(({ origin }) => origin.layer === 'config file');
     if (jsonEqual(written?.value, value)) return [];
     const message = `${path}: ${file.path} sets ${inlineValue(value)}, but the configuration file has ${inlineValue(written?.value)}. The next upgrade with kubeadm would write ${inlineValue(value)}`;
@@ -171,7 +171,7 @@ export function explainConfigz(configz: JsonObject, defaults: JsonObject, minor:
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([path, value]) => {
       const isDefault = JSON.stringify(usual.get(path)) === JSON.stringify(value);
-      const word: LayerWord = isDefault
+      const word: LayerValue = isDefault
         ? { layer: 'kubelet default', source: `kubelet ${formatMinor(minor)}`, value }
         : { layer: 'configz', source: 'a file or a flag of the host', value };
       return { path, ...word, lost: [] };
@@ -193,9 +193,9 @@ export interface NamedCheckpoint {
  * Names the ConfigMap instead of its checkpoint, whose path is a hash. A field that an overlay leaves unset is
  * attributed to the local configuration.
  */
-export function nameCheckpoint(explanation: NodeExplanation, checkpoint: NamedCheckpoint): NodeExplanation {
+export function attributeToConfigMap(explanation: NodeExplanation, checkpoint: NamedCheckpoint): NodeExplanation {
   const { path, name, sets, localConfig } = checkpoint;
-  const named = <T extends LayerWord>(field: string, word: T): T => {
+  const named = <T extends LayerValue>(field: string, word: T): T => {
     if (!word.source.includes(path)) return word;
     if (word.layer === 'kubelet default') return { ...word, source: word.source.replace(path, name) };
     return sets == null || isSetBy(sets, field)

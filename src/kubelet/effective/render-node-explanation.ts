@@ -1,7 +1,7 @@
 import { joinLines } from '../../base/text/styled.ts';
 import { renderTable } from '../../base/text/table.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
-import type { ExplainedField, LayerWord, NodeExplanation } from './node-explanation.ts';
+import type { ExplainedField, LayerValue, NodeExplanation } from './node-explanation.ts';
 
 /** Renders an explanation as a table; `wide` also shows overridden values and flags without a field. */
 export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
@@ -37,11 +37,11 @@ function sourceLines({ source, process: running }: NodeExplanation): readonly st
   return [`configuration: ConfigMap ${namespace}/${name} (key ${kubeletConfigKey})${at}`];
 }
 
-function valueText({ value }: LayerWord): string {
+function valueText({ value }: LayerValue): string {
   return inlineValue(value);
 }
 
-function fromText({ layer, source }: LayerWord): string {
+function fromText({ layer, source }: LayerValue): string {
   return `${layer}: ${source}`;
 }
 

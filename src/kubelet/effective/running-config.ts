@@ -19,14 +19,14 @@ export interface HostText {
 }
 
 /** A parsed file, for several uses. */
-export interface ReadHostText {
+export interface ParsedHostFile {
   readonly path: string;
   readonly source: Source;
   readonly syntax: 'yaml' | 'json';
 }
 
 /** Parses a file of a host; its errors are in `source.problems`. */
-export function readHostText({ path, text }: HostText): ReadHostText {
+export function readHostText({ path, text }: HostText): ParsedHostFile {
   return { path, source: parseSource(text, path), syntax: syntaxOf(text) };
 }
 
@@ -40,11 +40,11 @@ export interface RunningConfigInput {
   /** Minor of the host's kubelet. */
   readonly minor: Minor;
   /** File of `--config`; null without that flag, which also changes the defaults. */
-  readonly configFile: HostText | ReadHostText | null;
+  readonly configFile: HostText | ParsedHostFile | null;
   /** Checkpoint of the dynamic configuration, which replaces the file (kubelets up to 1.23). */
-  readonly dynamicConfig: HostText | ReadHostText | null;
+  readonly dynamicConfig: HostText | ParsedHostFile | null;
   /** Drop-in files of `--config-dir`, in merge order. */
-  readonly dropIns: readonly (HostText | ReadHostText)[];
+  readonly dropIns: readonly (HostText | ParsedHostFile)[];
   readonly flags: readonly PlacedFlag[];
 }
 
@@ -94,7 +94,7 @@ function addFlagsOnlyDefaults(current: LayeredConfig): LayeredConfig {
 /** A file replaces all previous values: omitted fields have their defaults again. */
 function addFile(
   current: LayeredConfig,
-  file: HostText | ReadHostText,
+  file: HostText | ParsedHostFile,
   layer: LayerName,
   { minor, catalogue }: RunningConfigInput,
   problems: Problem[],
@@ -136,7 +136,7 @@ function onlyPrinted(config: JsonObject, printed: Json | undefined): JsonObject 
 
 function addDropIn(
   current: LayeredConfig,
-  file: HostText | ReadHostText,
+  file: HostText | ParsedHostFile,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
   problems: Problem[],
 ): LayeredConfig {
@@ -174,7 +174,7 @@ interface ReadFile {
 
 /** Reads the first document, because the kubelet ignores others. */
 function readFile(
-  file: HostText | ReadHostText,
+  file: HostText | ParsedHostFile,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
   problems: Problem[],
 ): ReadFile {

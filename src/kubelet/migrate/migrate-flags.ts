@@ -8,8 +8,8 @@ import { isRelativePath } from '../effective/host-paths.ts';
 import { fieldOfFlag } from '../flags/apply-flags.ts';
 import { combineWithFile, readFlagValue } from '../flags/flag-value.ts';
 import { valueAt } from '../validate/values.ts';
-import { FLAG_ENDS, UNKNOWN_END } from './flag-ends.ts';
 import type { FieldEdit, MigrationStep } from './migration-step.ts';
+import { REMOVED_FLAGS, UNKNOWN_END } from './removed-flags.ts';
 
 export interface MigratedFlags {
   /** The remaining flags, in the given order. */
@@ -132,7 +132,7 @@ function endOf(
   const kubelet = `unknown to a ${formatMinor(to)} kubelet`;
   if (entry.removedIn === null || to < entry.removedIn)
     return { step: { did: 'removed', what, message: `${kubelet}: added in ${formatMinor(entry.since)}`, lossy: true } };
-  const { message, harmless, renamed } = FLAG_ENDS.get(name) ?? {
+  const { message, harmless, renamed } = REMOVED_FLAGS.get(name) ?? {
     ...UNKNOWN_END,
     renamed: undefined,
     harmless: (text: string) => text === catalogue.flag(name, from)?.default,

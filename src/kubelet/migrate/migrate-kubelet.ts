@@ -49,7 +49,7 @@ export interface KubeletMigration {
 export function migrateKubelet(text: string, file: string, options: MigrateOptions): KubeletMigration {
   const { from, to, catalogue } = options;
   const document = findDocument(text, file);
-  const { config, strange } = readWritten(document, text, options);
+  const { config, unknownSteps } = readWritten(document, text, options);
   const before = effectiveWithFlags(config, options);
 
   const flags = migrateFlags(options.flags, { from, to, catalogue, config });
@@ -58,7 +58,7 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
   const { featureGates: _gates, ...others } = withFlags;
   const fields = migrateFields(others, options);
   const gateEdits = editsOfGates(gatesOf(withFlags), gates.gates);
-  const edits = [...strange.edits, ...flags.edits, ...fields.edits, ...gateEdits];
+  const edits = [...unknownSteps.edits, ...flags.edits, ...fields.edits, ...gateEdits];
   const migrated = [...fields.edits, ...gateEdits].reduce(applyEdit, withFlags);
 
   const reported = [...fields.steps.map(({ what }) => what), ...flags.edits.map(({ path }) => path.join('.'))];
@@ -69,7 +69,7 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
   return {
     text: printed.text,
     flags: flags.flags,
-    steps: [...strange.steps, ...flags.steps, ...gates.steps, ...fields.steps, ...drift.steps, ...printed.steps],
+    steps: [...unknownSteps.steps, ...flags.steps, ...gates.steps, ...fields.steps, ...drift.steps, ...printed.steps],
     problems: validate(printed.text, file, to, catalogue),
   };
 }
@@ -93,7 +93,7 @@ function findDocument(text: string, file: string): SourceDocument {
   );
 }
 
-interface Strange {
+interface UnknownFieldSteps {
   readonly edits: readonly FieldEdit[];
   readonly steps: readonly MigrationStep[];
 }
@@ -106,27 +106,27 @@ function readWritten(
   document: SourceDocument,
   text: string,
   { from, to, catalogue }: MigrateOptions,
-): { readonly config: JsonObject; readonly strange: Strange } {
+): { readonly config: JsonObject; readonly unknownSteps: UnknownFieldSteps } {
   const syntax = syntaxOf(text);
   const old = decodeKubeletConfiguration(document, { minor: from, catalogue, lenient: true, syntax });
   const errors = old.problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   const next = decodeKubeletConfiguration(document, { minor: to, catalogue, lenient: true, syntax });
   const unknownTo = new Set(next.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD').map(({ path }) => path));
-  const passedOver = old.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD');
-  const strange = passedOver.map(({ path = '', message }): MigrationStep => {
+  const unknownFields = old.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD');
+  const unknownSteps = unknownFields.map(({ path = '', message }): MigrationStep => {
     if (!unknownTo.has(path))
       return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet uses the field`, lossy: false };
     return { did: 'removed', what: path, message: `${message}; neither of the two kubelet versions reads the field`, lossy: true };
   });
   // A null has no effect, but the new kubelet warns about unknown fields even so.
-  const passed = new Set(passedOver.map(({ path }) => path));
-  const nulls = [...unknownTo].filter((path) => path !== undefined && !passed.has(path) && isUnset(old.value, stepsOf(path)));
+  const ignored = new Set(unknownFields.map(({ path }) => path));
+  const nulls = [...unknownTo].filter((path) => path !== undefined && !ignored.has(path) && isUnset(old.value, stepsOf(path)));
   for (const path of nulls)
-    strange.push({ did: 'removed', what: path ?? '', message: `unknown to a ${formatMinor(to)} kubelet`, lossy: false });
-  const edits = strange.filter(({ did }) => did === 'removed').map(({ what }) => ({ path: stepsOf(what), value: undefined }));
-  const obeyed = new Set(strange.filter(({ did }) => did === 'kept').map(({ what }) => what));
-  return { config: withoutHeader(withPassedOver(old.value, next.value, obeyed)), strange: { edits, steps: strange } };
+    unknownSteps.push({ did: 'removed', what: path ?? '', message: `unknown to a ${formatMinor(to)} kubelet`, lossy: false });
+  const edits = unknownSteps.filter(({ did }) => did === 'removed').map(({ what }) => ({ path: stepsOf(what), value: undefined }));
+  const obeyed = new Set(unknownSteps.filter(({ did }) => did === 'kept').map(({ what }) => what));
+  return { config: withoutHeader(withPassedOver(old.value, next.value, obeyed)), unknownSteps: { edits, steps: unknownSteps } };
 }
 
 /** `registerWithTaints[0].x` gives `registerWithTaints`, `0`, `x`. */
@@ -164,7 +164,7 @@ function effectiveWithFlags(config: JsonObject, { from, flags, catalogue }: Migr
  * Effective values that change without a change of the field: defaults that differ in the new minor, or
  * follow from other fields.
  */
-function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): Strange {
+function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): UnknownFieldSteps {
   const { from, to, catalogue, keepDefaults } = options;
   const sides = [
     { name: 'before', minor: from, config: before },
@@ -245,7 +245,7 @@ function withoutHeader({ apiVersion: _version, kind: _kind, ...fields }: JsonObj
 }
 
 /** The lossy steps as one error; nothing is written. */
-export function refuseLoss(steps: readonly MigrationStep[]): AppError | null {
+export function lossyStepsError(steps: readonly MigrationStep[]): AppError | null {
   const lossy = steps.filter((step) => step.lossy);
   if (lossy.length === 0) return null;
   return new AppError(

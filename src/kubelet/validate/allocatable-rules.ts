@@ -1,7 +1,7 @@
 import { quoteValue } from '../../codec/document-problems.ts';
+import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { listAt, textAt } from './values.ts';
-import { unknownWord } from './word-rules.ts';
 
 const ENFORCE = 'enforceNodeAllocatable';
 /** The first minor with the compressible values. */
@@ -76,7 +76,7 @@ function kindsOf({ minor }: RuleFacts): readonly string[] {
 function checkKinds(facts: RuleFacts): readonly Finding[] {
   const kinds = kindsOf(facts);
   return listAt(facts.config, ENFORCE).flatMap((item, index): Finding[] =>
-    kinds.includes(String(item)) ? [] : [{ path: `${ENFORCE}[${index}]`, ...unknownWord(String(item), kinds) }],
+    kinds.includes(String(item)) ? [] : [{ path: `${ENFORCE}[${index}]`, ...unknownEnumValue(String(item), kinds) }],
   );
 }
 

@@ -18,7 +18,7 @@ export const RESOURCE_RULES: readonly Rule[] = [
   {
     id: 'KUBELET_CPU_LIST',
     check: ({ config, minor }) => {
-      const fault = faultOfCpuList(textAt(config, CPUS), minor);
+      const fault = cpuListError(textAt(config, CPUS), minor);
       return fault === null ? [] : [{ path: CPUS, message: fault, hint: 'Write a list such as 0-3,8' }];
     },
   },
@@ -98,7 +98,7 @@ const MAX_INT = 2n ** 63n - 1n;
  * The reason why the kubelet of a minor cannot parse a CPU list such as `0-3,8`: a clause, or null if valid.
  * @see k8s.io/utils/cpuset Parse, and before 1.26 kubernetes/kubernetes pkg/kubelet/cm/cpuset
  */
-function faultOfCpuList(text: string, minor: Minor): string | null {
+function cpuListError(text: string, minor: Minor): string | null {
   if (text === '') return null;
   for (const part of text.split(',')) {
     const fault = faultOfPart(part, minor >= STRICT_SINCE);

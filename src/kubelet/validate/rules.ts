@@ -1,5 +1,6 @@
 import { ALLOCATABLE_RULES } from './allocatable-rules.ts';
 import { DEPRECATION_RULES } from './deprecation-rules.ts';
+import { ENUM_RULES } from './enum-rules.ts';
 import { GATED_FIELD_RULES } from './gate-rules.ts';
 import { IMAGE_RULES } from './image-rules.ts';
 import { LOGGING_RULES } from './logging-rules.ts';
@@ -13,7 +14,6 @@ import { RESERVATION_STARTUP_RULES } from './startup-reservations.ts';
 import { IGNORED_VALUE_RULES, SERVING_STARTUP_RULES } from './startup-serving.ts';
 import { SYSCTL_RULES, SYSCTL_STARTUP_RULES } from './sysctl-rules.ts';
 import { TAINT_RULES } from './taint-rules.ts';
-import { WORD_RULES } from './word-rules.ts';
 
 /**
  * Rules of the kubelet's validation after decoding, for all minors from 1.11.
@@ -21,7 +21,7 @@ import { WORD_RULES } from './word-rules.ts';
  */
 export const VALIDATION_RULES: readonly Rule[] = [
   ...NUMBER_RULES,
-  ...WORD_RULES,
+  ...ENUM_RULES,
   ...GATED_FIELD_RULES,
   ...IMAGE_RULES,
   ...SHUTDOWN_RULES,

@@ -3,9 +3,9 @@ import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseQuantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import type { Minor } from '../catalogue.ts';
+import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule } from './rule.ts';
 import { entriesAt } from './values.ts';
-import { unknownWord } from './word-rules.ts';
 
 /**
  * The last minor that may have the signal allocatableNodeFs.available: the source names no exact minor before
@@ -28,7 +28,7 @@ export const EVICTION_STARTUP_RULES: readonly Rule[] = [
       FIELDS.flatMap((field) =>
         entriesAt(given, field).flatMap(([signal]): Finding[] => {
           const known = signalsOf(minor);
-          return known.includes(signal) ? [] : [{ path: `${field}[${signal}]`, ...unknownWord(signal, known) }];
+          return known.includes(signal) ? [] : [{ path: `${field}[${signal}]`, ...unknownEnumValue(signal, known) }];
         }),
       ),
   },

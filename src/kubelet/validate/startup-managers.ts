@@ -1,9 +1,9 @@
 import { parseQuantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import type { Minor } from '../catalogue.ts';
+import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { entriesAt, textAt } from './values.ts';
-import { unknownWord } from './word-rules.ts';
 
 /** A policy option with the minors of its alpha, beta and stable stages. */
 interface PolicyOption {
@@ -64,7 +64,7 @@ function checkCpuPolicy({ config }: RuleFacts): readonly Finding[] {
   const path = 'cpuManagerPolicy';
   const policy = textAt(config, path);
   const known = ['none', 'static'];
-  if (!known.includes(policy)) return policy === '' ? [] : [{ path, ...unknownWord(policy, known) }];
+  if (!known.includes(policy)) return policy === '' ? [] : [{ path, ...unknownEnumValue(policy, known) }];
   if (policy !== 'static' || textAt(config, 'reservedSystemCPUs') !== '') return [];
   const isReserved = ['kubeReserved', 'systemReserved'].some((field) =>
     entriesAt(config, field).some(([resource, value]) => {
@@ -96,7 +96,7 @@ function checkOptions(
     const stage = option === undefined ? null : stageOf(option, facts.minor);
     if (option === undefined || stage === null) {
       const known = options.filter((other) => stageOf(other, facts.minor) !== null).map((other) => other.name);
-      return [{ path, ...unknownWord(name, known) }];
+      return [{ path, ...unknownEnumValue(name, known) }];
     }
     const gate = stage === 'stable' ? null : `${owner}${stage === 'alpha' ? 'Alpha' : 'Beta'}Options`;
     if (gate !== null && facts.catalogue.gate(gate, facts.minor) !== null && !facts.gates.isEnabled(gate))

@@ -2,9 +2,9 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { compareQuantities, formatQuantity, parseQuantity, type Quantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import { defaultEvictionHard } from '../defaults/conditional-defaults.ts';
+import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { entriesAt, listAt, textAt, valueAt } from './values.ts';
-import { unknownWord } from './word-rules.ts';
 
 const RESOURCES = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
 
@@ -19,7 +19,7 @@ export const RESERVATION_STARTUP_RULES: readonly Rule[] = [
       ['kubeReserved', 'systemReserved'].flatMap((field) =>
         entriesAt(given, field).flatMap(([resource, value]): Finding[] => {
           const path = `${field}[${resource}]`;
-          if (!RESOURCES.includes(resource)) return [{ path, ...unknownWord(resource, RESOURCES) }];
+          if (!RESOURCES.includes(resource)) return [{ path, ...unknownEnumValue(resource, RESOURCES) }];
           const quantity = parseQuantity(String(value));
           if (quantity === null) return [{ path, message: `${quoteValue(String(value))} is not a quantity` }];
           return quantitySign(quantity) === -1 ? [{ path, message: `${quoteValue(String(value))} is negative` }] : [];
@@ -31,7 +31,7 @@ export const RESERVATION_STARTUP_RULES: readonly Rule[] = [
     check: ({ given }) =>
       entriesAt(given, 'qosReserved').flatMap(([resource, value]): Finding[] => {
         const path = `qosReserved[${resource}]`;
-        if (resource !== 'memory') return [{ path, ...unknownWord(resource, ['memory']) }];
+        if (resource !== 'memory') return [{ path, ...unknownEnumValue(resource, ['memory']) }];
         const percentage = /^[+-]?[0-9]{1,18}%+$/.test(String(value)) ? Number.parseInt(String(value), 10) : null;
         if (percentage !== null && percentage >= 0 && percentage <= 100) return [];
         return [{ path, message: `${quoteValue(String(value))} is not an integer percentage from 0% to 100%` }];
@@ -45,7 +45,7 @@ function checkMemoryManager(facts: RuleFacts): readonly Finding[] {
   const path = 'memoryManagerPolicy';
   const policy = textAt(facts.config, path);
   const known = ['None', 'Static'];
-  if (!known.includes(policy)) return policy === '' ? [] : [{ path, ...unknownWord(policy, known) }];
+  if (!known.includes(policy)) return policy === '' ? [] : [{ path, ...unknownEnumValue(policy, known) }];
   if (policy !== 'Static') return [];
   const blocks = listAt(facts.config, 'reservedMemory').filter(isJsonObject);
   if (blocks.length === 0)

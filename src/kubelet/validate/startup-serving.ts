@@ -2,10 +2,10 @@ import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { parseIp } from '../../base/text/ip.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
+import { unknownEnumValue } from './enum-rules.ts';
 import { parseGoUrlScheme } from './go-url.ts';
 import type { Finding, Rule } from './rule.ts';
 import { durationAt, listAt, numberAt, textAt, valueAt } from './values.ts';
-import { unknownWord } from './word-rules.ts';
 
 const ECDHE = ['ECDSA', 'RSA'].flatMap((key) =>
   [
@@ -60,7 +60,7 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
       WORDS.flatMap(([path, all]): Finding[] => {
         const word = textAt(config, path);
         const words = all.filter((known) => known !== 'VersionTLS13' || minor >= TLS13_SINCE);
-        return word === '' || words.includes(word) ? [] : [{ path, ...unknownWord(word, words) }];
+        return word === '' || words.includes(word) ? [] : [{ path, ...unknownEnumValue(word, words) }];
       }),
   },
   {

@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../base/json.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
+import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule } from './rule.ts';
 import { listAt, textAt, valueAt } from './values.ts';
-import { unknownWord } from './word-rules.ts';
 
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
@@ -32,7 +32,7 @@ export const TAINT_RULES: readonly Rule[] = [
             message: `${quoteValue(value)} is not a valid taint value`,
             hint: 'Use up to 63 letters, digits, dots, dashes and underscores; begin and end with a letter or digit',
           });
-        if (effect !== '' && !EFFECTS.includes(effect)) findings.push({ path: `${path}.effect`, ...unknownWord(effect, EFFECTS) });
+        if (effect !== '' && !EFFECTS.includes(effect)) findings.push({ path: `${path}.effect`, ...unknownEnumValue(effect, EFFECTS) });
         if (valueAt(taint, 'timeAdded') !== undefined)
           findings.push({
             path: `${path}.timeAdded`,

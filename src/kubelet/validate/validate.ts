@@ -97,7 +97,7 @@ function warningsOf(facts: RuleFacts, { flags, running }: ValidationOptions): re
     ...applyRules(STARTUP_RULES, facts).map(
       (finding): Named => ({
         ...finding,
-        message: `${finding.message}; ${EXITS_AT_STARTUP}`,
+        message: `${finding.message}; ${STARTUP_FAILURE_MESSAGE}`,
         kind: 'warning',
       }),
     ),
@@ -106,7 +106,7 @@ function warningsOf(facts: RuleFacts, { flags, running }: ValidationOptions): re
 }
 
 /** Effect of a violated startup rule. */
-export const EXITS_AT_STARTUP = 'the kubelet accepts the file but exits at startup';
+export const STARTUP_FAILURE_MESSAGE = 'the kubelet accepts the file but exits at startup';
 
 const STARTUP_IDS: ReadonlySet<string> = new Set(STARTUP_RULES.map(({ id }) => id));
 

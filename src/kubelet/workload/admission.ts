@@ -2,7 +2,7 @@ import { type Amounts, isActive } from './pod.ts';
 import type { RiskPod } from './risk-input.ts';
 
 /** What a node has for pods. */
-export interface Room extends Amounts {
+export interface PodCapacity extends Amounts {
   readonly pods: number;
 }
 
@@ -31,7 +31,7 @@ export function isCritical({ isStatic, priority = 0 }: RiskPod): boolean {
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go HandlePodAdditions, pkg/kubelet/lifecycle/predicate.go,
  *   pkg/kubelet/preemption/preemption.go, pkg/scheduler/framework/plugins/noderesources/fit.go (1.36)
  */
-export function rejectedPods(pods: readonly RiskPod[], room: Room): readonly RejectedPod[] {
+export function rejectedPods(pods: readonly RiskPod[], room: PodCapacity): readonly RejectedPod[] {
   let admitted: readonly RiskPod[] = [];
   const rejected: RejectedPod[] = [];
   for (const pod of pods.filter(isActive).toSorted(byAdmission)) {
@@ -57,7 +57,7 @@ function byAdmission(a: RiskPod, b: RiskPod): number {
 }
 
 /** The resource that the node lacks for a pod; null: the pod fits. */
-function shortOf({ requests }: RiskPod, admitted: readonly RiskPod[], room: Room): RoomResource | null {
+function shortOf({ requests }: RiskPod, admitted: readonly RiskPod[], room: PodCapacity): RoomResource | null {
   if (admitted.length + 1 > room.pods) return 'pods';
   const isShort = (name: keyof Amounts): boolean =>
     requests[name] > 0 && requests[name] > room[name] - admitted.reduce((sum, pod) => sum + pod.requests[name], 0);
@@ -67,7 +67,7 @@ function shortOf({ requests }: RiskPod, admitted: readonly RiskPod[], room: Room
 }
 
 /** The pods that a critical pod preempts, those of the lowest priority first; null: they would not suffice. */
-function preemptedBy(pod: RiskPod, admitted: readonly RiskPod[], room: Room): readonly RiskPod[] | null {
+function preemptedBy(pod: RiskPod, admitted: readonly RiskPod[], room: PodCapacity): readonly RiskPod[] | null {
   const victims = admitted
     .filter((one) => !isCritical(one))
     .toSorted((a, b) => (a.priority ?? 0) - (b.priority ?? 0) || -byAdmission(a, b));

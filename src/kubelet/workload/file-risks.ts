@@ -78,7 +78,7 @@ export function staticPodRisks(input: RiskInput): readonly PodRisk[] {
   function staticPodsOf(): readonly string[] {
     if (pods !== null)
       return pods
-        .filter((pod) => pod.isStatic && isActive(pod) && !pod.isEnding)
+        .filter((pod) => pod.isStatic && isActive(pod) && !pod.isTerminating)
         .map(({ name }) => name)
         .toSorted();
     const known = host?.manifests[before === null ? '' : textAt(before, 'staticPodPath')] ?? [];
@@ -95,7 +95,7 @@ export function sysctlRisks({ before, after, pods }: RiskInput): readonly PodRis
   const path = 'allowedUnsafeSysctls';
   if (before === null || pods === null) return [];
   const lost = pods
-    .filter((pod) => isActive(pod) && !pod.isEnding)
+    .filter((pod) => isActive(pod) && !pod.isTerminating)
     .filter(({ sysctls = [] }) => sysctls.some((name) => !SAFE.has(name) && allows(before, name) && !allows(after, name)))
     .map(({ name }) => name)
     .toSorted();

@@ -25,7 +25,7 @@ export type PodBefore = Pick<NodePod, 'uid' | 'name' | 'isStatic'>;
 /** The pods that a change must not end: running, not deleted, and without a container that cannot start. */
 export function runningPods(pods: readonly NodePod[]): readonly PodBefore[] {
   return pods
-    .filter((pod) => pod.phase === 'Running' && !pod.isEnding && !pod.waiting.some(isStartError))
+    .filter((pod) => pod.phase === 'Running' && !pod.isTerminating && !pod.waiting.some(isStartError))
     .map(({ uid, name, isStatic }) => ({ uid, name, isStatic }));
 }
 
@@ -40,7 +40,7 @@ export function podLosses(before: readonly PodBefore[], now: readonly NodePod[])
     // The kubelet may create a mirror pod again, with another uid.
     const pod = isStatic ? (byName.get(name) ?? byUid.get(uid)) : byUid.get(uid);
     if (pod === undefined) return isStatic ? [{ kind: 'static-pod-gone', pod: name, seen: 'the static pod is gone' }] : [];
-    if (pod.isEnding) return isStatic ? [{ kind: 'static-pod-gone', pod: name, seen: 'the static pod is being stopped' }] : [];
+    if (pod.isTerminating) return isStatic ? [{ kind: 'static-pod-gone', pod: name, seen: 'the static pod is being stopped' }] : [];
     const kind = failureKind(pod);
     if (kind !== null) return [{ kind, pod: name, seen: [pod.reason, pod.message].filter(Boolean).join(': ') }];
     const waiting = pod.waiting.find(isStartError);

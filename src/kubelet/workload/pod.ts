@@ -30,7 +30,7 @@ export interface NodePod {
   readonly message: string;
   readonly isReady: boolean;
   /** Deleted, and being stopped. */
-  readonly isEnding: boolean;
+  readonly isTerminating: boolean;
   /** In RFC 3339. */
   readonly createdAt: string;
   /** The pod requests as the scheduler and the kubelet count them. */
@@ -55,7 +55,7 @@ export function readPod({ metadata, spec, status }: KubeObject): NodePod {
     reason: textOf(about, 'reason'),
     message: textOf(about, 'message'),
     isReady: listOf(about, 'conditions').some(({ type, status: is }) => type === 'Ready' && is === 'True'),
-    isEnding: metadata.deletionTimestamp !== undefined,
+    isTerminating: metadata.deletionTimestamp !== undefined,
     createdAt: metadata.creationTimestamp ?? '',
     requests: requestsOf(objectOf(spec)),
     isHostNetwork: objectOf(spec).hostNetwork === true,

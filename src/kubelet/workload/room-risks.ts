@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { textAt, valueAt } from '../validate/values.ts';
-import { isCritical, type RejectedPod, type Room, type RoomResource, rejectedPods } from './admission.ts';
+import { isCritical, type PodCapacity, type RejectedPod, type RoomResource, rejectedPods } from './admission.ts';
 import { cpusOf, hardThresholds, podLimit, reservedAmounts, thresholdAmount, withheldAmounts } from './capacity.ts';
 import { type Amounts, isActive } from './pod.ts';
 import type { PodRisk } from './pod-risk.ts';
@@ -32,7 +32,7 @@ export function roomRisks(input: RiskInput): readonly PodRisk[] {
   if (pods === null || !isChanged) return [];
   const { room, previous } = roomsOf(input);
   const rejectedBefore = new Set(rejectedPods(pods, previous).map(({ pod }) => pod.uid));
-  const lost = rejectedPods(pods, room).filter(({ pod }) => !rejectedBefore.has(pod.uid) && !pod.isEnding);
+  const lost = rejectedPods(pods, room).filter(({ pod }) => !rejectedBefore.has(pod.uid) && !pod.isTerminating);
   const resources = [...new Set(lost.map(({ resource }) => resource))];
   return resources.map((resource): PodRisk => {
     const path = FIELDS[resource].find((field) => isFieldChanged(input, field, resource)) ?? (FIELDS[resource][0] as string);
@@ -148,12 +148,12 @@ export function podPidsRisks(input: RiskInput): readonly PodRisk[] {
 
 /** The running pods that a kubelet may evict. */
 export function evictablePods({ pods }: Pick<RiskInput, 'pods'>): readonly string[] {
-  const running = (pods ?? []).filter((pod) => pod.phase === 'Running' && !pod.isEnding && !isCritical(pod));
+  const running = (pods ?? []).filter((pod) => pod.phase === 'Running' && !pod.isTerminating && !isCritical(pod));
   return running.map(({ name }) => name).toSorted();
 }
 
 /** The amounts for pods before and after the change. */
-function roomsOf({ node, before, after, minor, host }: RiskInput): { readonly room: Room; readonly previous: Room } {
+function roomsOf({ node, before, after, minor, host }: RiskInput): { readonly room: PodCapacity; readonly previous: PodCapacity } {
   const cores = node !== null ? Math.floor(node.capacity.cpuMillis / 1000) : coresOf(host?.onlineCpus ?? null);
   if (node === null) {
     const free = { cpuMillis: Infinity, memoryBytes: Infinity, ephemeralBytes: Infinity };

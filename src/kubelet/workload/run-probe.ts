@@ -69,7 +69,7 @@ export async function runProbe(context: PhaseContext, run: ProbeRun): Promise<Pr
 }
 
 /** Deletes the probe pods of killed runs; the static probe pod of an agent belongs to its file. */
-export async function deleteLeftProbes(
+export async function deleteStaleProbePods(
   context: PhaseContext,
   { cluster, phase }: Pick<ProbeRun, 'cluster' | 'phase'>,
   pods: readonly KubeObject[],
@@ -113,7 +113,7 @@ function probeOver({ cluster, reads = cluster }: ProbeRun, pod: KubeObject, sign
     try {
       await cluster.create(pod);
     } catch (error) {
-      if (mayPass(error)) return away(error);
+      if (mayPass(error)) return unreadablePod(error);
       // An earlier request was processed, and only its response was lost.
       if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) {
         state = 'absent';
@@ -141,7 +141,7 @@ function probeOver({ cluster, reads = cluster }: ProbeRun, pod: KubeObject, sign
         found = await reads.get(refOf(pod));
       } catch (error) {
         signal?.throwIfAborted();
-        return mayPass(error) ? away(error) : { done: notRun(error) };
+        return mayPass(error) ? unreadablePod(error) : { done: notRun(error) };
       }
       if (found === null) {
         state = 'absent';
@@ -205,7 +205,7 @@ function timeOf({ lastTimestamp, eventTime, metadata }: KubeObject): number {
   return Date.parse(String(lastTimestamp ?? eventTime ?? metadata.creationTimestamp)) || 0;
 }
 
-function away(error: AppError): Probed<never, Pending> {
+function unreadablePod(error: AppError): Probed<never, Pending> {
   return { pending: { seen: firstMessage(error), isApiError: true } };
 }
 

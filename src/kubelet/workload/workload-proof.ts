@@ -8,7 +8,7 @@ import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, podsOfNode, readPod } from './pod.ts';
 import { type PodBefore, type PodLoss, type PodLossKind, podLosses, runningPods, withoutStartErrors } from './pod-losses.ts';
-import { deleteLeftProbes, isProbe, pauseImageOn, runProbe } from './run-probe.ts';
+import { deleteStaleProbePods, isProbe, pauseImageOn, runProbe } from './run-probe.ts';
 
 /** Evidence that a changed kubelet still runs pods. Recorded before the change. */
 export interface WorkloadProof {
@@ -67,7 +67,7 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
     reportUnchecked(context, phase, firstMessage(items));
     return UNCHECKED;
   }
-  await deleteLeftProbes(context, target, items);
+  await deleteStaleProbePods(context, target, items);
   const before = runningPods(items.filter((item) => !isProbe(item)).map(readPod));
   const watch = watchPods(context, target, before);
   const nodeName = node.metadata.name;
@@ -117,7 +117,7 @@ export async function probeNewNode(
   const unused = (why: string): void => reportUnused(context, { phase, nodeName, level: 'warning', why });
   if (image === undefined) return unused(NO_IMAGE);
   const items = await listPods({ cluster, node });
-  if (!isAppError(items)) await deleteLeftProbes(context, { cluster, phase }, items);
+  if (!isAppError(items)) await deleteStaleProbePods(context, { cluster, phase }, items);
   const outcome = await runProbe(context, { cluster, reads: forPolls(cluster), nodeName, image, phase, timeoutMs: NEW_NODE_MS });
   if (outcome.state === 'failed') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
   if (outcome.state !== 'started') unused(outcome.why);

@@ -10,7 +10,7 @@ import type { HandlerContext } from './handler-context.ts';
 import type { PageQuery } from './list-pages.ts';
 import { memberOf, textOf } from './members.ts';
 import type { PatchType } from './patch.ts';
-import { type At, type DeleteOptions, refuseFuture, type WriteOptions } from './registry.ts';
+import { type DeleteOptions, type ObjectKey, requireKnownResourceVersion, type WriteOptions } from './registry.ts';
 import { isTrue, type ResourceRequest } from './request-info.ts';
 import { answerReview, requestToken } from './reviews.ts';
 import { badRequest, goQuote, invalid, methodNotAllowed, noSuchResource, unsupportedMediaType, unsupportedValue } from './status.ts';
@@ -26,7 +26,7 @@ export interface ResourceCall {
   readonly response: ServerResponse;
 }
 
-type PlacedCall = ResourceCall & { readonly at: At };
+type PlacedCall = ResourceCall & { readonly at: ObjectKey };
 
 /**
  * Executes a request for a resource.
@@ -58,14 +58,14 @@ const VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   [
     'get',
     (call) => {
-      refuseFuture(call.context.store, call.info.query.get('resourceVersion'));
+      requireKnownResourceVersion(call.context.store, call.info.query.get('resourceVersion'));
       return show(call, 200, call.context.registry.get(call.type, call.at));
     },
   ],
   [
     'list',
     (call) => {
-      refuseFuture(call.context.store, call.info.query.get('resourceVersion'));
+      requireKnownResourceVersion(call.context.store, call.info.query.get('resourceVersion'));
       return show(call, 200, call.context.registry.list(call.type, call.at.namespace, pageQuery(call.info.query)));
     },
   ],
@@ -73,12 +73,21 @@ const VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   [
     'create',
     async (call) =>
-      show(call, 201, call.context.registry.create(call.type, call.at.namespace, await bodyOf(call), writeOptions(call, 'CreateOptions'))),
+      show(
+        call,
+        201,
+        call.context.registry.create(call.type, call.at.namespace, await requestBodyOf(call), writeOptions(call, 'CreateOptions')),
+      ),
   ],
   [
     'update',
     async (call) => {
-      const { object, created } = call.context.registry.update(call.type, call.at, await bodyOf(call), writeOptions(call, 'UpdateOptions'));
+      const { object, created } = call.context.registry.update(
+        call.type,
+        call.at,
+        await requestBodyOf(call),
+        writeOptions(call, 'UpdateOptions'),
+      );
       return show(call, created ? 201 : 200, object);
     },
   ],
@@ -107,7 +116,7 @@ const VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
 async function review(call: PlacedCall): Promise<Answer> {
   const { context, info, user, type, at } = call;
   if (info.verb !== 'create') throw methodNotAllowed();
-  const body = await bodyOf(call);
+  const body = await requestBodyOf(call);
   const reviewContext = { store: context.store, authenticator: context.authenticator, user, now: context.clock.now() };
   return {
     status: 201,
@@ -144,7 +153,7 @@ function show({ context, type, request }: PlacedCall, status: number, object: Js
   return { status, body: renderTable(type, rows, metadata, context.clock.now()) };
 }
 
-async function bodyOf({ type, request }: ResourceCall): Promise<Json> {
+async function requestBodyOf({ type, request }: ResourceCall): Promise<Json> {
   return parseBody(await readBody(request), mediaType(request.headers['content-type']), unrecognized(type));
 }
 

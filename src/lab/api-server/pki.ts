@@ -75,7 +75,7 @@ export interface ParsedRequest {
  * Creates a CA with an EC key.
  * @param commonName of the CA certificate; kubeadm's is `kubernetes`
  */
-export async function createAuthority(commonName = 'kubernetes', validity: Validity = {}): Promise<CertificateAuthority> {
+export async function createCa(commonName = 'kubernetes', validity: Validity = {}): Promise<CertificateAuthority> {
   const keys = await generateKeys();
   const name = new Name([{ CN: [commonName] }]);
   const certificate = await X509CertificateGenerator.create({

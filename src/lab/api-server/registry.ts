@@ -36,7 +36,7 @@ import type { Store } from './store.ts';
 import { timestamp } from './timestamp.ts';
 
 /** An object by namespace and name; `namespace` is empty for cluster-scoped kinds. */
-export interface At {
+export interface ObjectKey {
   readonly namespace: string;
   readonly name: string;
 }
@@ -60,16 +60,16 @@ export interface DeleteOptions {
  * is a StatusError.
  */
 export interface Registry {
-  get(type: ResourceType, at: At): KubeObject;
+  get(type: ResourceType, at: ObjectKey): KubeObject;
   /** A List object; without `namespace` of all namespaces. */
   list(type: ResourceType, namespace: string, query: PageQuery): JsonObject;
   /** The selector of a list or a watch. */
   selector(type: ResourceType, query: PageQuery): Selector;
   create(type: ResourceType, namespace: string, body: Json, options: WriteOptions): KubeObject;
-  update(type: ResourceType, at: At, body: Json, options: WriteOptions): { readonly object: KubeObject; readonly created: boolean };
-  patch(type: ResourceType, at: At, patchType: PatchType, patch: Json, options: WriteOptions): KubeObject;
+  update(type: ResourceType, at: ObjectKey, body: Json, options: WriteOptions): { readonly object: KubeObject; readonly created: boolean };
+  patch(type: ResourceType, at: ObjectKey, patchType: PatchType, patch: Json, options: WriteOptions): KubeObject;
   /** Returns the object if the kind does so or finalizers delay the deletion, else a Status. */
-  delete(type: ResourceType, at: At, deletion: DeleteOptions, options: WriteOptions): JsonObject;
+  delete(type: ResourceType, at: ObjectKey, deletion: DeleteOptions, options: WriteOptions): JsonObject;
   /** A List of the deleted objects. */
   deleteCollection(type: ResourceType, namespace: string, query: PageQuery, options: WriteOptions): JsonObject;
 }
@@ -91,7 +91,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     gates,
     subresource: options.subresource ?? '',
   });
-  const find = (type: ResourceType, at: At): KubeObject => {
+  const find = (type: ResourceType, at: ObjectKey): KubeObject => {
     const object = store.get(type, at.namespace, at.name);
     if (object === null) throw notFound(type, at.name);
     return object;
@@ -131,7 +131,7 @@ export function createRegistry({ store, now, gates }: RegistryOptions): Registry
     const { prepareUpdate, validate, generation } = rulesOf(type);
     const kept = keepSystemMetadata(desired, old);
     restrictNode(store, options.user, { type, name: old.metadata.name, object: kept, old, subresource: context.subresource });
-    const prepared = prepareUpdate?.(kept, old, context) ?? keepOtherHalf(kept, old, context.subresource);
+    const prepared = prepareUpdate?.(kept, old, context) ?? keepUnwrittenParts(kept, old, context.subresource);
     const object =
       generation && specChanged(prepared, old)
         ? withMetadata(prepared, { generation: Number(old.metadata.generation ?? 0) + 1 })
@@ -267,7 +267,7 @@ function versionMissing(type: ResourceType, name: string): StatusError {
   return invalid({ group: type.group, kind: type.plural }, name, [cause]);
 }
 
-function uidMismatch(type: ResourceType, at: At, desired: KubeObject, old: KubeObject): string {
+function uidMismatch(type: ResourceType, at: ObjectKey, desired: KubeObject, old: KubeObject): string {
   const key = ['/registry', type.plural, ...(at.namespace === '' ? [] : [at.namespace]), at.name].join('/');
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${desired.metadata.uid}, UID in object meta: ${old.metadata.uid}`;
 }
@@ -277,7 +277,7 @@ function refuseInvalid(type: ResourceType, object: KubeObject, causes: readonly 
 }
 
 /** `/status` changes only the status, the main resource all other members. */
-function keepOtherHalf(desired: KubeObject, old: KubeObject, subresource: string): KubeObject {
+function keepUnwrittenParts(desired: KubeObject, old: KubeObject, subresource: string): KubeObject {
   if (subresource === 'status') return withMember({ ...old, metadata: desired.metadata }, 'status', desired.status);
   return withMember(desired, 'status', old.status);
 }
@@ -300,7 +300,7 @@ function deletedStatus(type: ResourceType, { metadata }: KubeObject): JsonObject
  * Rejects a read at a resourceVersion that the store has not seen yet.
  * @throws StatusError 504, or 400 for an invalid number
  */
-export function refuseFuture(store: Store, asked: string | null): void {
+export function requireKnownResourceVersion(store: Store, asked: string | null): void {
   if (asked === null || asked === '') return;
   if (!/^\d+$/.test(asked)) {
     const why = `strconv.ParseUint: parsing ${JSON.stringify(asked)}: invalid syntax`;

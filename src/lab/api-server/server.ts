@@ -19,7 +19,7 @@ import type { HandlerContext } from './handler-context.ts';
 import type { FeatureGates } from './kinds/kind.ts';
 import { createListener } from './listener.ts';
 import type { NodeProxy } from './node-proxy.ts';
-import { type CertificateAuthority, createAuthority, type KeyPair, type Validity } from './pki.ts';
+import { type CertificateAuthority, createCa, type KeyPair, type Validity } from './pki.ts';
 import { createRegistry, type Registry } from './registry.ts';
 import { type LoggedRequest, serveRequest } from './serve-request.ts';
 import { createStore, type Store } from './store.ts';
@@ -53,7 +53,7 @@ export interface ApiServerOptions {
   readonly historyLimit?: number;
 }
 
-export interface ApiServer {
+export interface LabApiServer {
   /** For example `https://127.0.0.1:41123`. */
   readonly url: string;
   readonly caPem: string;
@@ -99,9 +99,9 @@ const SYSTEM_CLOCK: Clock = {
  * in-memory store.
  * @throws the listener's error, e.g. EADDRINUSE
  */
-export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+export async function startApiServer(options: ApiServerOptions = {}): Promise<LabApiServer> {
   const { host = '127.0.0.1', clock = SYSTEM_CLOCK } = options;
-  const ca = options.ca ?? (await createAuthority());
+  const ca = options.ca ?? (await createCa());
   const admin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: [MASTERS_GROUP_NAME] });
   const store = createStore({ historyLimit: options.historyLimit });
   const gates: FeatureGates = { dynamicKubeletConfig: false, ...options.gates };

@@ -104,7 +104,7 @@ export function isCritical(pod: KubeObject): boolean {
 }
 
 /** Why a pod does not fit on a node with the admitted pods; null: it fits. */
-export function whyNoRoom(pod: NodePod, admitted: readonly NodePod[], limits: NodeLimits): Refusal | null {
+export function admissionRefusal(pod: NodePod, admitted: readonly NodePod[], limits: NodeLimits): Refusal | null {
   const used = (amount: keyof Amounts): number => admitted.reduce((total, { requests }) => total + requests[amount], 0);
   const resources = [
     ['pods', 1, admitted.length, limits.pods],
@@ -145,7 +145,7 @@ export function admitPods(
   let active = [...running];
   const [refused, preempted]: [{ pod: KubeObject; refusal: Refusal }[], KubeObject[]] = [[], []];
   for (const pod of pods) {
-    const noRoom = (): Refusal | null => whyNoRoom(readPod(pod), active.map(readPod), limits);
+    const noRoom = (): Refusal | null => admissionRefusal(readPod(pod), active.map(readPod), limits);
     let refusal = noRoom();
     if (pressures.length > 0 && !isCritical(pod)) {
       const types = pressures.map(({ type }) => type).join(' ');
@@ -190,5 +190,5 @@ export function byCreation(a: KubeObject, b: KubeObject): number {
 /** Whether the pod occupies the node and is not being deleted. */
 export function isRunnable(pod: KubeObject): boolean {
   const read = readPod(pod);
-  return isActive(read) && !read.isEnding;
+  return isActive(read) && !read.isTerminating;
 }

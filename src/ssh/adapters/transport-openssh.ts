@@ -24,7 +24,7 @@ export interface OpensshTransportOptions {
 /** Connections of the system's ssh to jump hosts, one each, and the directory of all control sockets. */
 export interface OpensshShared {
   /** A path for a new socket. */
-  place(): { readonly directory: string; readonly id: string };
+  newSocketPath(): { readonly directory: string; readonly id: string };
   readonly jumps: Map<string, Jump>;
 }
 
@@ -44,7 +44,7 @@ export function opensshShared(runtimeDirectory?: string): OpensshShared {
   let count = 0;
   return {
     jumps: new Map(),
-    place: () => {
+    newSocketPath: () => {
       if (directory === null) {
         // Socket paths are limited to 108 bytes, including the temporary suffix that ssh adds.
         directory = mkdtempSync(join(runtimeDirectory || tmpdir(), 'kubeletadm-'));
@@ -133,13 +133,13 @@ const LOST = { kind: 'gone' } as const;
 
 async function open(target: SshTarget, shared: OpensshShared, configFile: string | undefined, signal: AbortSignal): Promise<Master> {
   const options = { configFile, signal };
-  if (target.proxyJump.length === 0) return openMaster(target, { ...options, ...shared.place(), via: null });
+  if (target.proxyJump.length === 0) return openMaster(target, { ...options, ...shared.newSocketPath(), via: null });
   const jump = lease(target.proxyJump, shared, configFile);
   try {
     const via = await untilAborted(jump.opening, signal).catch((error: unknown) => {
       throw throughJumpHost(error, target.name);
     });
-    const master = await openMaster(target, { ...options, ...shared.place(), via: via.socket });
+    const master = await openMaster(target, { ...options, ...shared.newSocketPath(), via: via.socket });
     master.onLost(() => release(jump, target.proxyJump, shared));
     return master;
   } catch (error) {

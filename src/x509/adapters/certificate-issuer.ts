@@ -40,7 +40,7 @@ export const certificateIssuer: CertificateIssuer = {
     });
     return pemOf(request.toString('pem'));
   },
-  unforeseenBytes: (count) => randomBytes(count),
+  secureRandomBytes: (count) => randomBytes(count),
 };
 
 const generatePair = promisify(generateKeyPair);
@@ -75,14 +75,14 @@ async function issue(spec: CertificateSpec, keyPem: Secret, signer: Signer): Pro
 }
 
 function extensionsOf(spec: CertificateSpec, publicKey: Uint8Array, ca: X509Certificate | null): Extension[] {
-  const usage = KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment | (spec.isAuthority ? KeyUsageFlags.keyCertSign : 0);
+  const usage = KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment | (spec.isCa ? KeyUsageFlags.keyCertSign : 0);
   const names = alternativeNames(spec);
   const caKeyId = ca?.getExtension(SubjectKeyIdentifierExtension)?.keyId;
   return [
     new KeyUsagesExtension(usage, true),
     ...(spec.usages.length === 0 ? [] : [new ExtendedKeyUsageExtension(spec.usages.map((each) => ExtendedKeyUsage[each]))]),
-    new BasicConstraintsExtension(spec.isAuthority, undefined, true),
-    ...(spec.isAuthority ? [new SubjectKeyIdentifierExtension(keyIdentifier(publicKey))] : []),
+    new BasicConstraintsExtension(spec.isCa, undefined, true),
+    ...(spec.isCa ? [new SubjectKeyIdentifierExtension(keyIdentifier(publicKey))] : []),
     ...(caKeyId === undefined ? [] : [new AuthorityKeyIdentifierExtension(caKeyId)]),
     ...(names === null ? [] : [names]),
   ];

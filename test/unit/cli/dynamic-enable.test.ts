@@ -13,7 +13,7 @@ import { formatPointer, hashInPath, pointerFile } from '../../../src/kubeadm/nod
 import { resetWorkflow } from '../../../src/kubeadm/workflows/reset.ts';
 import { CONFIG_SOURCE_ANNOTATION, formatSourceAnnotation } from '../../../src/kubelet/config-source.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
-import { createAuthority } from '../../../src/lab/api-server/pki.ts';
+import { createCa } from '../../../src/lab/api-server/pki.ts';
 import { loadTemplates } from '../../../src/template-files.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
@@ -27,7 +27,7 @@ const LOCAL = '/var/lib/kubelet/config.yaml';
 const KUBEADM = '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const N1 = await kubeletCredentials('n1');
-const FORGED = await (await createAuthority()).issueClient(
+const FORGED = await (await createCa()).issueClient(
   { commonName: 'system:node:n1', organizations: ['system:nodes'] },
   { notAfter: new Date('2040-01-01T00:00:00Z') },
 );

@@ -422,7 +422,7 @@ describe('applyPhases', () => {
 
     it('applies a cleanup phase even when the wait fails', async () => {
       const { host, context } = world();
-      await expect(run([filePhase('/a', '1', { ready: notReady, tidiesUp: true })], context)).rejects.toBe(late);
+      await expect(run([filePhase('/a', '1', { ready: notReady, runsAfterFailure: true })], context)).rejects.toBe(late);
       expect(host.text('/a')).toBe('1');
     });
   });

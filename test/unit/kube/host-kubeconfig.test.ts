@@ -5,13 +5,13 @@ import { type HostKubeconfig, type HostKubeconfigSource, rebuildHostKubeconfig }
 import { parseKubeconfig, resolveContext } from '../../../src/kube/kubeconfig.ts';
 import type { OperatorKubeconfig } from '../../../src/kube/operator-kubeconfig.ts';
 import type { ClusterTarget } from '../../../src/kubeadm/cluster-target.ts';
-import { type CertificateAuthority, createAuthority, type KeyPair } from '../../../src/lab/api-server/pki.ts';
+import { type CertificateAuthority, createCa, type KeyPair } from '../../../src/lab/api-server/pki.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const SERVER = 'https://10.0.0.1:6443';
 const ADMIN_CONF = '/etc/kubernetes/admin.conf';
 
-const ca: CertificateAuthority = await createAuthority();
+const ca: CertificateAuthority = await createCa();
 const client: KeyPair = await ca.issueClient({ commonName: 'kubernetes-admin' });
 
 const embedded = () => ({ 'client-certificate-data': base64(client.certPem), 'client-key-data': base64(client.keyPem) });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { explainBootstrap } from '../../../src/kubeadm/explain-bootstrap.ts';
-import { CLIENT_SIGNER, kubeletRequestFailure, nodeOfRequest, readNodeCsr, SERVING_SIGNER } from '../../../src/kubeadm/node-csr.ts';
+import { CLIENT_SIGNER, nodeOfCsr, readNodeCsr, SERVING_SIGNER, signerRejectionReason } from '../../../src/kubeadm/node-csr.ts';
 import { createCertificateRequest } from '../../../src/lab/api-server/pki.ts';
 
 interface Csr {
@@ -96,7 +96,7 @@ it.each([
   expect(reason.hint).toContain(hint);
 });
 
-describe('kubeletRequestFailure', () => {
+describe('signerRejectionReason', () => {
   it.each<[Csr, string | null]>([
     [{}, null],
     [{ usages: ['key encipherment', 'digital signature', 'client auth'] }, null],
@@ -112,12 +112,12 @@ describe('kubeletRequestFailure', () => {
     ],
   ])('%j', async (change, expected) => {
     const read = readNodeCsr(await csr(change));
-    expect(kubeletRequestFailure(read)).toBe(expected);
-    expect(nodeOfRequest(read)).toBe(change.commonName === 'admin' ? null : 'w1');
+    expect(signerRejectionReason(read)).toBe(expected);
+    expect(nodeOfCsr(read)).toBe(change.commonName === 'admin' ? null : 'w1');
   });
 
   it('rejects an invalid CSR', () => {
     const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'n' }, spec: { request: 'eA==' } };
-    expect(kubeletRequestFailure(readNodeCsr(object))).toBe('it contains no readable request');
+    expect(signerRejectionReason(readNodeCsr(object))).toBe('it contains no readable request');
   });
 });

@@ -5,15 +5,15 @@ import type { KubeObject } from '../../../src/kube/object.ts';
 import {
   challengeOf,
   claimNode,
-  clashOf,
   type NodeProof,
+  nodeClaimConflict,
   type ProofRules,
   proveNode,
   validateClaim,
 } from '../../../src/kubeadm/node-identity.ts';
 import type { NodeEvidence } from '../../../src/kubelet/facts/node-evidence.ts';
 import {
-  createAuthority,
+  createCa,
   createCertificateRequest,
   type KeyPair,
   parseCertificateRequest,
@@ -26,7 +26,7 @@ const FROM = { notBefore: new Date('2027-01-01T00:00:00Z'), notAfter: new Date('
 const CHALLENGE = challengeOf('0123456789abcdef0123456789abcdef');
 const N1: Subject = { commonName: 'system:node:n1', organizations: ['system:nodes'] };
 const long = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('2040-01-01T00:00:00Z') };
-const [cluster, other] = await Promise.all([createAuthority('kubernetes', long), createAuthority('kubernetes', long)]);
+const [cluster, other] = await Promise.all([createCa('kubernetes', long), createCa('kubernetes', long)]);
 const own = await cluster.issueClient(N1, FROM);
 const certificates = (...pems: readonly string[]): readonly CertificateContent[] => readCertificateChain(pems.join('')) ?? [];
 const RULES: ProofRules = { cas: certificates(cluster.certPem), challenge: CHALLENGE, now: NOW };
@@ -98,7 +98,7 @@ describe('proof of the Node of a host', () => {
     expect(prove(evidenceOf(own), { now: new Date('2026-12-01T00:00:00Z') })).toMatchObject({ cause: 'expired' });
     // Issued a moment ago by a host whose clock is ahead of the local clock.
     expect(prove(evidenceOf(own), { now: new Date('2026-12-31T23:30:00Z') })).toEqual({ kind: 'proven', nodeName: 'n1' });
-    const short = await createAuthority('kubernetes', { notBefore: FROM.notBefore, notAfter: new Date('2027-03-01T00:00:00Z') });
+    const short = await createCa('kubernetes', { notBefore: FROM.notBefore, notAfter: new Date('2027-03-01T00:00:00Z') });
     const outlives = await short.issueClient(N1, FROM);
     expect(prove(evidenceOf(outlives), { cas: certificates(short.certPem) })).toMatchObject({ cause: 'untrusted' });
   });
@@ -224,7 +224,7 @@ describe('two hosts of one run', () => {
     ['that are clones, one of them configured only', of('n1', 'a', true), of('n2', 'a', false), 'MACHINE_ID_SHARED'],
     ['without machine-ids', of('n1', '', false), of('n2', '', false), undefined],
   ])('%s', (_, one, another, code) => {
-    expect(clashOf('h1', one, { host: 'h2', claim: another })?.code).toBe(code);
-    expect(clashOf('h2', another, { host: 'h1', claim: one })?.code).toBe(code);
+    expect(nodeClaimConflict('h1', one, { host: 'h2', claim: another })?.code).toBe(code);
+    expect(nodeClaimConflict('h2', another, { host: 'h1', claim: one })?.code).toBe(code);
   });
 });

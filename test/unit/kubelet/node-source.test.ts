@@ -8,7 +8,7 @@ import {
   formatIdentity,
   formatSourceAnnotation,
 } from '../../../src/kubelet/config-source.ts';
-import { assignedAt, describeNodeSource, type HostSource, settleSource } from '../../../src/kubelet/node-source.ts';
+import { assignedAt, describeNodeSource, type HostSource, resolveNodeSource } from '../../../src/kubelet/node-source.ts';
 
 const A = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet' };
 const IN_A = { ...A, uid: 'u1', resourceVersion: '1' };
@@ -28,7 +28,7 @@ const NATIVE: HostSource = { kind: 'native', candidates: [IN_A, IN_B], dropIns: 
 const UNKNOWN: HostSource = { kind: 'unknown', why: 'not observed' };
 
 describe('the source of a kubelet', () => {
-  it.each<[string, HostSource, KubeObject | null, ReturnType<typeof settleSource>]>([
+  it.each<[string, HostSource, KubeObject | null, ReturnType<typeof resolveNodeSource>]>([
     ['the process runs the file, the Node reports a ConfigMap', FILE, agentReports(IN_A), { kind: 'file', dropIns: 0 }],
     [
       'the process runs a ConfigMap, the Node reports another one',
@@ -54,7 +54,7 @@ describe('the source of a kubelet', () => {
       { kind: 'file', dropIns: 0 },
     ],
   ])('%s', (_, host, registered, source) => {
-    expect(settleSource(host, registered)).toEqual(source);
+    expect(resolveNodeSource(host, registered)).toEqual(source);
   });
 
   it('is a short text', () => {

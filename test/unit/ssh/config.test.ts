@@ -123,7 +123,7 @@ describe('evaluateSshConfig', () => {
       exec: () => false,
     });
     expect(settings.first.size).toBe(0);
-    expect(settings.passedOver.map(({ line }) => line)).toEqual([1]);
+    expect(settings.unsupportedMatches.map(({ line }) => line)).toEqual([1]);
   });
 
   it.each([

@@ -13,7 +13,7 @@ describe('markedOutput', () => {
         expect(Buffer.concat(given).toString()).toBe('out\nmark 13\n\u00ff');
         expect(output.content().toString()).toBe('out\nmark 13\n\u00ff');
         expect(output.note).toBe('12');
-        expect(output.noise()).toBe('Welcome!\nmar ');
+        expect(output.outputBeforeMarker()).toBe('Welcome!\nmar ');
         expect(output.size).toBe(whole.length);
       }),
     );
@@ -22,14 +22,14 @@ describe('markedOutput', () => {
   it('has no note before the line of the marker is complete', () => {
     const output = markedOutput('mark');
     output.push(Buffer.from('noise mark'));
-    expect([output.note, output.content().length, output.noise()]).toEqual([null, 0, 'noise mark']);
+    expect([output.note, output.content().length, output.outputBeforeMarker()]).toEqual([null, 0, 'noise mark']);
   });
 
   it('finds the marker after any amount of noise, and keeps little of the noise', () => {
     const output = markedOutput('mark');
     for (let i = 0; i < 200; i++) output.push(Buffer.from(`line ${i} ${'x'.repeat(10_000)}\n`));
-    expect(output.noise()).toMatch(/^line 0 x+$/);
-    expect(output.noise().length).toBeLessThan(5000);
+    expect(output.outputBeforeMarker()).toMatch(/^line 0 x+$/);
+    expect(output.outputBeforeMarker().length).toBeLessThan(5000);
     output.push(Buffer.from('mark 7\nout'));
     expect([output.note, output.content().toString(), output.size > 2_000_000]).toEqual(['7', 'out', true]);
   });

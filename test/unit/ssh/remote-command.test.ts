@@ -58,7 +58,7 @@ describe.each(LOGIN_SHELLS)('renderRemoteCommand in %s', (shell) => {
     ['kill -TERM $$', 143],
   ])('reports its exit code, on a line after all other output: %s', (script, code) => {
     const { command } = renderRemoteCommand(['/bin/sh', '-c', `printf problem >&2; printf ';exec '; ${script}`], 'mark', {
-      reportsEnd: true,
+      reportsExitCode: true,
     });
     const { status, stdout, stderr } = spawnSync(shell, ['-c', command], { encoding: 'utf8' });
     expect([status, stdout]).toEqual([code, 'mark\n;exec ']);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Secret } from '../../../src/base/text/secret.ts';
-import { isSameCertificate, leadsTo, missingNames } from '../../../src/kubeadm/pki/certificate-checks.ts';
+import { chainsTo, isSameCertificate, missingNames } from '../../../src/kubeadm/pki/certificate-checks.ts';
 import { certificateIssuer } from '../../../src/x509/adapters/certificate-issuer.ts';
 import { readCertificateHead } from '../../../src/x509/certificate-head.ts';
 import type { CertificateSpec } from '../../../src/x509/certificate-issuer.ts';
@@ -14,7 +14,7 @@ const SPEC: CertificateSpec = {
   dnsNames: [],
   ipAddresses: [],
   usages: [],
-  isAuthority: false,
+  isCa: false,
   notBefore: NOW,
   notAfter: new Date('2060-01-01T00:00:00Z'),
 };
@@ -36,7 +36,7 @@ describe('readCertificate', () => {
     });
     // In DER order, as required for the parts of a set.
     expect(read.subject.map(({ type, value }) => `${type}=${value}`)).toEqual(['O=o#1', 'O=short', 'O=long:organization', 'CN=Zoë & Co *']);
-    expect(read).toMatchObject({ dnsNames: ['a.example', '*.b.example'], ipAddresses: ['10.0.0.1', 'fd00::10:1'], isAuthority: false });
+    expect(read).toMatchObject({ dnsNames: ['a.example', '*.b.example'], ipAddresses: ['10.0.0.1', 'fd00::10:1'], isCa: false });
     expect(read.notAfter).toEqual(SPEC.notAfter);
     expect(describeCertificate(pem)).toMatchObject({
       subject: 'CN=Zoë & Co *,O=long:organization,O=short,O=o#1',
@@ -47,7 +47,7 @@ describe('readCertificate', () => {
   });
 
   it('returns null for any damage, and never throws', async () => {
-    const { pem } = await made({ dnsNames: ['a'], ipAddresses: ['10.0.0.1'], usages: ['clientAuth'], isAuthority: true });
+    const { pem } = await made({ dnsNames: ['a'], ipAddresses: ['10.0.0.1'], usages: ['clientAuth'], isCa: true });
     const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
     const asPem = (bytes: Uint8Array) =>
       `-----BEGIN CERTIFICATE-----\n${Buffer.from(bytes).toString('base64')}\n-----END CERTIFICATE-----\n`;
@@ -97,25 +97,25 @@ describe('the head of a certificate', () => {
 describe('chains', () => {
   it('lead over any number of CAs, in any order, and over no certificate that may not sign', async () => {
     const keys = { keyPem: key };
-    const root = await made({ commonName: 'root', isAuthority: true });
-    const upper = await made({ commonName: 'upper', isAuthority: true }, { certificatePem: root.pem, ...keys });
-    const lower = await made({ commonName: 'lower', isAuthority: true }, { certificatePem: upper.pem, ...keys });
+    const root = await made({ commonName: 'root', isCa: true });
+    const upper = await made({ commonName: 'upper', isCa: true }, { certificatePem: root.pem, ...keys });
+    const lower = await made({ commonName: 'lower', isCa: true }, { certificatePem: upper.pem, ...keys });
     const none = await made({ commonName: 'none' }, { certificatePem: root.pem, ...keys });
     const leaf = await made({ commonName: 'leaf' }, { certificatePem: lower.pem, ...keys });
     const astray = await made({ commonName: 'astray' }, { certificatePem: none.pem, ...keys });
-    expect(leadsTo(leaf.read, [upper.read, lower.read], root.read)).toBe(true);
-    expect(leadsTo(leaf.read, [lower.read], root.read)).toBe(false);
-    expect(leadsTo(astray.read, [none.read], root.read)).toBe(false);
+    expect(chainsTo(leaf.read, [upper.read, lower.read], root.read)).toBe(true);
+    expect(chainsTo(leaf.read, [lower.read], root.read)).toBe(false);
+    expect(chainsTo(astray.read, [none.read], root.read)).toBe(false);
     expect(isSameCertificate(root.read, readCertificate(root.pem) as CertificateContent)).toBe(true);
     expect(isSameCertificate(root.read, upper.read)).toBe(false);
   });
 
   it('of CAs that all sign one another terminate', async () => {
-    const cas = await Promise.all(Array.from({ length: 60 }, () => made({ commonName: 'same', isAuthority: true })));
+    const cas = await Promise.all(Array.from({ length: 60 }, () => made({ commonName: 'same', isCa: true })));
     const [first, ...others] = cas.map(({ read }) => read) as [CertificateContent, ...CertificateContent[]];
-    const stranger = await made({ commonName: 'stranger', isAuthority: true });
+    const stranger = await made({ commonName: 'stranger', isCa: true });
     const before = performance.now();
-    expect(leadsTo(first, others, stranger.read)).toBe(false);
+    expect(chainsTo(first, others, stranger.read)).toBe(false);
     expect(performance.now() - before).toBeLessThan(5_000);
   });
 });

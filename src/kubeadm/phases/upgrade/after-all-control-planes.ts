@@ -17,7 +17,7 @@ export interface OtherControlPlanes {
    * Waits for upgraded API servers that are not Ready yet, and warns (ADDONS_NOT_UPGRADED) if the add-ons must wait for a
    * later run. Further calls return the result of the first: several phases depend on it.
    */
-  settle(context: PhaseContext, cluster: Cluster, phase: string): Promise<void>;
+  waitForUpgrade(context: PhaseContext, cluster: Cluster, phase: string): Promise<void>;
 }
 
 /**
@@ -31,7 +31,7 @@ export function otherControlPlanes(about: {
   let settled: Promise<void> | null = null;
   return {
     ...about,
-    settle: (context, cluster, phase) => {
+    waitForUpgrade: (context, cluster, phase) => {
       settled ??= settle({ ...context, phase }, cluster, about);
       return settled;
     },
@@ -44,12 +44,12 @@ export function otherControlPlanes(about: {
  * @param select null: the phase deploys nothing
  * @see kubeadm 1.36 phases/upgrade/postupgrade.go UnupgradedControlPlaneInstances
  */
-export function afterAllControlPlanes<Whole>(phase: Phase<Whole>, select: (input: Whole) => OtherControlPlanes | null): Phase<Whole> {
+export function deferUntilAllUpgraded<Whole>(phase: Phase<Whole>, select: (input: Whole) => OtherControlPlanes | null): Phase<Whole> {
   return {
     ...phase,
     ready: async (context, input) => {
       await phase.ready(context, input);
-      if (context.cluster !== null) await select(input)?.settle(context, context.cluster, phase.name);
+      if (context.cluster !== null) await select(input)?.waitForUpgrade(context, context.cluster, phase.name);
     },
     inspect: async (context, input) => {
       const others = select(input);

@@ -13,7 +13,7 @@ import { type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../..
 import { etcdDataPaths, manifestBackupPath, manifestDigest, recordedManifest } from '../../upgrade/upgrade-record.ts';
 import { ETCD_HEALTH_MS, type RestoreComponent } from './restore-etcd-data.ts';
 import { closeRolledBack, observeUpgrade, recordRolledBack, recordVerified } from './upgrade-progress.ts';
-import { waitForStaticPod, watchAnswers } from './wait-static-pod.ts';
+import { waitForStaticPod, watchHealth } from './wait-static-pod.ts';
 
 export interface ReplaceStaticPodInput {
   readonly nodeName: string;
@@ -103,7 +103,7 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
     },
     verifyUndone: async (context, input, { previous }) => {
       if (previous === null) return undefined;
-      const answers = watchAnswers(context.clock, { isRestarting: true });
+      const answers = watchHealth(context.clock, { isRestarting: true });
       await recordRolledBack(context, component);
       const { content, hash } = previous;
       const expected = { ...input, phase: name, component, manifest: content, replacedHashes: [], hash };

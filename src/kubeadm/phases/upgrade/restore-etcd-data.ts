@@ -14,8 +14,8 @@ import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
-import { observeUpgrade, recordAnswered, writeUpgradeRecord } from './upgrade-progress.ts';
-import { componentHealth, staticPodPause, waitForStaticPod, watchAnswers } from './wait-static-pod.ts';
+import { observeUpgrade, recordEtcdHealthy, writeUpgradeRecord } from './upgrade-progress.ts';
+import { componentHealth, staticPodPause, waitForStaticPod, watchHealth } from './wait-static-pod.ts';
 
 /**
  * @param failed.manifest writes the manifest of before the upgrade
@@ -90,7 +90,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       record?.components.get('etcd')?.hasAnswered === true ||
       (await becomesHealthy(context, { phase, url, timeoutMs: lastCheckMs }))
     ) {
-      await recordAnswered(context);
+      await recordEtcdHealthy(context);
       throw refuse(
         'the etcd data was kept, because etcd can read it: etcd has answered on its health endpoint with the previous manifest',
         'Find out why etcd or the API server does not run, then rerun the command',
@@ -192,7 +192,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       unknown: `the manifest of etcd was written to ${etcdManifest}. The etcd data in ${member} was restored; the replaced data is in ${kept}`,
     });
     const { nodeName, criSocket } = record;
-    const answers = watchAnswers(context.clock, { isRestarting: false });
+    const answers = watchHealth(context.clock, { isRestarting: false });
     try {
       const restored = { unhealthyMs: Number.POSITIVE_INFINITY, answers };
       const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, api, restored } as const;
@@ -200,7 +200,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
     } catch (error) {
       if (!isAppError(error)) throw error;
       const why = error.problems[0]?.message ?? '';
-      if (answers.hasAnswered()) await recordAnswered(context);
+      if (answers.hasAnswered()) await recordEtcdHealthy(context);
       if (isConnectionLost(error))
         throw refuse(
           `it is unknown whether etcd runs with the restored data (backup of ${since} UTC): ${why}. The replaced data is in ${kept}`,

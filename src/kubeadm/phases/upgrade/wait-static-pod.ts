@@ -29,14 +29,14 @@ export interface ExpectedPod {
    * For a Pod whose manifest was restored: ends the wait after `unhealthyMs` if its health endpoint has not answered
    * until then. Absent: only `timeoutMs` ends the wait.
    */
-  readonly restored?: { readonly unhealthyMs: number; readonly answers: AnswerWatch } | undefined;
+  readonly restored?: { readonly unhealthyMs: number; readonly answers: HealthWatch } | undefined;
   /** Access to an API server that does not run yet; absent: the cluster of the context. */
   readonly api?: { readonly reach: (context: PhaseContext) => Promise<Cluster | null> } | undefined;
 }
 
 /** Whether a component has answered on its health endpoint since its manifest was restored. */
-export interface AnswerWatch {
-  readonly saw: (isHealthy: boolean) => void;
+export interface HealthWatch {
+  readonly record: (isHealthy: boolean) => void;
   readonly hasAnswered: () => boolean;
 }
 
@@ -50,13 +50,13 @@ const REPLACED_MS = 60_000;
  * answers that follow each other without time for a restart, from the beginning on, are those of the Pod before.
  * @param isRestarting the kubelet still has to replace the Pod, so that the replaced Pod may answer
  */
-export function watchAnswers(clock: Clock, { isRestarting }: { readonly isRestarting: boolean }): AnswerWatch {
+export function watchHealth(clock: Clock, { isRestarting }: { readonly isRestarting: boolean }): HealthWatch {
   const startedMs = clock.now().getTime();
   let lastMs = startedMs;
   let isReplaced = !isRestarting;
   let hasAnswered = false;
   return {
-    saw: (isHealthy) => {
+    record: (isHealthy) => {
       const nowMs = clock.now().getTime();
       isReplaced ||= !isHealthy || nowMs - lastMs > RESTART_MS || nowMs - startedMs > REPLACED_MS;
       hasAnswered ||= isHealthy && isReplaced;
@@ -84,7 +84,7 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
     { ...context, phase },
     {
       probe: async (elapsedMs) => {
-        const missing = await missingOfStaticPod(context, expected, facts);
+        const missing = await unmetStaticPodConditions(context, expected, facts);
         if (missing.length === 0) return { done: elapsedMs() };
         if (isGivenUp(expected, elapsedMs())) throw await notRunning(context, expected, { missing, waitedMs: elapsedMs() });
         return { pending: missing };
@@ -117,14 +117,14 @@ const API_SERVER_NEEDS: readonly StaticPodName[] = ['etcd', 'kube-apiserver'];
  * @param facts those of the manifest of `expected`
  * @returns the reasons why a static Pod does not run as expected, as clauses; empty: it does
  */
-export async function missingOfStaticPod(
+export async function unmetStaticPodConditions(
   context: PhaseContext,
   expected: ExpectedPod,
   { image, healthUrl }: ManifestFacts = readManifest(expected.manifest, expected.component),
 ): Promise<Missing> {
   const { component } = expected;
   const health = await componentHealth(context, healthUrl);
-  expected.restored?.answers.saw(health.length === 0);
+  expected.restored?.answers.record(health.length === 0);
   // A request to an API server that is down takes seconds, in which it may have started.
   if (health.length > 0 && API_SERVER_NEEDS.includes(component)) return health;
   const pod = await readPod(context, expected);

@@ -82,7 +82,7 @@ export function adminConfHint(path: string): string {
  * may not have created the binding yet.
  * @param admin authenticates, but may still lack all permissions
  */
-export function onceAdministrator(admin: ApiAccess, meanwhile: ApiAccess): ApiAccess {
+export function adminAccessWithFallback(admin: ApiAccess, meanwhile: ApiAccess): ApiAccess {
   let known = false;
   return {
     reach: async (context) => {
@@ -97,7 +97,7 @@ export function onceAdministrator(admin: ApiAccess, meanwhile: ApiAccess): ApiAc
 }
 
 /** Input of a workflow that starts its own API server, for the phases that use it. */
-export interface MakesApiServer {
+export interface ApiServerBootstrapInput {
   readonly api: ApiAccess;
   /** Plans for an empty cluster if the API server is not running (`--dry-run`). */
   readonly assumeEmptyCluster: boolean;
@@ -106,7 +106,7 @@ export interface MakesApiServer {
 }
 
 /** The plan of a phase whose API server does not run yet. */
-export const WAITING: ObservedPhase = planOnly({
+export const API_SERVER_PENDING: ObservedPhase = planOnly({
   changes: [],
   deferred: 'needs the API server, which starts in phase wait-control-plane',
 });
@@ -117,7 +117,7 @@ export const WAITING: ObservedPhase = planOnly({
  * @param accessOf another access than `api`
  * @throws (ready) AppError API_SERVER_NOT_UP
  */
-export function atApiServer<Whole extends MakesApiServer, Part>(
+export function deferUntilApiServer<Whole extends ApiServerBootstrapInput, Part>(
   phase: DefinedPhase<Part>,
   select: (input: Whole) => Part,
   accessOf: (input: Whole) => ApiAccess = ({ api }) => api,
@@ -127,15 +127,16 @@ export function atApiServer<Whole extends MakesApiServer, Part>(
     ...selected,
     contextFor: async (context, input) => ({ ...context, cluster: await accessOf(input).reach(context) }),
     ready: async (context, input) => {
-      if (context.cluster === null && !input.staged) throw notUp(context.host.name);
+      if (context.cluster === null && !input.staged) throw apiServerNotUp(context.host.name);
       await selected.ready(context, input);
     },
-    inspect: async (context, input) => (context.cluster === null && !input.assumeEmptyCluster ? WAITING : selected.inspect(context, input)),
+    inspect: async (context, input) =>
+      context.cluster === null && !input.assumeEmptyCluster ? API_SERVER_PENDING : selected.inspect(context, input),
   };
 }
 
 /** The error for an unreachable API server, or unreachable etcd members that the API server lists. */
-export function notUp(host: string): AppError {
+export function apiServerNotUp(host: string): AppError {
   const message = 'the API server of this control plane is unreachable, or admin.conf does not exist on the host';
   const hint = 'Run the earlier phases first, or pass a kubeconfig with --kubeconfig';
   return new AppError({ host, code: 'API_SERVER_NOT_UP', message, hint });

@@ -7,7 +7,7 @@ import type { EtcdCluster } from '../../../kube/etcd-cluster.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import type { EtcdCredentials } from '../../control-plane/etcd-credentials.ts';
 import { pkiPath } from '../../pki/certificate-list.ts';
-import { notUp, WAITING } from './api-access.ts';
+import { API_SERVER_PENDING, apiServerNotUp } from './api-access.ts';
 
 /** Connects to the members of an etcd cluster from a host. */
 export type ConnectEtcd = (
@@ -78,7 +78,7 @@ function noPods(): AppError {
 }
 
 /** Input of a workflow that changes etcd members. */
-export interface UsesEtcd {
+export interface EtcdPhaseInput {
   readonly etcdApi: EtcdAccess;
   /** Etcd may be absent or unreachable: the phases are then deferred instead of failing. */
   readonly mayLackEtcd: boolean;
@@ -90,7 +90,7 @@ export interface UsesEtcd {
  * @param isSkipped whether the phase is skipped and needs no etcd
  * @throws (ready) AppError API_SERVER_NOT_UP if etcd is still unreachable when the phase is run
  */
-export function atEtcd<Whole extends UsesEtcd, Part>(
+export function deferUntilEtcd<Whole extends EtcdPhaseInput, Part>(
   phase: DefinedPhase<Part>,
   select: (input: Whole) => Part,
   isSkipped: (part: Part) => boolean,
@@ -100,9 +100,10 @@ export function atEtcd<Whole extends UsesEtcd, Part>(
     ...selected,
     contextFor: async (context, input) => (isSkipped(select(input)) ? context : { ...context, etcd: await input.etcdApi.reach(context) }),
     ready: async (context, input) => {
-      if (context.etcd == null && !input.mayLackEtcd && !isSkipped(select(input))) throw notUp(context.host.name);
+      if (context.etcd == null && !input.mayLackEtcd && !isSkipped(select(input))) throw apiServerNotUp(context.host.name);
       await selected.ready(context, input);
     },
-    inspect: async (context, input) => (context.etcd == null && !isSkipped(select(input)) ? WAITING : selected.inspect(context, input)),
+    inspect: async (context, input) =>
+      context.etcd == null && !isSkipped(select(input)) ? API_SERVER_PENDING : selected.inspect(context, input),
   };
 }

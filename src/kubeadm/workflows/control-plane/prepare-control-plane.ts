@@ -52,7 +52,7 @@ export interface ControlPlaneOptions extends NodeOptions {
   /** Directory of the kubeconfigs. Default: /etc/kubernetes */
   readonly kubeconfigDir?: string | undefined;
   /** Default route of the local host, for files staged into a directory. */
-  readonly routeHere: DefaultRoute;
+  readonly localDefaultRoute: DefaultRoute;
   /** CA directories of the local host, for a staging directory without an operating system. */
   readonly caDirectoriesHere?: readonly HostCaDirectory[];
   /** Whether a phase runs. */
@@ -94,7 +94,7 @@ export async function observeControlPlane(
   const facts = controlPlaneHost(external === undefined ? (local?.dataDir ?? null) : null, files as readonly string[]);
   const host = await observe(context.host, facts, context.signal);
   const isNeeded = phases.some(({ name, needsNoAddress }) => options.selects(name) && !needsNoAddress);
-  const known = options.staged ? options.routeHere : host.route;
+  const known = options.staged ? options.localDefaultRoute : host.route;
   const defaultRoute = isNeeded || known.ipv4 !== undefined ? known : { ...known, ipv4: '127.0.0.1' };
   const localAPIEndpoint = aboutHost(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));
   const isGuessed = isNeeded && options.staged && options.localAPIEndpoint.advertiseAddress === undefined;
@@ -104,7 +104,7 @@ export async function observeControlPlane(
 }
 
 /** Sets the advertise address to the declared node IP if requested and no advertise address is declared. */
-export function advertised<Options extends ControlPlaneOptions>(options: Options, { registration }: ObservedNode): Options {
+export function withAdvertiseAddress<Options extends ControlPlaneOptions>(options: Options, { registration }: ObservedNode): Options {
   const [nodeIP] = (argValue(registration.kubeletExtraArgs, 'node-ip') ?? '').split(',');
   const { localAPIEndpoint } = options;
   if (options.advertisesNodeIP !== true || !nodeIP || localAPIEndpoint.advertiseAddress !== undefined) return options;
@@ -117,7 +117,7 @@ export interface PrepareControlPlaneInput {
   readonly cluster: DefaultedCluster;
   readonly kubeconfigs: readonly KubeconfigDefinition[];
   /** Whether the phase that generates the file runs. */
-  readonly makes: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
+  readonly generates: { readonly certificate: (name: string) => boolean; readonly kubeconfig: (name: string) => boolean };
   /** The host joins an existing cluster. */
   readonly joins?: boolean | undefined;
   /** Files that an earlier phase writes, by path. */
@@ -129,11 +129,11 @@ export interface PrepareControlPlaneInput {
 /** The CA directories of the host; those of the local host if the target is a directory without an operating system. */
 function caDirectoriesFor(
   { host: { caDirectories } }: ObservedControlPlane,
-  { staged, caDirectoriesHere }: ControlPlaneOptions,
+  { staged, caDirectoriesHere: localCaDirectories }: ControlPlaneOptions,
   os: ObservedNode['facts']['os'],
 ): readonly HostCaDirectory[] {
   const isSystem = !staged || os.prettyName !== null || caDirectories.length > 0;
-  return isSystem ? caDirectories : (caDirectoriesHere ?? []);
+  return isSystem ? caDirectories : (localCaDirectories ?? []);
 }
 
 /** The files and checks of a control plane node. */
@@ -161,7 +161,7 @@ export interface PreparedControlPlane {
 export async function prepareControlPlane(
   context: PhaseContext,
   options: ControlPlaneOptions,
-  { node: observedNode, observed, cluster, kubeconfigs, makes, given, manifestPhase, joins }: PrepareControlPlaneInput,
+  { node: observedNode, observed, cluster, kubeconfigs, generates, given, manifestPhase, joins }: PrepareControlPlaneInput,
 ): Promise<PreparedControlPlane> {
   const { registration, facts } = observedNode;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
@@ -171,7 +171,7 @@ export async function prepareControlPlane(
     node: identity,
     kubernetesDir: options.kubeconfigDir ?? KUBERNETES_DIR,
     kubeconfigs,
-    makes,
+    generates,
     issuer: options.issuer,
     mayChown: !options.staged,
     given,

@@ -15,7 +15,7 @@ import { type BootstrapCredentials, tokenCredentials, userCredentials } from '..
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, readFoundCluster } from '../../discovery/found-cluster.ts';
 import type { ApiServerTarget } from '../bootstrap-files.ts';
-import { readClusterInfo } from './read-cluster-info.ts';
+import { fetchClusterInfo } from './read-cluster-info.ts';
 import { type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
 
 export interface KubeconfigDiscovery {
@@ -72,9 +72,9 @@ async function refresh(
   deadline: Deadline,
   { kubeconfig, forOthers }: KubeconfigDiscovery,
   { cluster, ownCa }: { readonly cluster: KubeconfigCluster; readonly ownCa: string | null },
-): Promise<{ readonly done: string | null } | { readonly wait: Problem }> {
+): Promise<{ readonly done: string | null } | { readonly retryReason: Problem }> {
   const trust: Trust = ownCa === null ? { kind: 'machine' } : { kind: 'ca', pem: ownCa };
-  const { reading } = await readClusterInfo(context, deadline, {
+  const { reading } = await fetchClusterInfo(context, deadline, {
     server: cluster.server,
     endpoint: cluster.server.replace(/^https:\/\//, ''),
     trust,
@@ -90,7 +90,7 @@ async function refresh(
     case 'denied':
       return { done: null };
     case 'wait':
-      return { wait: reading.problem };
+      return { retryReason: reading.problem };
     case 'refuse':
       throw new AppError(reading.problem, { exitCode: 3 });
   }
@@ -116,14 +116,14 @@ function requireSecure(file: string, { server, insecureSkipTlsVerify }: Kubeconf
 function requireEmbedded({ readFile, kubeconfig }: KubeconfigDiscovery, cluster: KubeconfigCluster, user: KubeconfigUser | null): void {
   if (readFile !== null) return;
   const programs = [...(user?.exec === undefined ? [] : ['exec']), ...(user?.authProvider === undefined ? [] : ['auth-provider'])];
-  if (programs.length > 0) throw mistake(problems.namesPrograms(kubeconfig.file, programs));
+  if (programs.length > 0) throw mistake(problems.kubeconfigRunsProgram(kubeconfig.file, programs));
   const fields = [
     ['certificate-authority', cluster.caFile],
     ['client-certificate', user?.certFile],
     ['client-key', user?.keyFile],
     ['tokenFile', user?.tokenFile],
   ].flatMap(([field, path]) => (path === undefined ? [] : [field as string]));
-  if (fields.length > 0) throw mistake(problems.namesLocalFiles(kubeconfig.file, fields));
+  if (fields.length > 0) throw mistake(problems.kubeconfigReadsLocalFiles(kubeconfig.file, fields));
 }
 
 async function caOf({ kubeconfig, readFile }: KubeconfigDiscovery, { caData, caFile }: KubeconfigCluster): Promise<string | null> {

@@ -6,7 +6,7 @@ import { type ClockReading, clocksDiffer } from '../../discovery/clock-reading.t
 import { type ClusterInfo, signatureState } from '../../discovery/cluster-info.ts';
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, pinnedCertificates, readFoundCluster, requireValidNow } from '../../discovery/found-cluster.ts';
-import { readClusterInfo } from './read-cluster-info.ts';
+import { fetchClusterInfo } from './read-cluster-info.ts';
 import { type Attempt, type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
 
 export interface TokenDiscovery {
@@ -74,7 +74,7 @@ function signedClusterInfo(
   let refused = 0;
   return async () => {
     const question = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, expectedCa: PINNED, remote: null } as const;
-    const { reading, clock } = await readClusterInfo(context, deadline, { ...input, ...question });
+    const { reading, clock } = await fetchClusterInfo(context, deadline, { ...input, ...question });
     if (reading.kind !== 'found') return settle(reading);
     const { info } = reading;
     if (info.kubeconfig === '') throw refusal(problems.clusterInfoInvalid(endpoint, 'it is empty'));
@@ -87,12 +87,12 @@ function signedClusterInfo(
     wrong = state === 'wrong' ? wrong + 1 : 0;
     if (state === 'missing') {
       if (refused >= REFUSALS) throw refusal(problems.tokenUnknown(endpoint, parts.id));
-      return { wait: problems.noSignature(endpoint, parts.id, { others: info.signatures.size, isKnown: accepted === true }) };
+      return { retryReason: problems.noSignature(endpoint, parts.id, { others: info.signatures.size, isKnown: accepted === true }) };
     }
     const problem = problems.wrongSignature(endpoint, parts.id, state);
     if (refused >= REFUSALS) throw refusal(problems.wrongSignature(endpoint, parts.id, 'wrong'));
     if (wrong >= REFUSALS && accepted !== true) throw refusal(problem);
-    return { wait: problem };
+    return { retryReason: problem };
   };
 }
 
@@ -120,21 +120,21 @@ async function verifiedClusterInfo(
 ): Promise<Attempt<ClusterInfo>> {
   const trust = { kind: 'ca', pem: bundle(pinned) } as const;
   const question = { ...input, server: `https://${input.endpoint}`, trust, expectedCa: PINNED, remote };
-  const { reading } = await readClusterInfo(context, deadline, question);
+  const { reading } = await fetchClusterInfo(context, deadline, question);
   return reading.kind === 'found' ? { done: reading.info } : settle(reading);
 }
 
 /** Retries errors of a cluster that is still being created; throws denied authentication (401) and refusals. */
 function settle(reading: { readonly kind: 'wait' | 'denied' | 'refuse'; readonly problem: Problem; readonly status?: number }): {
-  readonly wait: Problem;
+  readonly retryReason: Problem;
 } {
   if (reading.kind === 'refuse' || reading.status === 401) throw refusal(reading.problem);
-  return { wait: reading.problem };
+  return { retryReason: reading.problem };
 }
 
 function warnOfClocks({ reporter }: DiscoveryContext, endpoint: string, clock: ClockReading): void {
   if (!clocksDiffer(clock)) return;
-  const { code, message, hint } = problems.clocksApart(endpoint, clock);
+  const { code, message, hint } = problems.clockSkew(endpoint, clock);
   reporter.report({ level: 'warning', code, message: `${message}. ${hint}` });
 }
 

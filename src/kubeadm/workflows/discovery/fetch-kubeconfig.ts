@@ -35,7 +35,7 @@ async function fetchOnce(
   if (answer.kind === 'failed') {
     const about = { endpoint: shown, expectedCa: 'a system CA of the local host', clock: { local: clock.now(), remote: null } };
     const { kind, problem } = explainFailure(answer.issue, about);
-    if (kind === 'wait') return { wait: problem };
+    if (kind === 'wait') return { retryReason: problem };
     throw refusal(problem);
   }
   const { status, text, location, contentType } = answer;
@@ -45,7 +45,7 @@ async function fetchOnce(
     if (target?.protocol !== 'https:') throw refusal(unavailable('the server redirects to a URL that is not https'));
     return { redirect: target.href };
   }
-  if (status === 429 || status >= 500) return { wait: unavailable(`the server answered ${status}`) };
+  if (status === 429 || status >= 500) return { retryReason: unavailable(`the server answered ${status}`) };
   if (status !== 200) throw refusal(unavailable(`the server answered ${status}`));
   if (contentType === 'text/html' || /^\s*<(?:!doctype|html)/i.test(text))
     throw refusal(unavailable('the server answered with a web page'));

@@ -22,7 +22,7 @@ export interface ClusterInfoRequest {
 }
 
 /** Reads cluster-info once, anonymously. Returns the classified response and both clocks. */
-export async function readClusterInfo(
+export async function fetchClusterInfo(
   { web, clock, signal }: DiscoveryContext,
   deadline: Deadline,
   question: ClusterInfoRequest,

@@ -20,7 +20,7 @@ export interface Deadline {
 }
 
 /** Result of one attempt; an attempt that throws is not retried. */
-export type Attempt<T> = { readonly done: T } | { readonly wait: Problem };
+export type Attempt<T> = { readonly done: T } | { readonly retryReason: Problem };
 
 /** Timeout of one request, as in kubeadm. */
 const REQUEST_MS = 10_000;
@@ -48,7 +48,7 @@ export async function waitFor<T>(context: DiscoveryContext, deadline: Deadline, 
   return waitUntil(context, {
     probe: async () => {
       const result = await attempt();
-      return 'done' in result ? result : { pending: result.wait };
+      return 'done' in result ? result : { pending: result.retryReason };
     },
     timeoutMs: deadline.endsAt - clock.now().getTime(),
     pauseMs: (_, tries) => PAUSES_MS[tries - 1] ?? 5_000,

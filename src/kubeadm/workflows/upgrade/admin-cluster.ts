@@ -5,7 +5,7 @@ import type { Cluster } from '../../../kube/cluster.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import { decodeClusterConfiguration, KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
-import { notUp } from '../control-plane/api-access.ts';
+import { apiServerNotUp } from '../control-plane/api-access.ts';
 
 /** The cluster of a control plane, with the access of an administrator. */
 export interface AdminCluster {
@@ -21,7 +21,7 @@ export interface AdminCluster {
  */
 export async function readAdminCluster(context: PhaseContext, api: ApiAccess): Promise<AdminCluster> {
   const cluster = await api.reach(context);
-  if (cluster === null) throw notUp(context.host.name);
+  if (cluster === null) throw apiServerNotUp(context.host.name);
   return requireClusterConfiguration(cluster, context.host.name);
 }
 

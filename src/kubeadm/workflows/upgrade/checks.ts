@@ -21,7 +21,7 @@ import { manifestPath } from '../../control-plane/paths.ts';
 import { NEWEST_RELEASE_FACTS, releaseFacts } from '../../control-plane/releases.ts';
 import { type Finding, validateFindings } from '../../preflight/check.ts';
 import { KUBERNETES_COMPONENTS, missingManifests } from '../../upgrade/static-pod-state.ts';
-import { checkUpgradeVersions, kubeletVersionsOf, settleVersions } from '../../upgrade/version-policy.ts';
+import { applyForceUpgrade, checkUpgradeVersions, kubeletVersionsOf } from '../../upgrade/version-policy.ts';
 import { deployedCorednsVersion } from './component-versions.ts';
 
 export interface UpgradeChecks {
@@ -89,7 +89,7 @@ function versionVerdict({ target, versions }: UpgradeChecks, clusterVersion: str
   const { allowExperimental, allowReleaseCandidates, force } = versions;
   const kubeletVersions = kubeletVersionsOf(nodes);
   const verdict = checkUpgradeVersions({ target, clusterVersion, kubeletVersions, allowExperimental, allowReleaseCandidates });
-  return settleVersions(verdict, force);
+  return applyForceUpgrade(verdict, force);
 }
 
 function nodeFindings(nodes: readonly KubeObject[]): readonly Finding[] {

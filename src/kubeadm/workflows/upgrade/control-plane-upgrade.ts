@@ -24,7 +24,7 @@ import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import { removeSocketAnnotation } from '../../phases/mark-node.ts';
 import { type PullImagesInput, pullImages } from '../../phases/pull-images.ts';
 import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
-import { afterAllControlPlanes, type OtherControlPlanes, otherControlPlanes } from '../../phases/upgrade/after-all-control-planes.ts';
+import { deferUntilAllUpgraded, type OtherControlPlanes, otherControlPlanes } from '../../phases/upgrade/after-all-control-planes.ts';
 import { type BackupControlPlaneInput, backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
 import { type KubeletServerInput, kubeletServer, withLocalServer } from '../../phases/upgrade/kubelet-server.ts';
 import { type PostUpgradeInput, postUpgrade } from '../../phases/upgrade/post-upgrade.ts';
@@ -36,7 +36,7 @@ import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts'
 import type { UpgradedDocuments } from '../cluster-baseline.ts';
 import { readConfigMapDocument } from '../cluster-documents.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
-import { atApiServer, type MakesApiServer } from '../control-plane/api-access.ts';
+import { type ApiServerBootstrapInput, deferUntilApiServer } from '../control-plane/api-access.ts';
 import type { ConnectEtcd } from '../control-plane/etcd-access.ts';
 import { keepStarted } from '../control-plane/prepare-control-plane.ts';
 import { prepareUpgrade, type UpgradeNodeInput, type UpgradeNodeOptions } from '../upgrade-node.ts';
@@ -63,7 +63,7 @@ export interface ControlPlaneUpgradeOptions extends UpgradeNodeOptions {
   readonly selects: (phase: string) => boolean;
 }
 
-export interface ControlPlaneUpgradeInput extends MakesApiServer {
+export interface ControlPlaneUpgradeInput extends ApiServerBootstrapInput {
   readonly pull: PullImagesInput;
   readonly backup: BackupControlPlaneInput;
   readonly components: Readonly<Record<StaticPodName, ReplaceStaticPodInput>>;
@@ -93,12 +93,15 @@ const COMPONENT_PHASES: Readonly<Record<StaticPodName, string>> = {
 };
 
 const replacement = (component: StaticPodName): UpgradePhase =>
-  atApiServer(replaceStaticPod(COMPONENT_PHASES[component], component), (input: ControlPlaneUpgradeInput) => input.components[component]);
+  deferUntilApiServer(
+    replaceStaticPod(COMPONENT_PHASES[component], component),
+    (input: ControlPlaneUpgradeInput) => input.components[component],
+  );
 
 /** The static Pods, with a backup before and the kubeconfigs of administrators after them. */
-export const controlPlanePhases: readonly UpgradePhase[] = [
+export const upgradeControlPlanePhases: readonly UpgradePhase[] = [
   pullImages.select((input) => input.pull),
-  atApiServer(backupControlPlane, (input) => input.backup),
+  deferUntilApiServer(backupControlPlane, (input) => input.backup),
   replacement('etcd'),
   replacement('kube-apiserver'),
   replacement('kube-controller-manager'),
@@ -113,21 +116,21 @@ export const kubeconfigPhase: UpgradePhase = kubeletServer.select((input) => inp
 export const kubeletConfigPhases: readonly UpgradePhase[] = [
   upgradeKubeletConfig.select((input) => input.node.kubeletConfig),
   saveUpgradedNodeSettings.select((input) => input.node.save),
-  atApiServer(removeSocketAnnotation, (input) => input.node.annotation),
+  deferUntilApiServer(removeSocketAnnotation, (input) => input.node.annotation),
 ];
 
 export const addonPhases: readonly UpgradePhase[] = [
-  afterAllControlPlanes(
-    atApiServer(addonCoredns, (input: ControlPlaneUpgradeInput) => input.coredns),
+  deferUntilAllUpgraded(
+    deferUntilApiServer(addonCoredns, (input: ControlPlaneUpgradeInput) => input.coredns),
     ({ coredns, others }) => (coredns.objects === null ? null : others),
   ),
-  afterAllControlPlanes(
-    atApiServer(addonKubeProxy, (input: ControlPlaneUpgradeInput) => input.kubeProxy),
+  deferUntilAllUpgraded(
+    deferUntilApiServer(addonKubeProxy, (input: ControlPlaneUpgradeInput) => input.kubeProxy),
     ({ kubeProxy, others }) => (kubeProxy.objects === null ? null : others),
   ),
 ];
 
-export const postUpgradePhase: UpgradePhase = atApiServer(postUpgrade, (input) => input.result);
+export const postUpgradePhase: UpgradePhase = deferUntilApiServer(postUpgrade, (input) => input.result);
 
 /**
  * Prepares the upgrade of a control plane host: the manifests of the target version, renewed certificates, the kubelet's

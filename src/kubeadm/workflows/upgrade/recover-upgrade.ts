@@ -11,7 +11,7 @@ import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import { BACK_OFF_MS, ETCD_HEALTH_MS, isDirectory, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { closeRolledBack, recordRolledBack } from '../../phases/upgrade/upgrade-progress.ts';
-import { componentHealth, staticPodPause, waitForStaticPod, watchAnswers } from '../../phases/upgrade/wait-static-pod.ts';
+import { componentHealth, staticPodPause, waitForStaticPod, watchHealth } from '../../phases/upgrade/wait-static-pod.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import {
   backupTimestamp,
@@ -146,8 +146,8 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
   const { host, reporter, clock } = context;
   // A Pod with an unchanged manifest may be waiting for its next start, which succeeds if the cause was fixed meanwhile.
   const healthMs = restored.get('etcd')?.isRestarting === true ? ETCD_HEALTH_MS : BACK_OFF_MS;
-  const answers = watchAnswers(clock, { isRestarting: restored.get('etcd')?.isRestarting ?? false });
-  if (options.hasEtcdAnswered) answers.saw(true);
+  const answers = watchHealth(clock, { isRestarting: restored.get('etcd')?.isRestarting ?? false });
+  if (options.hasEtcdAnswered) answers.record(true);
   for (const name of restored.keys()) await recordRolledBack(context, name);
   for (const [component, { content, change }] of restored) {
     const hash = record.components.get(component)?.hashBefore ?? null;

@@ -10,18 +10,18 @@ import { bootstrapTokenRbac } from '../../phases/bootstrap-token.ts';
 import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../../phases/upload-config-kubeadm.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../../phases/upload-config-kubelet.ts';
 import { migrateClusterDocuments } from '../../upgrade/migrate-documents.ts';
-import { atApiServer } from '../control-plane/api-access.ts';
+import { deferUntilApiServer } from '../control-plane/api-access.ts';
 import { type AdminCluster, readAdminCluster } from './admin-cluster.ts';
 import { checkUpgrade, type UpgradeVerdict } from './checks.ts';
 import {
   addonPhases,
   type ControlPlaneUpgradeInput,
   type ControlPlaneUpgradeOptions,
-  controlPlanePhases,
   kubeconfigPhase,
   kubeletConfigPhases,
   postUpgradePhase,
   prepareControlPlaneUpgrade,
+  upgradeControlPlanePhases,
 } from './control-plane-upgrade.ts';
 
 export interface UpgradeApplyOptions extends ControlPlaneUpgradeOptions {
@@ -46,12 +46,12 @@ export interface UpgradeApplyInput extends ControlPlaneUpgradeInput {
 export const upgradeApplyWorkflow: Workflow<UpgradeApplyOptions, UpgradeApplyInput> = {
   name: 'upgrade apply',
   phases: [
-    ...controlPlanePhases,
-    atApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
-    atApiServer(uploadConfigKubelet, (input) => input.uploadKubelet),
+    ...upgradeControlPlanePhases,
+    deferUntilApiServer(uploadConfigKubeadm, (input) => input.uploadKubeadm),
+    deferUntilApiServer(uploadConfigKubelet, (input) => input.uploadKubelet),
     kubeconfigPhase,
     ...kubeletConfigPhases,
-    atApiServer(bootstrapTokenRbac, () => null),
+    deferUntilApiServer(bootstrapTokenRbac, () => null),
     ...addonPhases,
     postUpgradePhase,
   ],
@@ -93,7 +93,7 @@ async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyO
       ...prepared.input,
       uploadKubeadm: {
         clusterConfiguration,
-        understood: encodeClusterConfiguration(applyClusterDefaults(admin.model)),
+        currentConfiguration: encodeClusterConfiguration(applyClusterDefaults(admin.model)),
         assumeEmptyCluster: false,
       },
       uploadKubelet: {

@@ -6,11 +6,11 @@ import {
   addonPhases,
   type ControlPlaneUpgradeInput,
   type ControlPlaneUpgradeOptions,
-  controlPlanePhases,
   kubeconfigPhase,
   kubeletConfigPhases,
   postUpgradePhase,
   prepareControlPlaneUpgrade,
+  upgradeControlPlanePhases,
 } from './control-plane-upgrade.ts';
 
 /**
@@ -19,7 +19,7 @@ import {
  */
 export const upgradeControlPlaneNodeWorkflow: Workflow<ControlPlaneUpgradeOptions, ControlPlaneUpgradeInput> = {
   name: 'upgrade node',
-  phases: [...controlPlanePhases, kubeconfigPhase, ...kubeletConfigPhases, ...addonPhases, postUpgradePhase],
+  phases: [...upgradeControlPlanePhases, kubeconfigPhase, ...kubeletConfigPhases, ...addonPhases, postUpgradePhase],
   prepare: prepareUpgradeNode,
 };
 

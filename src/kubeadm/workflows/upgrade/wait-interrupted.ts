@@ -5,7 +5,7 @@ import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import { conditionOf } from '../../../kube/node-conditions.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
-import { missingOfStaticPod } from '../../phases/upgrade/wait-static-pod.ts';
+import { unmetStaticPodConditions } from '../../phases/upgrade/wait-static-pod.ts';
 import { recordedManifest, UPGRADE_ORDER, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
 import { KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
@@ -39,7 +39,8 @@ export async function waitForInterrupted(
       probe: async () => {
         const answer = await apiIssue(context, { api, nodeName });
         if (answer === 'refused') return { done: undefined };
-        const missing = answer === null ? (await Promise.all(written.map((pod) => missingOfStaticPod(context, pod)))).flat() : [answer];
+        const missing =
+          answer === null ? (await Promise.all(written.map((pod) => unmetStaticPodConditions(context, pod)))).flat() : [answer];
         return missing.length === 0 ? { done: undefined } : { pending: missing };
       },
       timeoutMs,

@@ -2,7 +2,7 @@ import type ssh2 from 'ssh2';
 import type { AppError } from '../../../base/errors.ts';
 import type { Secret } from '../../../base/text/secret.ts';
 import { hostAuthFailed } from '../../../host/host-problems.ts';
-import { LOGIN_METHODS } from '../../policy.ts';
+import { AUTHENTICATION_METHODS } from '../../policy.ts';
 import type { SshTarget } from '../../target.ts';
 import type { Deadline } from './deadline.ts';
 import type { KeyCandidates } from './identities.ts';
@@ -35,7 +35,7 @@ export function authentication(
 ): Authentication {
   const { password, address, deadline } = options;
   const candidates = [...keyCandidates(keys), ...passwordCandidates(target.user, password)];
-  const waiting = (target.policy?.methods ?? LOGIN_METHODS).flatMap((method) => candidates.filter(({ type }) => type === method));
+  const waiting = (target.policy?.methods ?? AUTHENTICATION_METHODS).flatMap((method) => candidates.filter(({ type }) => type === method));
   const tried: string[] = [];
   const skipped = [...keys.skipped];
   let accepts: readonly string[] = [];

@@ -92,7 +92,7 @@ export async function openConnection(
       } catch (error) {
         // The rejected login explains more than the timeout.
         if (deadline.signal.aborted) throw signal?.aborted === true ? error : (turnedAway ?? error);
-        if (socket === null || attempt >= MAX_RETRIES || !isTurnedAway(progress)) throw error;
+        if (socket === null || attempt >= MAX_RETRIES || !isLoginThrottled(progress)) throw error;
         turnedAway = error;
         if (!(await waitForTurn(attempt, deadline.signal))) throw error;
       }
@@ -107,7 +107,7 @@ export async function openConnection(
  * A server with too many pending logins sends such a message, or nothing, instead of its identification; a
  * retry usually succeeds.
  */
-function isTurnedAway({ received }: Pick<Progress, 'received'>): boolean {
+function isLoginThrottled({ received }: Pick<Progress, 'received'>): boolean {
   return received === '' || /^(?:Exceeded MaxStartups|Not allowed at this time)/.test(received);
 }
 
@@ -283,7 +283,7 @@ function handshakeFailure({ target, auth, received, isEncrypted }: Progress, err
   if (reported === '') return unreachable('the host accepts connections and closes them immediately', REFUSES_AT_ONCE);
   return unreachable(
     `the server sent "${reported}", not an SSH identification`,
-    isTurnedAway({ received }) ? BUSY : 'Check the address and the port',
+    isLoginThrottled({ received }) ? BUSY : 'Check the address and the port',
   );
 }
 
@@ -307,13 +307,13 @@ interface Established {
 function establish({ ssh, client, socket, progress }: Established): SshConnection {
   const { target } = progress;
   const listeners = new Set<(why: () => AppError) => void>();
-  let isEnding = false;
+  let isClosing = false;
   let isLost = false;
   let error: AppError | null = null;
   /** Created on demand: most connections close without a reader of the error. */
   const lost = (): AppError => {
     const { lastError } = progress;
-    const why = isEnding ? 'connection closed' : lastError === null ? 'the host closed the connection' : lossReason(lastError);
+    const why = isClosing ? 'connection closed' : lastError === null ? 'the host closed the connection' : lossReason(lastError);
     error ??= hostConnectionLost({ host: target.name, why, cause: lastError ?? undefined });
     return error;
   };
@@ -340,7 +340,7 @@ function establish({ ssh, client, socket, progress }: Established): SshConnectio
     end: () =>
       new Promise((resolve) => {
         if (isLost) return resolve();
-        isEnding = true;
+        isClosing = true;
         const timer = setTimeout(() => socket.destroy(), END_TIMEOUT_MS);
         client.once('close', () => {
           clearTimeout(timer);

@@ -42,7 +42,7 @@ export function hostKeyVerifier(target: SshTarget, known: KnownHosts): VerifyHos
         throw hostKeyRevoked({ host, knownAs, shown, entry: verdict.entry });
       case 'unknown':
         if (target.strictHostKeyChecking === 'accept-new') return 'new';
-        throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, hint: howToMakeKnown(target) });
+        throw hostKeyUnknown({ host, knownAs, shown, files: target.userKnownHostsFiles, hint: knownHostsHint(target) });
     }
   };
 }
@@ -51,7 +51,7 @@ function describeKey(key: HostKey): string {
   return `${hostKeyTypeName(key.type)} key ${hostKeyFingerprint(key)}`;
 }
 
-function howToMakeKnown(target: SshTarget): string {
+function knownHostsHint(target: SshTarget): string {
   const { hostName, port, user } = target;
   const flags = port === 22 ? '' : ` -p ${port}`;
   const [file = '~/.ssh/known_hosts'] = target.userKnownHostsFiles;

@@ -171,7 +171,7 @@ function readFailure({ target: { name: host, user }, command, exit, stdout, stde
   if (stderr.note === 'missing') return hostCommandNotFound({ host, command });
   if (exit === null) return hostConnectionLost({ host, why: `${command} exited without an exit status` });
   if (stdout.note !== null) return null;
-  return hostNoShell({ host, user, reported: printable(`${stdout.noise()} ${stderr.noise()}`) });
+  return hostNoShell({ host, user, reported: printable(`${stdout.outputBeforeMarker()} ${stderr.outputBeforeMarker()}`) });
 }
 
 /**

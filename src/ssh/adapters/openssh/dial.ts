@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { onAbort } from '../../../base/abort.ts';
 import { printable } from '../../../base/text/printable.ts';
 import type { DialAddress } from '../../../kube/dial.ts';
-import { throughSocket } from '../../openssh-arguments.ts';
+import { controlSocketArguments } from '../../openssh-arguments.ts';
 import type { Master } from './master.ts';
 
 /**
@@ -13,7 +13,10 @@ import type { Master } from './master.ts';
 export function dialThrough(master: Master, address: DialAddress, signal?: AbortSignal): Duplex {
   signal?.throwIfAborted();
   const to = `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
-  const child = spawn('ssh', [...throughSocket(master.socket), '-W', to, 'host'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  const child = spawn('ssh', [...controlSocketArguments(master.socket), '-W', to, 'host'], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
   let reported = '';
   let isReceived = false;
   child.stderr.on('data', (chunk: Buffer) => {

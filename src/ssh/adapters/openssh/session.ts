@@ -5,7 +5,7 @@ import { printable } from '../../../base/text/printable.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
 import { markedOutput } from '../../marked-output.ts';
-import { throughSocket } from '../../openssh-arguments.ts';
+import { controlSocketArguments } from '../../openssh-arguments.ts';
 import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
 import type { SshTarget } from '../../target.ts';
 import type { Master } from './master.ts';
@@ -38,11 +38,11 @@ export async function runSession(
   const { name: host } = target;
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
   const mark = `kubeletadm-${randomUUID()}`;
-  const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { reportsEnd: true });
+  const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { reportsExitCode: true });
   const stdout = markedOutput(mark);
   const stderr = markedOutput(mark);
   const stop = new AbortController();
-  const child = execa('ssh', [...throughSocket(master.socket), 'host', command], {
+  const child = execa('ssh', [...controlSocketArguments(master.socket), 'host', command], {
     reject: false,
     buffer: false,
     detached: true,
@@ -96,10 +96,10 @@ function readOutcome({ target, command, mark, exitCode, stdout, stderr }: Ending
   const { name: host, user } = target;
   if (stderr.note === 'missing') throw hostCommandNotFound({ host, command });
   if (stdout.note === null || stderr.note === null) {
-    const reported = stderr.noise();
+    const reported = stderr.outputBeforeMarker();
     if (/session request failed|Session open refused|open failed/i.test(reported)) return { kind: 'refused', why: printable(reported) };
     if (exitCode === 255 && /control socket|mux_client|Connection (closed|reset)/i.test(reported)) return { kind: 'gone' };
-    throw hostNoShell({ host, user, reported: printable(`${stdout.noise()} ${reported}`) });
+    throw hostNoShell({ host, user, reported: printable(`${stdout.outputBeforeMarker()} ${reported}`) });
   }
   const content = stderr.content();
   const at = content.lastIndexOf(`\n${mark} end `);
@@ -142,7 +142,7 @@ async function stopSession(
   note: string | null,
 ): Promise<void> {
   if (master.lost === null && note !== null && /^[0-9]+$/.test(note))
-    await execa('ssh', [...throughSocket(master.socket), 'host', renderKillCommand(note)], {
+    await execa('ssh', [...controlSocketArguments(master.socket), 'host', renderKillCommand(note)], {
       reject: false,
       stdio: 'ignore',
       detached: true,

@@ -33,10 +33,10 @@ it.each([
   ['v1.23.17', undefined, CONFIGURATION],
   ['v1.23.17', 'overlay', OVERLAY],
 ] as const)('separates the fields of the node: kubelet %s, --kind %s', async (version, kind, header) => {
-  const { document, ownDocument, own, masked } = await readSharedConfig(portsOf(version), { ...REQUEST, kind });
+  const { document, ownDocument, nodeSpecific, masked } = await readSharedConfig(portsOf(version), { ...REQUEST, kind });
   expect(document).toEqual({ ...header, maxPods: 60 });
   expect(ownDocument).toEqual({ ...CONFIGURATION, resolvConf: '/run/resolv.conf' });
   // The kubelet has no other source for the field than a complete configuration.
-  expect(own).toEqual([{ path: 'resolvConf', value: '/run/resolv.conf', usesDefault: header === CONFIGURATION }]);
+  expect(nodeSpecific).toEqual([{ path: 'resolvConf', value: '/run/resolv.conf', usesDefault: header === CONFIGURATION }]);
   expect(masked).toEqual(['staticPodURLHeader']);
 });

@@ -2,12 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { checkServerIdentity } from '../../../../src/kube/adapters/server-identity.ts';
-import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
+import { createCa } from '../../../../src/lab/api-server/pki.ts';
 
 describe('checkServerIdentity', () => {
   let certificate: PeerCertificate;
   beforeAll(async () => {
-    const { certPem } = await (await createAuthority()).issueServer(['fd00::10', '10.0.0.10', 'api.example'], { commonName: '::2' });
+    const { certPem } = await (await createCa()).issueServer(['fd00::10', '10.0.0.10', 'api.example'], { commonName: '::2' });
     certificate = new X509Certificate(certPem).toLegacyObject() as unknown as PeerCertificate;
   });
 

@@ -6,7 +6,7 @@ import { Secret } from '../../../../src/base/text/secret.ts';
 import type { EtcdCluster } from '../../../../src/kube/etcd-cluster.ts';
 import { etcdMembers, explainEtcdError } from '../../../../src/kubeadm/adapters/etcd-members.ts';
 import type { EtcdCredentials } from '../../../../src/kubeadm/control-plane/etcd-credentials.ts';
-import { type CertificateAuthority, createAuthority, type KeyPair } from '../../../../src/lab/api-server/pki.ts';
+import { type CertificateAuthority, createCa, type KeyPair } from '../../../../src/lab/api-server/pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { freePort, listenOnLoopback } from '../../../support/loopback.ts';
 
@@ -26,7 +26,7 @@ describe('etcdMembers', () => {
   let valid: Material;
   const servers: Server[] = [];
   beforeAll(async () => {
-    [ca, other, expiredCa] = await Promise.all([createAuthority('etcd-ca'), createAuthority('etcd-ca'), createAuthority('etcd-ca', PAST)]);
+    [ca, other, expiredCa] = await Promise.all([createCa('etcd-ca'), createCa('etcd-ca'), createCa('etcd-ca', PAST)]);
     const [server, client] = await Promise.all([ca.issueServer(['127.0.0.1']), ca.issueClient({ commonName: 'hc' })]);
     valid = { server, client, caPem: ca.certPem };
   });

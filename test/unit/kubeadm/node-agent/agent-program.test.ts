@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isNodeEnough, isProgramName, programKind, programPath } from '../../../../src/kubeadm/node-agent/agent-program.ts';
+import { isProgramName, isSupportedNodeJs, programKind, programPath } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 
 const elf = (machine: number, isBig = false): string => {
   const head = Buffer.alloc(64);
@@ -40,6 +40,6 @@ describe("the agent's program", () => {
     ['v18.20.0', false],
     ['nonsense', false],
   ])('runs on Node.js %s: %s', (version, isSupported) => {
-    expect(isNodeEnough(version)).toBe(isSupported);
+    expect(isSupportedNodeJs(version)).toBe(isSupported);
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { formatManifest, type Manifest, parseManifest } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { type CheckpointManifest, formatManifest, parseManifest } from '../../../../src/kubeadm/node-agent/layout.ts';
 
-const MANIFEST: Manifest = {
+const MANIFEST: CheckpointManifest = {
   identity: { namespace: 'ns', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' },
   files: ['kubelet.yaml'],
 };
 
 describe('the manifest of a checkpoint', () => {
-  it.each<[string, Manifest]>([
+  it.each<[string, CheckpointManifest]>([
     ['of an overlay', { ...MANIFEST, sets: ['maxPods', 'evictionHard[memory.available]'] }],
     ['of a complete configuration', { ...MANIFEST, sets: null }],
     ['of an earlier version', MANIFEST],

@@ -30,7 +30,7 @@ function inputOf({
 }: Partial<BootstrapTokenInput> & { token?: Partial<CompleteToken> } = {}): BootstrapTokenInput {
   const complete = { ...TOKEN, ...token };
   return {
-    tokens: [{ secret: tokenSecret(complete, now), exactEnd: complete.expires !== undefined }],
+    tokens: [{ secret: tokenSecret(complete, now), hasAbsoluteExpiry: complete.expires !== undefined }],
     apiServer: API,
     replaceAddress: false,
     assumeEmptyCluster: false,

@@ -4,7 +4,7 @@ import { planDocument } from '../../../../src/host/plan/document.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { kubeletFinalize } from '../../../../src/kubeadm/phases/kubelet-finalize.ts';
-import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
+import { createCa } from '../../../../src/lab/api-server/pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
@@ -13,7 +13,7 @@ import { recordingReporter } from '../../../support/recording-reporter.ts';
 const CONF = '/etc/kubernetes/kubelet.conf';
 const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const INPUT = { certDir: '/var/lib/kubelet/pki', rotates: true, health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 10_000 } };
-const ca = await createAuthority();
+const ca = await createCa();
 const { certPem, keyPem } = await ca.issueClient({ commonName: 'system:node:cp-1', organizations: ['system:nodes'] });
 const embedded = clientCertificateKubeconfig({
   clusterName: 'kubernetes',

@@ -4,7 +4,7 @@ import { definePhase, type Phase } from '../../../../src/host/phase.ts';
 import { applyPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../../../../src/kubeadm/phases/kubelet-wait-bootstrap.ts';
-import { createAuthority, createCertificateRequest } from '../../../../src/lab/api-server/pki.ts';
+import { createCa, createCertificateRequest } from '../../../../src/lab/api-server/pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -52,7 +52,7 @@ const run = (context: ReturnType<typeof world>['context'], phases: readonly Phas
 describe('kubelet-wait-bootstrap', () => {
   it('waits for a usable certificate, not only for kubelet.conf, and removes the token from the host', async () => {
     const { host, clock, context, reporter } = world();
-    const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:w1' });
+    const { certPem, keyPem } = await (await createCa()).issueClient({ commonName: 'system:node:w1' });
     clock.at(8_000, () => void host.files.set(PEM, { type: 'file', mode: 0o600, owner: 'root:root', content: certPem + keyPem }));
     await run(context);
     expect(clock.elapsedMs).toBe(8_000);
@@ -81,7 +81,7 @@ describe('kubelet-wait-bootstrap', () => {
 
   it('notices the certificate while the API server does not answer the request for a progress message', async () => {
     const { host, admin, clock, context, reporter } = world();
-    const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:w1' });
+    const { certPem, keyPem } = await (await createCa()).issueClient({ commonName: 'system:node:w1' });
     clock.at(6_000, () => void host.files.set(PEM, { type: 'file', mode: 0o600, owner: 'root:root', content: certPem + keyPem }));
     let asked = 0;
     const list = () => {

@@ -27,7 +27,7 @@ const FOUND: ClusterConfiguration = {
 /** The input from init: the configuration in the cluster, merged with the declared one. */
 function inputOf(found: ClusterConfiguration | null, declared: ClusterConfiguration): UploadKubeadmConfigInput {
   const merged = mergeClusterConfiguration(found ?? {}, declared);
-  return { clusterConfiguration: encode(merged), understood: found && encode(found), assumeEmptyCluster: false };
+  return { clusterConfiguration: encode(merged), currentConfiguration: found && encode(found), assumeEmptyCluster: false };
 }
 
 async function run(cluster: FakeCluster | null, input: UploadKubeadmConfigInput) {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { validateCertificates } from '../../../../src/kubeadm/pki/validate-certificates.ts';
 import type { FoundCertificate } from '../../../../src/kubelet/facts/node-certificates.ts';
-import { type CertificateAuthority, createAuthority, type Validity } from '../../../../src/lab/api-server/pki.ts';
+import { type CertificateAuthority, createCa, type Validity } from '../../../../src/lab/api-server/pki.ts';
 
 const NOW = new Date('2026-06-01T00:00:00Z');
 const YEAR: Required<Validity> = { notBefore: new Date('2026-05-01T00:00:00Z'), notAfter: new Date('2027-05-01T00:00:00Z') };
@@ -12,7 +12,7 @@ describe('validateCertificates', () => {
   let cluster: CertificateAuthority;
   let ca: FoundCertificate;
   beforeAll(async () => {
-    cluster = await createAuthority('kubernetes', { notBefore: new Date('2026-01-01T00:00:00Z') });
+    cluster = await createCa('kubernetes', { notBefore: new Date('2026-01-01T00:00:00Z') });
     ca = { role: 'ca', path: 'ca.crt', pem: cluster.certPem };
   });
   const client = async (
@@ -59,7 +59,7 @@ describe('validateCertificates', () => {
       'error',
       /^its subject is O=system:masters, CN=admin, not a node's$/,
     ],
-    ['another CA', async () => client(YEAR, NODE, await createAuthority('kubernetes')), 'error', /^not issued by the cluster CA/],
+    ['another CA', async () => client(YEAR, NODE, await createCa('kubernetes')), 'error', /^not issued by the cluster CA/],
     ['no private key', async () => ({ ...(await client()), key: null }), 'error', /^its private key does not exist$/],
     [
       'key of another certificate',
@@ -92,7 +92,7 @@ describe('validateCertificates', () => {
   });
 
   it('recognizes a serving certificate self-signed by the kubelet', async () => {
-    const own = await createAuthority('w1-ca@1780000000', { notBefore: YEAR.notBefore });
+    const own = await createCa('w1-ca@1780000000', { notBefore: YEAR.notBefore });
     const { certPem, keyPem } = await own.issueServer(['w1'], { ...YEAR, commonName: 'w1@1780000000' });
     const verdict = validate({ role: 'serving', path: 'kubelet.crt', pem: certPem + own.certPem, key: new Secret(keyPem) });
     expect(verdict).toMatchObject({

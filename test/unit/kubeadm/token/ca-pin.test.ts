@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { caPinsOf, parseCaPin } from '../../../../src/kubeadm/token/ca-pin.ts';
-import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
+import { createCa } from '../../../../src/lab/api-server/pki.ts';
 import { publicKeyInfoOf } from '../../../../src/x509/certificate.ts';
 import { KUBEADM_DRY_RUN } from '../../../support/kubeadm-dry-run.ts';
 
@@ -14,7 +14,7 @@ describe('caPinsOf', () => {
   });
 
   it('returns each pin of a bundle once, in order, and ignores other PEM blocks', async () => {
-    const other = (await createAuthority()).certPem;
+    const other = (await createCa()).certPem;
     const key = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
     expect(caPinsOf(`a comment\n${other}${key}${caPem}${other}`)).toEqual([...(caPinsOf(other) ?? []), pin]);
   });

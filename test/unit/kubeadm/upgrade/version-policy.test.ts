@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
+  applyForceUpgrade,
   checkUpgradeVersions,
   kubeletVersionsOf,
-  settleVersions,
   type UpgradeVersions,
 } from '../../../../src/kubeadm/upgrade/version-policy.ts';
 
@@ -110,11 +110,11 @@ describe('checkUpgradeVersions', () => {
   });
 });
 
-describe('settleVersions', () => {
+describe('applyForceUpgrade', () => {
   const verdict = check({ clusterVersion: 'v1.34.0', kubeletVersions: null });
 
   it('refuses everything without --force, and names --force where it helps', () => {
-    const { refusals, warnings } = settleVersions(verdict, false);
+    const { refusals, warnings } = applyForceUpgrade(verdict, false);
     expect(refusals.map(({ code, hint }) => [code, hint?.includes('--force')])).toEqual([
       ['UPGRADE_SKIPS_MINOR', false],
       ['UPGRADE_KUBELETS_UNKNOWN', true],
@@ -123,7 +123,7 @@ describe('settleVersions', () => {
   });
 
   it('turns skippable problems into warnings with --force', () => {
-    const { refusals, warnings } = settleVersions(verdict, true);
+    const { refusals, warnings } = applyForceUpgrade(verdict, true);
     expect(refusals.map(({ code }) => code)).toEqual(['UPGRADE_SKIPS_MINOR']);
     expect(warnings.map(({ code }) => code)).toEqual(['UPGRADE_KUBELETS_UNKNOWN']);
   });

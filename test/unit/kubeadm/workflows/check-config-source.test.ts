@@ -89,7 +89,7 @@ const planUpgrade = (setting: string, more: Partial<UpgradeNodeOptions> = {}) =>
     overlays: null,
     patches: null,
     settings: [setting],
-    forget: false,
+    ignoreSavedSettings: false,
     nodeName: null,
     ...more,
   };

@@ -171,7 +171,7 @@ describe('a change of a node that would terminate pods', () => {
       settings: null,
       podLoss: 'refuse',
       kubeletHealthCheckMs: 10_000,
-      forget: false,
+      ignoreSavedSettings: false,
       trust: null,
       nodeName: null,
     };

@@ -64,7 +64,7 @@ const upgradeOptions = (more: Partial<UpgradeNodeOptions> = {}): UpgradeNodeOpti
   overlays: null,
   settings: null,
   patches: null,
-  forget: false,
+  ignoreSavedSettings: false,
   podLoss: 'refuse',
   kubeletHealthCheckMs: 10_000,
   trust: null,

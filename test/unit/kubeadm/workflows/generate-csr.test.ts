@@ -4,7 +4,7 @@ import { planDocument } from '../../../../src/host/plan/document.ts';
 import { runWorkflow } from '../../../../src/host/run-workflow.ts';
 import { parseKubeconfig } from '../../../../src/kube/kubeconfig.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
-import { CERTIFICATES, specOf, termsOf } from '../../../../src/kubeadm/pki/certificate-list.ts';
+import { CERTIFICATES, certificateParametersOf, specOf } from '../../../../src/kubeadm/pki/certificate-list.ts';
 import { clientSpecOf, KUBECONFIGS, serverOf } from '../../../../src/kubeadm/pki/kubeconfig-list.ts';
 import { generateCsrWorkflow } from '../../../../src/kubeadm/workflows/generate-csr.ts';
 import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
@@ -86,7 +86,7 @@ describe('certs generate-csr', () => {
     await generate(host);
     const node = pkiNode({ controlPlaneEndpoint: 'api.example.org' });
     const options = pkiOptions(node);
-    const terms = termsOf(node.cluster, NOW);
+    const terms = certificateParametersOf(node.cluster, NOW);
     const cas = new Map<string, { certificatePem: string; keyPem: Secret }>();
     const file = (path: string, content: string) => host.files.set(path, { type: 'file', mode: 0o600, owner: 'root:root', content });
     for (const definition of CERTIFICATES) {

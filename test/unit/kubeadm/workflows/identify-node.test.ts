@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../../src/kube/object.ts';
 import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
 import { markNode, removeSocketAnnotation } from '../../../../src/kubeadm/phases/mark-node.ts';
 import { identifyNode, nodeTrust, ownNodeCheck } from '../../../../src/kubeadm/workflows/identify-node.ts';
-import { createAuthority } from '../../../../src/lab/api-server/pki.ts';
+import { createCa } from '../../../../src/lab/api-server/pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -56,7 +56,7 @@ describe('the CA for the proofs of hosts', () => {
   const subjects = async (trust: ReturnType<typeof nodeTrust>) => (await trust.cas()).map(({ pem }) => pem.trim());
 
   it('is the published CA of the API server, before the CA of the kubeconfig', async () => {
-    const { certPem } = await createAuthority('kubeconfig');
+    const { certPem } = await createCa('kubeconfig');
     expect(await subjects(trustIn(fakeCluster({ objects: [published(CLIENT_CA_PEM)] }), certPem))).toEqual([CLIENT_CA_PEM.trim()]);
   });
 

@@ -114,7 +114,7 @@ function world({
       kubeProxy: null,
       proxyEnvironment: [],
       issuer,
-      routeHere: {},
+      localDefaultRoute: {},
       selects: () => true,
       skips: () => false,
       cluster: { kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },

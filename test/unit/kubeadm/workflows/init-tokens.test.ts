@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import type { BootstrapToken } from '../../../../src/kubeadm/config/model.ts';
 import { type CompleteToken, tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
-import { type InitTokenOptions, settleTokens } from '../../../../src/kubeadm/workflows/init-tokens.ts';
+import { type InitTokenOptions, planInitTokens } from '../../../../src/kubeadm/workflows/init-tokens.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -25,7 +25,7 @@ async function settle(
   const cluster = fakeCluster({ objects: existing, now: () => NOW });
   const freshTokens = [new Secret('fresh0.0123456789abcdef'), new Secret('fresh1.0123456789abcdef')];
   const context = { host: fakeHost(), cluster, clock: fakeClock(NOW), reporter };
-  const tokens = await settleTokens(context, { bootstrapTokens: written, freshTokens, apiServer: {}, makesTokens: true, ...change });
+  const tokens = await planInitTokens(context, { bootstrapTokens: written, freshTokens, apiServer: {}, makesTokens: true, ...change });
   return {
     desired: tokens.desired.map(({ secret }) => secret.metadata.name),
     joining: tokens.joining.map((token) => token.reveal().slice(0, 6)),

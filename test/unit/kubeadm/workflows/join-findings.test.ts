@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { type JoinTarget, joinFindings } from '../../../../src/kubeadm/workflows/join-findings.ts';
+import { type JoinTarget, preflightJoin } from '../../../../src/kubeadm/workflows/join-findings.ts';
 import type { ObservedNode } from '../../../../src/kubeadm/workflows/observe-node.ts';
 import type { ClientIdentity } from '../../../../src/kubelet/facts/kubelet-identity.ts';
 
@@ -8,7 +8,7 @@ const TARGET: JoinTarget = {
   server: 'https://a:6443',
   caPem: 'PEM\n',
   caCertPath: '/etc/kubernetes/pki/ca.crt',
-  namesake: null,
+  nodeOfSameName: null,
   takeOver: false,
   mayBootstrap: true,
 };
@@ -26,7 +26,7 @@ function node(found: ClientIdentity = { state: 'missing' }, ca?: string): Observ
   return { facts: { identity: found, kubernetesFiles }, registration: { name: 'w1' } } as unknown as ObservedNode;
 }
 
-function namesake(ready: string): KubeObject {
+function nodeOfSameName(ready: string): KubeObject {
   const conditions = [
     { type: 'MemoryPressure', status: 'False' },
     { type: 'Ready', status: ready },
@@ -42,25 +42,28 @@ describe('joinFindings', () => {
     ['the CA of another cluster', node(undefined, 'OTHER'), {}, ['FileAvailable--etc-kubernetes-pki-ca.crt']],
     ['credentials that may not request a certificate', node(), { mayBootstrap: false }, ['BootstrapRBAC']],
     ['the same, with a certificate', node(identity('https://a:6443')), { mayBootstrap: false }, []],
-    ['a clone of a Ready node', node(), { namesake: namesake('True') }, ['NodeExists']],
-    ['a clone of a Ready node, with take-over', node(), { namesake: namesake('True'), takeOver: true }, ['NodeExists']],
-    ['the successor of a dead node', node(), { namesake: namesake('Unknown') }, ['NodeExists']],
-    ['the successor of a dead node, with take-over', node(), { namesake: namesake('Unknown'), takeOver: true }, []],
+    ['a clone of a Ready node', node(), { nodeOfSameName: nodeOfSameName('True') }, ['NodeExists']],
+    ['a clone of a Ready node, with take-over', node(), { nodeOfSameName: nodeOfSameName('True'), takeOver: true }, ['NodeExists']],
+    ['the successor of a dead node', node(), { nodeOfSameName: nodeOfSameName('Unknown') }, ['NodeExists']],
+    ['the successor of a dead node, with take-over', node(), { nodeOfSameName: nodeOfSameName('Unknown'), takeOver: true }, []],
     [
       'a Node that never reported its status',
       node(),
-      { namesake: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } },
+      { nodeOfSameName: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } },
       ['NodeExists'],
     ],
-    ['the Ready node itself', node(identity('https://a:6443')), { namesake: namesake('True') }, []],
+    ['the Ready node itself', node(identity('https://a:6443')), { nodeOfSameName: nodeOfSameName('True') }, []],
   ])('%s', (_, found, change, ids) => {
-    expect(joinFindings(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
+    expect(preflightJoin(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
   });
 
   it('suggests certs renew-kubelet only to the node whose certificate has expired', () => {
     const why = 'the client certificate in /x.pem expired on Jan  1 00:00:00 2026 GMT';
     const hint = (name: string, ready: string) =>
-      joinFindings(node({ state: 'unusable', why, commonName: `system:node:${name}` }), { ...TARGET, namesake: namesake(ready) })[0]?.hint;
+      preflightJoin(node({ state: 'unusable', why, commonName: `system:node:${name}` }), {
+        ...TARGET,
+        nodeOfSameName: nodeOfSameName(ready),
+      })[0]?.hint;
     for (const ready of ['True', 'Unknown']) {
       expect(hint('w1', ready)).toMatch(/^the client certificate .*\. Renew the certificate with kubeletadm certs renew-kubelet\. /);
       expect(hint('w2', ready)).not.toContain('renew-kubelet');

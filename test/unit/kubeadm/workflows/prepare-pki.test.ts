@@ -112,7 +112,7 @@ describe('the PKI of a control plane', () => {
     ['ECDSA-P384', 'id-ecPublicKey', 384, 'EC PRIVATE KEY'],
   ] as const)('uses %s keys', async (encryptionAlgorithm, publicKey, bits, label) => {
     const only = { certificate: (name: string) => name === 'ca' || name === 'sa', kubeconfig: () => false };
-    const prepared = await preparePki(pkiContext(), pkiOptions(pkiNode({ encryptionAlgorithm }), { makes: only }));
+    const prepared = await preparePki(pkiContext(), pkiOptions(pkiNode({ encryptionAlgorithm }), { generates: only }));
     expect(prepared.certificates.get('ca')?.files[1]?.summary?.certificate).toMatchObject({ publicKey, bits });
     expect(prepared.textAt(`${PKI}/ca.key`)?.reveal()).toMatch(new RegExp(`^-----BEGIN ${label}-----\n`));
     expect(prepared.textAt(`${PKI}/sa.key`)?.reveal()).toMatch(new RegExp(`^-----BEGIN ${label}-----\n`));
@@ -366,7 +366,7 @@ describe('invalid existing files are rejected in one line', () => {
   });
 
   it("a kubelet.conf of another node, but not one that refers to the kubelet's own certificate file", async () => {
-    const options = pkiOptions(pkiNode({}, { nodeName: 'cp-9' }), { makes: { certificate: () => false, kubeconfig: () => false } });
+    const options = pkiOptions(pkiNode({}, { nodeName: 'cp-9' }), { generates: { certificate: () => false, kubeconfig: () => false } });
     const { problems } = await preparePki(pkiContext(fakeHost({ files: made })), options);
     expect(problems.map(({ message }) => message)).toContain(
       '/etc/kubernetes/kubelet.conf: it is for system:node:cp-1, but this node is system:node:cp-9',
@@ -382,14 +382,14 @@ describe('invalid existing files are rejected in one line', () => {
 
   it('a single phase with a missing CA', async () => {
     const makes = { certificate: (name: string) => name === 'apiserver', kubeconfig: (name: string) => name === 'admin' };
-    const { problems, certificates } = await preparePki(pkiContext(), pkiOptions(pkiNode(), { makes }));
+    const { problems, certificates } = await preparePki(pkiContext(), pkiOptions(pkiNode(), { generates: makes }));
     expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
       `${PKI}/apiserver.crt needs the CA ${PKI}/ca.crt, which does not exist. Run the phase certs/ca first`,
       `/etc/kubernetes/admin.conf needs the CA ${PKI}/ca.crt, which does not exist. Run the phase certs/ca first`,
     ]);
     expect(certificates.get('apiserver')?.files).toEqual([]);
     const existing = fakeHost({ files: without(`${PKI}/ca.crt`, '/etc/kubernetes/admin.conf') });
-    expect((await preparePki(pkiContext(existing), pkiOptions(pkiNode(), { makes }))).problems.map(({ code }) => code)).toEqual([
+    expect((await preparePki(pkiContext(existing), pkiOptions(pkiNode(), { generates: makes }))).problems.map(({ code }) => code)).toEqual([
       'PKI_AUTHORITY_MISSING',
       'PKI_AUTHORITY_MISSING',
     ]);
@@ -416,14 +416,14 @@ describe('an external CA', () => {
 
   it('may be an intermediate CA: certificates must include the chain', async () => {
     const validity = { notBefore: NOW, notAfter: new Date(NOW.getTime() + 1e10) };
-    const spec = { organizations: [], dnsNames: [], ipAddresses: [], usages: [], isAuthority: true, ...validity } as const;
+    const spec = { organizations: [], dnsNames: [], ipAddresses: [], usages: [], isCa: true, ...validity } as const;
     const [intermediateKey, leafKey] = [
       await certificateIssuer.generateKey('ECDSA-P256'),
       await certificateIssuer.generateKey('ECDSA-P256'),
     ];
     const root = { certificatePem: made[`${PKI}/ca.crt`] as string, keyPem: new Secret(made[`${PKI}/ca.key`] as string) };
     const intermediate = await certificateIssuer.issue({ ...spec, commonName: 'intermediate' }, intermediateKey, root);
-    const client = { ...spec, commonName: 'system:kube-scheduler', usages: ['clientAuth'], isAuthority: false } as const;
+    const client = { ...spec, commonName: 'system:kube-scheduler', usages: ['clientAuth'], isCa: false } as const;
     const leaf = await certificateIssuer.issue(client, leafKey, { certificatePem: intermediate, keyPem: intermediateKey });
     const kubeconfig = (certificatePem: string) =>
       clientCertificateKubeconfig({

@@ -51,8 +51,8 @@ describe('certs renew', () => {
     );
     for (const path of changed.filter((each) => !each.endsWith('.key'))) {
       const [before, after] = [certificateIn(first, path), certificateIn(host, path)];
-      const { subject, issuer, dnsNames, ipAddresses, keyUsage, extKeyUsage, isAuthority } = before;
-      expect(after).toMatchObject({ subject, issuer, dnsNames, ipAddresses, keyUsage, extKeyUsage, isAuthority });
+      const { subject, issuer, dnsNames, ipAddresses, keyUsage, extKeyUsage, isCa } = before;
+      expect(after).toMatchObject({ subject, issuer, dnsNames, ipAddresses, keyUsage, extKeyUsage, isCa });
       expect(after.publicKey).toEqual({ algorithm: 'id-ecPublicKey', bits: 384 });
       expect(after.notBefore).toEqual(new Date(LATER.getTime() - 300_000));
       expect(after.notAfter).toEqual(new Date(LATER.getTime() + 48 * 3_600_000));

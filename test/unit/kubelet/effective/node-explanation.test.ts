@@ -92,7 +92,7 @@ describe('cleanConfigz', () => {
   it('is empty for a kubelet with defaults, in any minor', () => {
     for (let minor = 20; minor <= 36; minor++) {
       const config = profileDefaults('kubelet', minor, catalogue);
-      expect([minor, cleanConfigz(config, { ...options, minor })]).toEqual([minor, { shared: {}, own: {}, masked: [] }]);
+      expect([minor, cleanConfigz(config, { ...options, minor })]).toEqual([minor, { shared: {}, nodeSpecific: {}, masked: [] }]);
     }
   });
 
@@ -107,7 +107,7 @@ describe('cleanConfigz', () => {
     };
     expect(cleanConfigz(config, options)).toEqual({
       shared: { maxPods: 50, evictionHard: { 'memory.available': '1Gi', 'nodefs.available': '10%' }, healthzPort: 0 },
-      own: { resolvConf: '/run/systemd/resolve/resolv.conf', providerID: 'aws:///i-1' },
+      nodeSpecific: { resolvConf: '/run/systemd/resolve/resolv.conf', providerID: 'aws:///i-1' },
       masked: [],
     });
   });
@@ -116,7 +116,7 @@ describe('cleanConfigz', () => {
     const config = { maxPods: 110, staticPodURLHeader: { 'X-Token': ['<masked>'] } };
     expect(cleanConfigz(config, { ...options, withoutDefaults: false })).toEqual({
       shared: { maxPods: 110 },
-      own: {},
+      nodeSpecific: {},
       masked: ['staticPodURLHeader'],
     });
   });

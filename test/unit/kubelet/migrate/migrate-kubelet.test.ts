@@ -7,14 +7,14 @@ import { profileDefaults } from '../../../../src/kubeadm/render/profile-defaults
 import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
 import { parseCommandLine } from '../../../../src/kubelet/flags/command-line.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
-import { FLAG_ENDS } from '../../../../src/kubelet/migrate/flag-ends.ts';
 import {
   type KubeletMigration,
+  lossyStepsError,
   type MigrateOptions,
   migrateKubelet,
-  refuseLoss,
   stepText,
 } from '../../../../src/kubelet/migrate/migrate-kubelet.ts';
+import { REMOVED_FLAGS } from '../../../../src/kubelet/migrate/removed-flags.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -60,7 +60,7 @@ describe('migrateKubelet', () => {
     await expect(migration.text).toMatchFileSnapshot(golden('workers.output.yaml'));
     await expect(`${migration.steps.map(stepText).join('\n')}\n`).toMatchFileSnapshot(golden('workers.steps.txt'));
     expect(migration.flags.map(({ name, value }) => `${name}=${value}`)).toEqual(['node-ip=10.0.0.5', 'node-labels=pool=a']);
-    expect(refuseLoss(migration.steps)).toBeNull();
+    expect(lossyStepsError(migration.steps)).toBeNull();
     expect(migration.problems.filter(({ severity }) => severity !== 'warning')).toEqual([]);
   });
 
@@ -285,10 +285,10 @@ describe('migrateKubelet', () => {
 
   it('explains each removed flag without a field', () => {
     const unsaid = [...catalogue.flags.values()].filter(
-      ({ flag, removedIn, field }) => removedIn !== null && removedIn > 20 && field === null && !FLAG_ENDS.has(flag),
+      ({ flag, removedIn, field }) => removedIn !== null && removedIn > 20 && field === null && !REMOVED_FLAGS.has(flag),
     );
     expect(unsaid.map(({ flag }) => flag)).toEqual([]);
-    expect([...FLAG_ENDS.keys()].filter((name) => !catalogue.flags.has(name))).toEqual([]);
+    expect([...REMOVED_FLAGS.keys()].filter((name) => !catalogue.flags.has(name))).toEqual([]);
   });
 
   it('reports changed defaults, and keeps the old values on request', () => {

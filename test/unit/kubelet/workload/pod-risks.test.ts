@@ -33,7 +33,7 @@ const pod = (name: string, { cpu = 0, memory = 0, disk = 0, ...over }: PodOption
   reason: '',
   message: '',
   isReady: true,
-  isEnding: false,
+  isTerminating: false,
   createdAt: `2030-01-01T00:00:0${name.length}Z`,
   requests: { cpuMillis: cpu, memoryBytes: memory, ephemeralBytes: disk },
   isHostNetwork: false,
@@ -298,7 +298,7 @@ describe('admission at the start of a kubelet', () => {
   });
 
   it('does not name pods that are being deleted', () =>
-    expect(losses({}, { maxPods: 1 }, { pods: [pod('a'), pod('bb', { isEnding: true })] })).toEqual([]));
+    expect(losses({}, { maxPods: 1 }, { pods: [pod('a'), pod('bb', { isTerminating: true })] })).toEqual([]));
 
   it('does not reject a pod without requests for a full resource', () =>
     expect(losses({}, { systemReserved: { cpu: '4' } }, { pods: [pod('a')] })).toEqual([]));

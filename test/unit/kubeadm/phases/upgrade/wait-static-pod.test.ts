@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { staticPodPause, watchAnswers } from '../../../../../src/kubeadm/phases/upgrade/wait-static-pod.ts';
+import { staticPodPause, watchHealth } from '../../../../../src/kubeadm/phases/upgrade/wait-static-pod.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';
 
@@ -12,14 +12,14 @@ describe('staticPodPause', () => {
   });
 });
 
-describe('watchAnswers', () => {
+describe('watchHealth', () => {
   /** @param answers milliseconds before each answer, and whether it is a healthy one */
   const seen = (isRestarting: boolean, ...answers: readonly (readonly [afterMs: number, isHealthy: boolean])[]): boolean => {
     const clock = fakeClock();
-    const watch = watchAnswers(clock, { isRestarting });
+    const watch = watchHealth(clock, { isRestarting });
     for (const [afterMs, isHealthy] of answers) {
       clock.advance(afterMs);
-      watch.saw(isHealthy);
+      watch.record(isHealthy);
     }
     return watch.hasAnswered();
   };

@@ -3,7 +3,7 @@ import type { PhaseContext } from '../../../../../src/host/phase.ts';
 import type { Cluster } from '../../../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../../../src/kube/object.ts';
 import { bootstrapRbac } from '../../../../../src/kubeadm/bootstrap-rbac.ts';
-import { type ApiAccess, onceAdministrator } from '../../../../../src/kubeadm/workflows/control-plane/api-access.ts';
+import { type ApiAccess, adminAccessWithFallback } from '../../../../../src/kubeadm/workflows/control-plane/api-access.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';
@@ -18,13 +18,13 @@ describe('the API access of an administrator', () => {
   it('uses another route until the API server authorizes the administrator', async () => {
     const root = fakeCluster();
     const admin = fakeCluster({ sharedWith: root, user: { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins'] } });
-    const access = onceAdministrator(routeOf(admin), routeOf(root));
+    const access = adminAccessWithFallback(routeOf(admin), routeOf(root));
     expect(await access.reach(context)).toBe(root);
     await root.create(BINDING);
     expect(await access.reach(context)).toBe(admin);
   });
 
   it('does not exist without an API server', async () => {
-    expect(await onceAdministrator(routeOf(null), routeOf(null)).reach(context)).toBeNull();
+    expect(await adminAccessWithFallback(routeOf(null), routeOf(null)).reach(context)).toBeNull();
   });
 });

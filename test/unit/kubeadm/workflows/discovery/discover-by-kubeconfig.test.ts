@@ -4,7 +4,7 @@ import { Secret } from '../../../../../src/base/text/secret.ts';
 import { parseKubeconfig } from '../../../../../src/kube/kubeconfig.ts';
 import { discoverByKubeconfig, type KubeconfigDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-kubeconfig.ts';
 import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
-import { type CertificateAuthority, createAuthority } from '../../../../../src/lab/api-server/pki.ts';
+import { type CertificateAuthority, createCa } from '../../../../../src/lab/api-server/pki.ts';
 import { clusterInfoObject, TOKEN } from '../../../../support/cluster-info.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { type FakeReply, type FakeServer, fakeWeb } from '../../../../support/fake-web.ts';
@@ -15,7 +15,7 @@ const SERVER = 'https://10.0.0.1:6443';
 let ca: CertificateAuthority;
 let other: CertificateAuthority;
 beforeAll(async () => {
-  [ca, other] = [await createAuthority(), await createAuthority('other')];
+  [ca, other] = [await createCa(), await createCa('other')];
 });
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');

@@ -6,7 +6,7 @@ import { describeClocks } from '../../../../../src/kubeadm/discovery/clock-readi
 import { caPinsOf } from '../../../../../src/kubeadm/token/ca-pin.ts';
 import { discoverByToken, type TokenDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-token.ts';
 import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
-import { type CertificateAuthority, createAuthority } from '../../../../../src/lab/api-server/pki.ts';
+import { type CertificateAuthority, createCa } from '../../../../../src/lab/api-server/pki.ts';
 import { type ClusterInfoPlan, clusterInfoObject, TOKEN } from '../../../../support/cluster-info.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { type FakeReply, type FakeServer, fakeWeb } from '../../../../support/fake-web.ts';
@@ -22,8 +22,8 @@ let ca: CertificateAuthority;
 let foreign: CertificateAuthority;
 let pin: string;
 beforeAll(async () => {
-  ca = await createAuthority('kubernetes', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
-  foreign = await createAuthority('foreign', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
+  ca = await createCa('kubernetes', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
+  foreign = await createCa('foreign', { notBefore: new Date(NOW.getTime() - DAY), notAfter: new Date(NOW.getTime() + 365 * DAY) });
   pin = caPinsOf(ca.certPem)?.[0] as string;
 });
 
@@ -254,7 +254,7 @@ describe('the CA', () => {
     ['expired by a clock that is ahead', -3 * DAY, -DAY, -2 * DAY, /48h0m0s behind\)\. Synchronize the clocks .*\[DISCOVERY_CLOCK_SKEW\]$/],
   ])('is %s', async (_, from, to, remote, expected) => {
     const at = (ms: number) => new Date(NOW.getTime() + ms);
-    const other = await createAuthority('kubernetes', { notBefore: at(from), notAfter: at(to) });
+    const other = await createCa('kubernetes', { notBefore: at(from), notAfter: at(to) });
     const reply = { text: JSON.stringify(clusterInfoObject({ caPem: other.certPem })), date: remote === null ? null : at(remote) };
     for (const pins of [[], caPinsOf(other.certPem) as string[]]) {
       const { message, exitCode, requests } = await attempt({ pins, replies: [reply], server: { authority: other.certPem } });

@@ -3,7 +3,7 @@ import type { Finding, Rule, RuleFacts } from './rule.ts';
 import { textAt } from './values.ts';
 
 /** Enumerations; letter case matters. */
-export const WORD_RULES: readonly Rule[] = [
+export const ENUM_RULES: readonly Rule[] = [
   words('hairpinMode', ['promiscuous-bridge', 'hairpin-veth', 'none']),
   { ...words('topologyManagerPolicy', ['none', 'best-effort', 'restricted', 'single-numa-node']), since: 20 },
   words('topologyManagerScope', ['container', 'pod']),
@@ -38,11 +38,11 @@ function words(path: string, known: readonly string[]): Rule {
 /** The empty string is valid: a default that was not filled in. */
 function checkWord(path: string, known: readonly string[], { config }: RuleFacts): readonly Finding[] {
   const word = textAt(config, path);
-  return word === '' || known.includes(word) ? [] : [{ path, ...unknownWord(word, known) }];
+  return word === '' || known.includes(word) ? [] : [{ path, ...unknownEnumValue(word, known) }];
 }
 
 /** The finding for an unknown word. */
-export function unknownWord(word: string, known: readonly string[]): Pick<Finding, 'message' | 'guess'> {
+export function unknownEnumValue(word: string, known: readonly string[]): Pick<Finding, 'message' | 'guess'> {
   const list = known.length < 2 ? known.join('') : `${known.slice(0, -1).join(', ')} or ${known.at(-1)}`;
   return { message: `must be ${list}, not ${quoteValue(word)}`, guess: { word, among: known } };
 }

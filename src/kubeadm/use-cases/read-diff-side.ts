@@ -19,7 +19,7 @@ import { observeKubelet } from '../workflows/observe-kubelet.ts';
 import { readNodeConfig } from '../workflows/read-node-config.ts';
 
 /** A configuration to compare; `minor` is null when its source has no kubelet version. */
-export interface ReadSide {
+export interface DiffSide {
   readonly name: string;
   readonly minor: Minor | null;
   /** Decodes the configuration as a kubelet of this minor does. */
@@ -33,7 +33,7 @@ export interface ReadConfig {
   readonly warnings: readonly Problem[];
 }
 
-export interface SideContext {
+export interface DiffSideContext {
   readonly input: Pick<InputFiles, 'readText'>;
   readonly signal: AbortSignal;
   /** Connects to a host by its address; `localhost` is the local host. */
@@ -47,7 +47,7 @@ export interface SideContext {
  * Reads one side of a comparison: `cluster`, `node/NAME`, `host/ADDRESS`, `defaults/1.X`, else a file (`-` is standard input).
  * @throws AppError with the errors of the host, the API server or the file
  */
-export async function readSide(name: string, context: SideContext): Promise<ReadSide> {
+export async function readDiffSide(name: string, context: DiffSideContext): Promise<DiffSide> {
   const [kind = '', rest = ''] = /^(node|host|defaults)\/(.*)$/.exec(name)?.slice(1) ?? [];
   if (name === 'cluster') return readCluster(context);
   if (kind === '') return readFile(name, context);
@@ -63,7 +63,7 @@ export async function readSide(name: string, context: SideContext): Promise<Read
 
 const EXAMPLES: Readonly<Record<string, string>> = { node: 'node/worker-1', host: 'host/root@10.0.0.11', defaults: 'defaults/1.36' };
 
-async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSide> {
+async function readCluster({ cluster, catalogue }: DiffSideContext): Promise<DiffSide> {
   const api = await cluster();
   const configMap = await api.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name: KUBELET_CONFIG_NAME });
   if (configMap === null)
@@ -81,7 +81,7 @@ async function readCluster({ cluster, catalogue }: SideContext): Promise<ReadSid
   };
 }
 
-async function readHost(name: string, address: string, { connectTo, signal, catalogue }: SideContext): Promise<ReadSide> {
+async function readHost(name: string, address: string, { connectTo, signal, catalogue }: DiffSideContext): Promise<DiffSide> {
   const host = await connectTo(address);
   try {
     const { minor, running } = await observeKubelet(host, catalogue, signal);
@@ -95,7 +95,7 @@ async function readHost(name: string, address: string, { connectTo, signal, cata
   }
 }
 
-async function readFile(file: string, { input, catalogue }: SideContext): Promise<ReadSide> {
+async function readFile(file: string, { input, catalogue }: DiffSideContext): Promise<DiffSide> {
   const text = await input.readText(file);
   const { documents, problems } = parseSource(text, file);
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });

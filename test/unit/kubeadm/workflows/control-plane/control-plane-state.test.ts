@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { observeControlPlaneState } from '../../../../../src/kubeadm/workflows/control-plane/plane-state.ts';
-import { createAuthority } from '../../../../../src/lab/api-server/pki.ts';
+import { observeControlPlaneState } from '../../../../../src/kubeadm/workflows/control-plane/control-plane-state.ts';
+import { createCa } from '../../../../../src/lab/api-server/pki.ts';
 import { fakeCluster } from '../../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';
 
@@ -14,7 +14,7 @@ clusters: [{name: c, cluster: {server: https://a:6443}}]
 users: [{name: u, user: {client-certificate: ${PEM}, client-key: ${PEM}}}]
 `;
 const LABEL = { 'node-role.kubernetes.io/control-plane': '' };
-const { certPem, keyPem } = await (await createAuthority()).issueClient({ commonName: 'system:node:cp2' });
+const { certPem, keyPem } = await (await createCa()).issueClient({ commonName: 'system:node:cp2' });
 const DONE = { [MANIFEST]: 'kind: Pod\n', [KUBELET]: CONF, [PEM]: certPem + keyPem };
 
 /** @param labels of its Node; null: no Node is registered */

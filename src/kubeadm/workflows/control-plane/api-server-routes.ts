@@ -6,10 +6,10 @@ import type { PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { ADMIN_CONF, SUPER_ADMIN_CONF } from '../../../kube/well-known.ts';
 import { localServer } from '../../control-plane/model.ts';
-import { type ApiAccess, apiAccess, type ConnectControlPlane, onceAdministrator } from './api-access.ts';
+import { type ApiAccess, adminAccessWithFallback, apiAccess, type ConnectControlPlane } from './api-access.ts';
 
 /** Options for reaching the API server of a host. */
-export interface WayOptions {
+export interface ApiServerRouteOptions {
   readonly connect: ConnectControlPlane;
   /** Connected with given credentials, for single phases; null: the credentials on the host are used. */
   readonly given: Cluster | null;
@@ -30,7 +30,7 @@ export interface ApiServerRoutes {
 /** Given credentials replace all routes; otherwise each kubeconfig of the host has its own route. */
 export async function apiServerRoutes(
   context: PhaseContext,
-  { connect, given, opened }: WayOptions,
+  { connect, given, opened }: ApiServerRouteOptions,
   endpoint: Parameters<typeof localServer>[0],
 ): Promise<ApiServerRoutes> {
   if (given !== null) {
@@ -54,7 +54,7 @@ export async function apiServerRoutes(
   };
   const [admin, superApi] = [route(ADMIN_CONF), route(SUPER_ADMIN_CONF, ADMIN_CONF)];
   return {
-    api: onceAdministrator(admin, superApi),
+    api: adminAccessWithFallback(admin, superApi),
     superApi,
     reachAsAdmin: admin.reach,
     use: (next) => {

@@ -11,7 +11,7 @@ export const NEWEST_RELEASE = 'v1.36.2';
 const NEWEST_CONTROL_PLANE = 36;
 const OLDEST_CONTROL_PLANE = 35;
 
-export interface SettleClusterInput {
+export interface ResolveClusterInput {
   /** ClusterConfiguration of an existing cluster, else empty. */
   readonly found: ClusterConfiguration;
   readonly declared: ClusterConfiguration;
@@ -22,7 +22,7 @@ export interface SettleClusterInput {
   readonly skips: (phase: string) => boolean;
 }
 
-export interface SettledCluster {
+export interface ResolvedCluster {
   readonly cluster: DefaultedCluster;
   readonly warnings: readonly Warning[];
 }
@@ -33,9 +33,9 @@ export interface SettledCluster {
  * whose phase is skipped is disabled.
  * @throws AppError KUBERNETES_VERSION_UNSUPPORTED, exit code 2
  */
-export async function settleCluster(input: SettleClusterInput): Promise<SettledCluster> {
+export async function resolveClusterConfiguration(input: ResolveClusterInput): Promise<ResolvedCluster> {
   const { found, declared, bindPort, skips } = input;
-  const { version, warnings } = await settleVersion(input);
+  const { version, warnings } = await resolveVersion(input);
   const release = releaseOfVersion(version);
   const minor = parseMinor(release) ?? NEWEST_CONTROL_PLANE;
   if (isTooOld(release, minor)) throw tooOld(release);
@@ -58,7 +58,7 @@ export async function settleCluster(input: SettleClusterInput): Promise<SettledC
   return { cluster, warnings: [...warnings, ...newer] };
 }
 
-async function settleVersion(input: SettleClusterInput): Promise<{ version: string; warnings: readonly Warning[] }> {
+async function resolveVersion(input: ResolveClusterInput): Promise<{ version: string; warnings: readonly Warning[] }> {
   const { declared, found, kubelet, releaseOf } = input;
   const written = declared.kubernetesVersion === undefined ? null : parseKubernetesVersion(declared.kubernetesVersion);
   if (written?.kind === 'release') return { version: keptVersion(declared.kubernetesVersion ?? ''), warnings: [] };
@@ -85,7 +85,7 @@ function isTooOld(release: string, minor: number): boolean {
 }
 
 /** The kubelet's version, if a control plane of this version is supported. */
-function kubeletRelease(kubelet: SettleClusterInput['kubelet']): string | null {
+function kubeletRelease(kubelet: ResolveClusterInput['kubelet']): string | null {
   if (kubelet === null || !('version' in kubelet)) return null;
   const parsed = parseKubernetesVersion(kubelet.version);
   const minor = parseMinor(kubelet.version);

@@ -6,7 +6,7 @@ import type { Flags } from '../config/flag-values.ts';
 import { mergeInitFlags } from '../config/flags.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ClusterConnections } from '../ports.ts';
-import { settleCluster } from '../workflows/control-plane/settle-cluster.ts';
+import { resolveClusterConfiguration } from '../workflows/control-plane/resolve-cluster.ts';
 import { releaseOf } from './control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 
@@ -17,7 +17,7 @@ export interface DocumentsRequest {
   readonly flags: Flags;
 }
 
-export interface SettledDocuments {
+export interface ResolvedInitDocuments {
   readonly config: LoadedConfig;
   /** With defaults; the version is a release. */
   readonly cluster: DefaultedCluster;
@@ -31,11 +31,14 @@ export type DocumentPorts = LocalFiles & Pick<ClusterConnections, 'web'> & Pick<
  * The documents of init with all values of the cluster, without a host or a cluster.
  * @throws AppError: problems of the configuration, all at once (exit code 2)
  */
-export async function settleInitDocuments(services: DocumentPorts, { config: file, flags }: DocumentsRequest): Promise<SettledDocuments> {
+export async function resolveInitDocuments(
+  services: DocumentPorts,
+  { config: file, flags }: DocumentsRequest,
+): Promise<ResolvedInitDocuments> {
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
   const config = mergeInitFlags(await loadConfigFile(services, file, kinds), flags);
   const found = requireValid(config);
-  const { cluster, warnings } = await settleCluster({
+  const { cluster, warnings } = await resolveClusterConfiguration({
     found: {},
     declared: config.cluster ?? {},
     bindPort: config.init?.localAPIEndpoint?.bindPort ?? 6443,

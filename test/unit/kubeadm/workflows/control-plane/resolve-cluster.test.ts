@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterConfiguration } from '../../../../../src/kubeadm/config/model.ts';
-import { type SettleClusterInput, settleCluster } from '../../../../../src/kubeadm/workflows/control-plane/settle-cluster.ts';
+import {
+  type ResolveClusterInput,
+  resolveClusterConfiguration,
+} from '../../../../../src/kubeadm/workflows/control-plane/resolve-cluster.ts';
 
-const settle = (input: Partial<SettleClusterInput>) =>
-  settleCluster({
+const settle = (input: Partial<ResolveClusterInput>) =>
+  resolveClusterConfiguration({
     found: {},
     declared: {},
     bindPort: 6443,
@@ -16,8 +19,8 @@ const settle = (input: Partial<SettleClusterInput>) =>
   });
 const kubelet = (version: string) => ({ path: '/usr/bin/kubelet', version });
 
-describe('settleCluster', () => {
-  it.each<[string, Partial<SettleClusterInput>, string]>([
+describe('resolveClusterConfiguration', () => {
+  it.each<[string, Partial<ResolveClusterInput>, string]>([
     ['the declared configuration', { declared: { kubernetesVersion: '1.36.1' }, found: { kubernetesVersion: 'v1.36.2' } }, 'v1.36.1'],
     ['the existing cluster', { found: { kubernetesVersion: 'v1.36.0' }, kubelet: kubelet('v1.36.2') }, 'v1.36.0'],
     [

@@ -37,7 +37,7 @@ export async function observeControlPlaneState(host: Host, cluster: Cluster, sig
 }
 
 /** Connects, calls `observeControlPlaneState` and closes the connection. */
-export async function controlPlaneStateOver(
+export async function connectAndObserveControlPlane(
   connect: () => Promise<Host>,
   cluster: Cluster,
   signal?: AbortSignal,

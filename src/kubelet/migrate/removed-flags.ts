@@ -1,5 +1,5 @@
 /** Fate of a removed flag. */
-export interface FlagEnd {
+export interface RemovedFlag {
   /** A clause for display. */
   readonly message: string;
   /** Whether no behaviour is lost for this value. */
@@ -16,14 +16,14 @@ const is =
 
 /** With another runtime, dockershim flags had no effect. */
 const withRemoteRuntime = (_: string, others: ReadonlyMap<string, string>): boolean => others.get('container-runtime') === 'remote';
-const DOCKERSHIM: FlagEnd = {
+const DOCKERSHIM: RemovedFlag = {
   message: 'used only by dockershim, removed in 1.24: networks and images are configured in the container runtime',
   harmless: withRemoteRuntime,
 };
-const KLOG: FlagEnd = { message: 'the kubelet logs only to standard error since 1.26', harmless: always };
-const CADVISOR: FlagEnd = { message: 'had no effect', harmless: always };
+const KLOG: RemovedFlag = { message: 'the kubelet logs only to standard error since 1.26', harmless: always };
+const CADVISOR: RemovedFlag = { message: 'had no effect', harmless: always };
 /** The default of such a flag had no effect of its own. */
-const cadvisorOption = (byDefault: string): FlagEnd => ({
+const cadvisorOption = (byDefault: string): RemovedFlag => ({
   message: 'an option of cAdvisor; kubelets from 1.37 on do not start with this flag',
   harmless: is(byDefault),
 });
@@ -32,7 +32,7 @@ const cadvisorOption = (byDefault: string): FlagEnd => ({
  * Flags that were removed between 1.20 and 1.37 and have no field.
  * @see Kubernetes changelogs 1.21 to 1.37
  */
-export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>([
+export const REMOVED_FLAGS: ReadonlyMap<string, RemovedFlag> = new Map<string, RemovedFlag>([
   ['container-runtime', { message: 'all runtimes are remote since 1.24', harmless: is('remote') }],
   ['pod-infra-container-image', { message: 'the sandbox image is configured in the container runtime', harmless: always }],
   [
@@ -67,7 +67,7 @@ export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>(
     'image-pull-progress-deadline',
     'network-plugin',
     'network-plugin-mtu',
-  ].map((name): [string, FlagEnd] => [name, DOCKERSHIM]),
+  ].map((name): [string, RemovedFlag] => [name, DOCKERSHIM]),
   ...[
     'docker',
     'docker-env-metadata-whitelist',
@@ -78,7 +78,7 @@ export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>(
     'docker-tls-cert',
     'docker-tls-key',
     'enable-cadvisor-json-endpoints',
-  ].map((name): [string, FlagEnd] => [name, CADVISOR]),
+  ].map((name): [string, RemovedFlag] => [name, CADVISOR]),
   ...Object.entries({
     'application-metrics-count-limit': '100',
     'boot-id-file': '/proc/sys/kernel/random/boot_id',
@@ -98,7 +98,7 @@ export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>(
     'storage-driver-secure': 'false',
     'storage-driver-table': 'stats',
     'storage-driver-user': 'root',
-  }).map(([name, byDefault]): [string, FlagEnd] => [name, cadvisorOption(byDefault)]),
+  }).map(([name, byDefault]): [string, RemovedFlag] => [name, cadvisorOption(byDefault)]),
   ...[
     'add_dir_header',
     'alsologtostderr',
@@ -111,8 +111,8 @@ export const FLAG_ENDS: ReadonlyMap<string, FlagEnd> = new Map<string, FlagEnd>(
     'skip_headers',
     'skip_log_headers',
     'stderrthreshold',
-  ].map((name): [string, FlagEnd] => [name, KLOG]),
+  ].map((name): [string, RemovedFlag] => [name, KLOG]),
 ]);
 
 /** Text for a flag without further information. */
-export const UNKNOWN_END: Pick<FlagEnd, 'message'> = { message: 'no replacement' };
+export const UNKNOWN_END: Pick<RemovedFlag, 'message'> = { message: 'no replacement' };

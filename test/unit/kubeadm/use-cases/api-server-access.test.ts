@@ -5,7 +5,7 @@ import { connectionsTo } from '../../../../src/fleet/ports.ts';
 import type { Host } from '../../../../src/host/host.ts';
 import type { Dial } from '../../../../src/kube/dial.ts';
 import type { WebRequest } from '../../../../src/kube/web.ts';
-import { hostNearApiServer } from '../../../../src/kubeadm/use-cases/near-api-server.ts';
+import { findHostWithApiServerAccess } from '../../../../src/kubeadm/use-cases/api-server-access.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { untilTrue } from '../../../support/until-true.ts';
@@ -50,14 +50,14 @@ function networkOf({ isReachableLocally = false, routes }: Network) {
   const reporter = recordingReporter();
   const hosts = connectionsTo(services, [{}, ...Object.keys(routes).map((address) => ({ address }))]);
   return {
-    query: () => hostNearApiServer(services, { question: QUERY, hosts, reporter, verbosity: 1 }),
+    query: () => findHostWithApiServerAccess(services, { probe: QUERY, hosts, reporter, verbosity: 1 }),
     reporter,
     connected,
     letSlowThrough: () => letSlowThrough(),
   };
 }
 
-describe('hostNearApiServer', () => {
+describe('findHostWithApiServerAccess', () => {
   it('connects to no host when the local host reaches the API server', async () => {
     const { query, connected } = networkOf({ isReachableLocally: true, routes: { node1: 'near' } });
     expect(await query()).toBeNull();

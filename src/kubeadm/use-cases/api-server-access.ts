@@ -26,14 +26,14 @@ const PROBE_MS = 5_000;
  * Whether an API server answers, with any status. TLS verification fails when another server has the same address in
  * another network.
  */
-export async function answers({ web, signal }: ProbePorts, { server, trust, from }: ApiServerProbe): Promise<boolean> {
+export async function isApiServerReachable({ web, signal }: ProbePorts, { server, trust, from }: ApiServerProbe): Promise<boolean> {
   const url = `${trimTrailing(server, '/')}/version`;
   const answer = await web.get({ url, trust, timeoutMs: PROBE_MS, signal, dial: from?.dial });
   return answer.kind === 'answer';
 }
 
 export interface ApiServerRoute {
-  readonly question: Omit<ApiServerProbe, 'from'>;
+  readonly probe: Omit<ApiServerProbe, 'from'>;
   /** Candidates; the first `MAX_PROBED_HOSTS` are probed in parallel, so that a dead host delays no other. */
   readonly hosts: readonly ConnectHost[];
   readonly reporter: Reporter;
@@ -48,23 +48,23 @@ const MAX_PROBED_HOSTS = 8;
  * A host whose connection reaches the API server when the local host cannot reach it, for instance behind a bastion.
  * @returns the connected host, which the caller closes; null: use the local host
  */
-export async function hostNearApiServer(services: ProbePorts, route: ApiServerRoute): Promise<Host | null> {
-  const { question, hosts, reporter, verbosity = 0 } = route;
+export async function findHostWithApiServerAccess(services: ProbePorts, route: ApiServerRoute): Promise<Host | null> {
+  const { probe, hosts, reporter, verbosity = 0 } = route;
   const others = hosts.slice(0, MAX_PROBED_HOSTS);
-  if (others.length === 0 || (await answers(services, question))) return null;
-  const from = await firstOf(others.map((connect) => connectNear(services, connect, question)));
+  if (others.length === 0 || (await isApiServerReachable(services, probe))) return null;
+  const from = await firstOf(others.map((connect) => connectNear(services, connect, probe)));
   if (from === null) return null;
-  const message = `${question.server} is unreachable from the local host: connecting through ${from.name}`;
+  const message = `${probe.server} is unreachable from the local host: connecting through ${from.name}`;
   reporter.report({ level: 'info', code: 'API_SERVER_THROUGH_HOST', message, verbosity });
   return from;
 }
 
 /** Null: the host or, from it, the API server is unreachable. Errors of a host are reported when the host is processed. */
-async function connectNear(services: ProbePorts, connect: ConnectHost, question: ApiServerRoute['question']): Promise<Host | null> {
+async function connectNear(services: ProbePorts, connect: ConnectHost, probe: ApiServerRoute['probe']): Promise<Host | null> {
   const from = await connect().catch(() => null);
   if (from === null) return null;
   try {
-    if (from.dial !== undefined && (await answers(services, { ...question, from }))) return from;
+    if (from.dial !== undefined && (await isApiServerReachable(services, { ...probe, from }))) return from;
   } catch (error) {
     await from.close();
     throw error;

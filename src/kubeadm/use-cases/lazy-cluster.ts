@@ -2,7 +2,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from './open-cluster.ts';
 
-export interface ClusterOnUse {
+export interface LazyCluster {
   /** Connects on the first call. Throws AppError NO_API_SERVER when no API server is configured. */
   readonly open: () => Promise<Cluster>;
   readonly close: () => Promise<void>;
@@ -12,11 +12,11 @@ export interface ClusterOnUse {
  * The cluster of `--kubeconfig`, connected on first use: commands that only read files need no cluster.
  * @param run.writes reports context and server URL when the cluster is connected; default: the command only reads
  */
-export function clusterOnUse(
+export function lazyCluster(
   services: OpenClusterPorts,
   request: KubeconfigRequest,
   { writes = null }: { readonly writes?: Reporter | null } = {},
-): ClusterOnUse {
+): LazyCluster {
   let opened: Promise<Cluster> | null = null;
   const open = async (): Promise<Cluster> => {
     const { openCluster } = await import('./open-cluster.ts');
