@@ -16,13 +16,13 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
  * reason.
  */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  let forget = (): void => undefined;
+  let removeListener = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
-    forget = onAbort(signal, reject);
+    removeListener = onAbort(signal, reject);
   });
   try {
     return await Promise.race([promise, aborted]);
   } finally {
-    forget();
+    removeListener();
   }
 }

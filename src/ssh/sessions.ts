@@ -4,8 +4,8 @@ export interface Sessions {
   acquire(signal: AbortSignal | undefined): Promise<void>;
   release(): void;
   /**
-   * The host rejected the holder's session: reduces the limit. False when the holder has the only session, so
-   * that waiting would not help.
+   * The host rejected the holder's session: reduces the limit, so that one session of the host remains free for
+   * stopping a command. False when the holder has the only session: waiting would not help then.
    */
   shrink(): boolean;
 }
@@ -43,7 +43,7 @@ export function sessions(max: number): Sessions {
     },
     shrink: () => {
       if (active <= 1) return false;
-      limit = Math.max(1, Math.min(limit, active - 1));
+      limit = Math.max(1, Math.min(limit, active - 2));
       return true;
     },
   };

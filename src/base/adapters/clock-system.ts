@@ -13,3 +13,16 @@ export const systemClock: Clock = {
     }
   },
 };
+
+/** The result of a promise; null when it is pending after a time. */
+export async function resolveWithin<T>(timeoutMs: number, promise: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), timeoutMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { NodeSSH } from 'node-ssh';
 import type ssh2 from 'ssh2';
 import { onAbort, untilAborted } from '../../../base/abort.ts';
+import { resolveWithin } from '../../../base/adapters/clock-system.ts';
 import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../../host/host-problems.ts';
@@ -15,7 +16,7 @@ import type { SshConnection } from './connection.ts';
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 /** Timeout for the process id of a command, and again for killing it. */
-const STOP_TIMEOUT_MS = 1000;
+const STOP_TIMEOUT_MS = 2000;
 
 export interface RemoteRun {
   readonly target: SshTarget;
@@ -181,26 +182,14 @@ function readFailure({ target: { name: host, user }, command, exit, stdout, stde
  */
 async function stopRemote(connection: SshConnection, { opened, processId }: RemoteProcess): Promise<void> {
   if (connection.lost !== null) return;
-  const id = await within(STOP_TIMEOUT_MS, processId);
+  const id = await resolveWithin(STOP_TIMEOUT_MS, processId);
   void opened.then((channel) => channel instanceof Error || discardOutput(channel));
   if (id !== null && /^[0-9]+$/.test(id))
-    await within(STOP_TIMEOUT_MS, startSession(connection.ssh, { command: renderKillCommand(id), stdin: '' }).ended);
+    await resolveWithin(STOP_TIMEOUT_MS, startSession(connection.ssh, { command: renderKillCommand(id), stdin: '' }).ended);
   void opened.then((channel) => channel instanceof Error || channel.close());
 }
 
 /** node-ssh keeps all output of a command: without its listeners, further output is dropped. */
 function discardOutput(channel: ssh2.ClientChannel): void {
   for (const stream of [channel, channel.stderr]) stream.removeAllListeners('data').resume();
-}
-
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { execa } from 'execa';
 import { onAbort } from '../../../base/abort.ts';
+import { resolveWithin } from '../../../base/adapters/clock-system.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
@@ -12,7 +13,7 @@ import type { Master } from './master.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** Timeout for stopping a command whose result is no longer needed. */
+/** Timeout for the process id of a command whose result is no longer needed, and again for killing it. */
 const STOP_TIMEOUT_MS = 2000;
 
 /**
@@ -42,6 +43,10 @@ export async function runSession(
   const stdout = markedOutput(mark);
   const stderr = markedOutput(mark);
   const stop = new AbortController();
+  let resolveProcessId: (id: string | null) => void = () => undefined;
+  const processId = new Promise<string | null>((resolve) => {
+    resolveProcessId = resolve;
+  });
   const child = execa('ssh', [...controlSocketArguments(master.socket), 'host', command], {
     reject: false,
     buffer: false,
@@ -58,9 +63,11 @@ export async function runSession(
     } catch (error) {
       stop.abort(error);
     }
+    if (stderr.note !== null) resolveProcessId(stderr.note);
   };
   child.stdout.on('data', take('stdout', stdout, onStdout));
   child.stderr.on('data', take('stderr', stderr));
+  void child.then(() => resolveProcessId(null));
   const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not finish`, timeoutMs })), timeoutMs);
   const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
   const removeLossListener = master.onLost((error) => stop.abort(error));
@@ -74,7 +81,7 @@ export async function runSession(
     if (outcome.kind === 'lost') throw hostConnectionLost({ host, why: 'ssh exited without an exit status of the command' });
     return outcome;
   } catch (error) {
-    if (stop.signal.aborted) await stopSession(master, child, stderr.note);
+    if (stop.signal.aborted) await stopSession(master, child, processId);
     throw error;
   } finally {
     clearTimeout(timer);
@@ -139,10 +146,11 @@ function readCode(code: number): { readonly exitCode: number | null; readonly si
 async function stopSession(
   master: Master,
   child: { kill(signal: NodeJS.Signals): boolean } & PromiseLike<unknown>,
-  note: string | null,
+  processId: Promise<string | null>,
 ): Promise<void> {
-  if (master.lost === null && note !== null && /^[0-9]+$/.test(note))
-    await execa('ssh', [...controlSocketArguments(master.socket), 'host', renderKillCommand(note)], {
+  const id = master.lost === null ? await resolveWithin(STOP_TIMEOUT_MS, processId) : null;
+  if (id !== null && /^[0-9]+$/.test(id))
+    await execa('ssh', [...controlSocketArguments(master.socket), 'host', renderKillCommand(id)], {
       reject: false,
       stdio: 'ignore',
       detached: true,
