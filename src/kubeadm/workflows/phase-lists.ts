@@ -9,30 +9,42 @@ import { upgradeApplyWorkflow } from './upgrade/upgrade-apply.ts';
 import { upgradeControlPlaneNodeWorkflow } from './upgrade/upgrade-control-plane-node.ts';
 import { upgradeNodeWorkflow } from './upgrade-node.ts';
 
-type Phases = Pick<Workflow<never, never>, 'phases'>;
+interface CommandWorkflow {
+  readonly workflow: Pick<Workflow<never, never>, 'phases'>;
+  /** When the command runs this workflow and no other one, for help: `with --kubeconfig`. */
+  readonly condition?: string;
+}
 
 /** The phases of each command, from its workflows. */
 export const PHASE_LISTS: PhaseLists = {
-  init: phasesOf(initControlPlaneWorkflow, initWorkflow),
-  join: phasesOf(joinControlPlaneWorkflow, joinWorkflow),
-  reset: phasesOf(resetWorkflow),
-  'upgrade apply': phasesOf(upgradeApplyWorkflow),
-  'upgrade node': phasesOf(upgradeControlPlaneNodeWorkflow, upgradeNodeWorkflow),
+  init: phasesOf({ workflow: initControlPlaneWorkflow }, { workflow: initWorkflow, condition: 'with --kubeconfig' }),
+  join: phasesOf({ workflow: joinControlPlaneWorkflow, condition: 'with --control-plane' }, { workflow: joinWorkflow }),
+  reset: phasesOf({ workflow: resetWorkflow }),
+  'upgrade apply': phasesOf({ workflow: upgradeApplyWorkflow }),
+  'upgrade node': phasesOf(
+    { workflow: upgradeControlPlaneNodeWorkflow, condition: 'on control planes' },
+    { workflow: upgradeNodeWorkflow },
+  ),
 };
 
 /**
- * Merges the phases of workflows that one command runs.
+ * Merges the phases of workflows that one command runs. A phase of one workflow with a condition names the condition.
  * @param whole the workflow with most phases, in whose order they are listed
  * @param others a phase that only these have is listed after the phase that precedes it in them
  */
-function phasesOf(whole: Phases, ...others: readonly Phases[]): readonly PhaseHelp[] {
-  const merged: PhaseHelp[] = [PREFLIGHT_PHASE, ...whole.phases].map(({ name, short }) => ({ name, short }));
+function phasesOf(whole: CommandWorkflow, ...others: readonly CommandWorkflow[]): readonly PhaseHelp[] {
+  const all = [whole, ...others];
+  const helpOf = ({ name, short }: PhaseHelp, condition: string | undefined): PhaseHelp => {
+    const isShared = all.filter(({ workflow }) => workflow.phases.some((phase) => phase.name === name)).length > 1;
+    return { name, short: condition === undefined || isShared ? short : `${short} (only ${condition})` };
+  };
+  const merged = [PREFLIGHT_PHASE, ...whole.workflow.phases.map((phase) => helpOf(phase, whole.condition))];
   const indexOf = (name: string): number => merged.findIndex((phase) => phase.name === name);
-  for (const { phases } of others) {
+  for (const { workflow, condition } of others) {
     let at = 0;
-    for (const { name, short } of phases) {
-      if (indexOf(name) < 0) merged.splice(at + 1, 0, { name, short });
-      at = indexOf(name);
+    for (const phase of workflow.phases) {
+      if (indexOf(phase.name) < 0) merged.splice(at + 1, 0, helpOf(phase, condition));
+      at = indexOf(phase.name);
     }
   }
   return merged;

@@ -43,7 +43,8 @@ describe.each<[PhasedCommand, readonly Phases[]]>([
 
   it('are preflight and the phases of its workflows, each once', () => {
     expect(namesOf(help).toSorted()).toEqual([...new Set(['preflight', ...workflows.flatMap(namesOf)])].sort());
-    for (const { name, short } of workflows.flat()) expect(help).toContainEqual({ name, short });
+    for (const { name, short } of workflows.flat())
+      expect(help.find((phase) => phase.name === name)?.short.replace(/ \(only [^()]+\)$/, '')).toBe(short);
   });
 
   it('have the order in which they run', () => {
@@ -64,6 +65,15 @@ describe.each<[PhasedCommand, readonly Phases[]]>([
 it('lists a phase of another workflow after the phase that precedes it', () => {
   const names = namesOf(PHASE_LISTS.init);
   expect(names[names.indexOf('kubelet-wait-bootstrap') - 1]).toBe('kubelet-start/remember');
+});
+
+it('names the condition under which a phase of one workflow runs', () => {
+  const shortOf = (command: PhasedCommand, name: string) => PHASE_LISTS[command].find((phase) => phase.name === name)?.short;
+  expect(shortOf('init', 'kubelet-wait-bootstrap')).toMatch(/ \(only with --kubeconfig\)$/);
+  expect(shortOf('init', 'certs/ca')).not.toContain('only');
+  expect(shortOf('join', 'etcd-join')).toMatch(/ \(only with --control-plane\)$/);
+  expect(shortOf('join', 'kubelet-start')).not.toContain('only');
+  expect(shortOf('upgrade node', 'control-plane/etcd')).toMatch(/ \(only on control planes\)$/);
 });
 
 describe('a single phase of init', () => {
