@@ -40,7 +40,7 @@ export function renderDocument(value: object, format: Exclude<ReadFormat, 'text'
  * Applies a template to a result.
  * @throws AppError USAGE (exit code 2) for an index out of bounds, or an index or filter of another value than a list
  */
-export function renderJsonPath({ path, ...options }: JsonPathFormat, value: object): string {
+function renderJsonPath({ path, ...options }: JsonPathFormat, value: object): string {
   return withPlace(path.template, () => applyJsonPath(path, asJson(value), options));
 }
 

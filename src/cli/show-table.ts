@@ -44,7 +44,7 @@ export function showTable(output: Pick<Output, 'stdout'>, table: Table, { format
 }
 
 /** The lines of a table as text. */
-export function tableLines(table: Pick<Table, 'columns' | 'wide' | 'rows'>, request: TableRequest): readonly string[] {
+function tableLines(table: Pick<Table, 'columns' | 'wide' | 'rows'>, request: TableRequest): readonly string[] {
   return renderTable(tableCells(table, request));
 }
 

@@ -24,7 +24,7 @@ export interface LoadedFleet {
 }
 
 /** Enough for tens of thousands of hosts with a few lines each. */
-export const FLEET_LIMITS: SourceLimits = {
+const FLEET_LIMITS: SourceLimits = {
   characters: 8 * 1024 * 1024,
   nodes: 1_000_000,
   hint: 'Declare hosts with ranges such as edge-[001:200], and shared settings in groups',

@@ -3,7 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { CheckpointStore, StoredAgent } from '../checkpoint-store.ts';
 import type { Timing } from './health.ts';
 import { type AgentEffect, type AgentEvent, next } from './next.ts';
-import type { NodeReport } from './node-report.ts';
+import type { ReportNodeEvent } from './node-event-reporter.ts';
 import { type AgentState, neededHashes, newAgentState } from './state.ts';
 import { sameOnDisk } from './state-file.ts';
 import { conditionOf } from './status.ts';
@@ -20,7 +20,7 @@ export interface AgentMachineOptions {
   readonly loaded: Pick<StoredAgent, 'state' | 'generation'>;
   readonly clock: Clock;
   readonly timing: Timing;
-  readonly report: NodeReport;
+  readonly report: ReportNodeEvent;
   /** Executes an effect. Returns its result as an event; null: none. */
   readonly execute: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
   /** Called when the reported state changed. */

@@ -2,14 +2,14 @@ import { messageOf } from '../../base/errors.ts';
 import { CheckpointDamagedError, type Switched, type SwitchPorts, switchKubelet } from './kubelet-control.ts';
 import type { KubeletWatch } from './kubelet-watch.ts';
 import type { AgentEffect, AgentEvent } from './next.ts';
-import type { NodeReport } from './node-report.ts';
+import type { ReportNodeEvent } from './node-event-reporter.ts';
 import type { StatusReporter } from './report-status.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
 export interface ExecuteOptions extends SwitchPorts {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;
-  readonly report: NodeReport;
+  readonly report: ReportNodeEvent;
   /** Number of unneeded checkpoints to keep. */
   readonly spareCheckpoints: number;
   readonly signal: AbortSignal;

@@ -18,7 +18,7 @@ import type { CheckpointStore } from '../checkpoint-store.ts';
 import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
 import type { Observation } from './health.ts';
 import { inspectKubelet } from './kubelet-control.ts';
-import { minorOfNode, type NodeReport, readNodeReport } from './node-word.ts';
+import { minorOfNode, type NodeReport, readNodeReport } from './node-report.ts';
 import { onceResolved } from './once-resolved.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
@@ -132,10 +132,10 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
     const lockedOut = isAsked ? lockOut(differing) : null;
     // Reports since the start of this process are about it, even if the agent was started later.
-    const word = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
-    const observation = { ...seen, ageMs, isProven, differing, ...word, lockedOut, unknown: unknownOf(word) };
+    const nodeReport = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
+    const observation = { ...seen, ageMs, isProven, differing, ...nodeReport, lockedOut, unknown: unknownOf(nodeReport) };
     if (state.phase !== 'trial' || state.workload === null) return observation;
-    const isUp = isProven && seen.healthz?.ok !== false && word.ready?.is === true;
+    const isUp = isProven && seen.healthz?.ok !== false && nodeReport.ready?.is === true;
     const kubelet = probedKubelet(configOf(payload, catalogue, minorOfNode(node)), node);
     const { losses, probe } = await workload.inspect(state.workload, kubelet, isUp ? pid : null);
     return { ...observation, losses: state.mayLosePods ? [] : losses, probe };

@@ -182,7 +182,7 @@ export function patchesFor(
 }
 
 /** The Event of an announcement. */
-export function eventOf(nodeName: string, announcement: Announcement, at: Date, serial: number): KubeObject {
+function eventOf(nodeName: string, announcement: Announcement, at: Date, serial: number): KubeObject {
   const { type, reason, message } = announcement;
   return nodeEvent(nodeName, { type, reason, message, component: 'kubeletadm-agent' }, at, serial);
 }

@@ -20,7 +20,7 @@ import type { Timing } from './health.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
 import { type AgentEvent, dueAt } from './next.ts';
-import { type NodeReport, nodeReport } from './node-report.ts';
+import { nodeEventReporter, type ReportNodeEvent } from './node-event-reporter.ts';
 import { prepareAssigned } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { type AgentState, neededHashes } from './state.ts';
@@ -81,7 +81,7 @@ type Message =
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { nodeName, host, clock, random, catalogue, timing, signal } = options;
-  const report = nodeReport(options.reporter, nodeName);
+  const report = nodeEventReporter(options.reporter, nodeName);
   const store = checkpointStore(host, options.directory);
   const eventQueue = createInbox<Message>(clock, signal);
 
@@ -226,7 +226,7 @@ async function turn({ machine, assignment, eventQueue, handle, inspect, clock, t
 /** Writes the problems in order of their changes; failed writes are reported. */
 function accessWriter(
   store: Pick<CheckpointStore, 'saveAccess'>,
-  report: NodeReport,
+  report: ReportNodeEvent,
   onAccess: AgentOptions['onAccess'],
 ): (problems: readonly AccessProblem[]) => void {
   let last = Promise.resolve();
@@ -240,7 +240,7 @@ function accessWriter(
   };
 }
 
-function reportDamaged({ damaged, state }: StoredAgent, report: NodeReport): void {
+function reportDamaged({ damaged, state }: StoredAgent, report: ReportNodeEvent): void {
   for (const path of damaged)
     report(
       'warning',

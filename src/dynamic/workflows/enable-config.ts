@@ -81,11 +81,9 @@ interface EnableInput {
 }
 
 /** Starts the agent. The running kubelet is not restarted; it reads the agent's pointer at its next start. */
-export const startAgent = changeUnits(
-  'agent-start',
-  'Start the agent and let the kubelet unit read the configuration that the agent selects',
-  [AGENT_WANTS_LINK],
-);
+const startAgent = changeUnits('agent-start', 'Start the agent and let the kubelet unit read the configuration that the agent selects', [
+  AGENT_WANTS_LINK,
+]);
 const startKubelet = changeUnits('kubelet-flags', 'Start the kubelet with --dynamic-config-dir');
 
 /** Enables the configuration of a node from ConfigMaps: by an agent, or up to 1.23 by the kubelet itself. */

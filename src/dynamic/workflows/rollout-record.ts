@@ -8,7 +8,7 @@ import { type ConfigSource, describeSource, parseSourceArgument } from '../../ku
 import { appendHash } from '../config-map-hash.ts';
 
 /** Marks the ConfigMaps in which rollouts record the previous assignments of nodes. */
-export const ROLLOUT_LABEL = 'kubeletadm.dev/rollout';
+const ROLLOUT_LABEL = 'kubeletadm.dev/rollout';
 
 /** The previous assignments by node; null: none. */
 export type PreviousAssignments = ReadonlyMap<string, ConfigSource | null>;

@@ -24,7 +24,7 @@ export interface NodeOverlay extends SourceDocument {
 }
 
 /** Kubelets from this minor on read `--config-dir` without an environment variable. */
-export const FIRST_CONFIG_DIR_MINOR: Minor = 30;
+const FIRST_CONFIG_DIR_MINOR: Minor = 30;
 
 export interface ConfigDropInsInput extends NodeConfigInput {
   readonly templates: Templates;

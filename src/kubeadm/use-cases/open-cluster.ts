@@ -134,7 +134,7 @@ export function resolveKubeconfigPath(file: string, path: string): string {
 }
 
 /** Server and CA (PEM) of a kubeconfig's cluster. Null when the kubeconfig has no CA (public CAs, or no verification). */
-export async function apiServerAddressOf(
+async function apiServerAddressOf(
   { input }: Pick<LocalFiles, 'input'>,
   cluster: KubeconfigCluster,
   { file }: Kubeconfig,

@@ -155,7 +155,7 @@ export function parseCrioConfig(toml: string): CgroupDriver | null {
 }
 
 /** Parses the driver that docker prints on a line of its own, possibly among warnings. */
-export function parseDockerInfo(output: string): CgroupDriver | null {
+function parseDockerInfo(output: string): CgroupDriver | null {
   return parseDriver(/^(?:systemd|cgroupfs)$/im.exec(output)?.[0] ?? '');
 }
 

@@ -75,6 +75,6 @@ function failureKind({ phase, reason, message }: NodePod): 'pod-rejected' | 'pod
 }
 
 /** The runtime or the kubelet could not start the container; the container's own program did not run. */
-export function isStartError({ reason }: { readonly reason: string }): boolean {
+function isStartError({ reason }: { readonly reason: string }): boolean {
   return /^(?:RunContainerError|CreateContainerError|PreStartHookError|CreatePodSandboxError)$/.test(reason);
 }

@@ -73,7 +73,7 @@ function addressesOf({ ports, clusterIP, clusterIPs }: JsonObject): readonly str
 }
 
 /** Reads a Pod with the values that admission needs. */
-export function readRiskPod(object: KubeObject): RiskPod {
+function readRiskPod(object: KubeObject): RiskPod {
   const { priority, securityContext } = objectOf(object.spec);
   const { sysctls } = objectOf(securityContext);
   return {

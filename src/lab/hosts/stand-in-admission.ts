@@ -104,7 +104,7 @@ export function isCritical(pod: KubeObject): boolean {
 }
 
 /** Why a pod does not fit on a node with the admitted pods; null: it fits. */
-export function admissionRefusal(pod: NodePod, admitted: readonly NodePod[], limits: NodeLimits): Refusal | null {
+function admissionRefusal(pod: NodePod, admitted: readonly NodePod[], limits: NodeLimits): Refusal | null {
   const used = (amount: keyof Amounts): number => admitted.reduce((total, { requests }) => total + requests[amount], 0);
   const resources = [
     ['pods', 1, admitted.length, limits.pods],
