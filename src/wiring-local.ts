@@ -105,9 +105,9 @@ export async function hostThrough(
   target: HostTarget,
   reporter: Reporter | undefined,
 ): Promise<Host> {
-  const [{ hostOver }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
+  const [{ hostOverTransport }, { randomUUID }] = await Promise.all([import('./host/host-over-transport.ts'), import('node:crypto')]);
   const { rootDir, commandTimeoutMs = target.member?.ssh.commandTimeoutMs } = target;
-  return hostOver(await transport, {
+  return hostOverTransport(await transport, {
     rootDir,
     commandTimeoutMs,
     nonce: randomUUID,

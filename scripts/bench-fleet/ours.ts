@@ -9,7 +9,7 @@ import { hostname } from 'node:os';
 import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { applyHostChanges } from '../../src/host/apply.ts';
 import { asRoot } from '../../src/host/as-root.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { HostChange } from '../../src/host/plan/change.ts';
 import { diffFile } from '../../src/host/plan/diff-file.ts';
 import { runHost } from '../../src/host/run-host.ts';
@@ -53,7 +53,7 @@ const LOCKING = { owner, breakLock: false, isGone: () => false, confirm: null };
 
 async function bring(address: string, job: Job): Promise<boolean> {
   const ssh = sshTransport(targetOf(address, job), { hostKeys, shared });
-  const host = hostOver(asRoot(ssh, { become: 'auto' }), {
+  const host = hostOverTransport(asRoot(ssh, { become: 'auto' }), {
     rootDir: `${job.rootsDirectory}/${address}`,
     nonce: () => randomUUID(),
   });

@@ -97,7 +97,7 @@ export function messageOf(error: unknown): string {
  * Runs a function that processes the facts of one host: an AppError without a host gets this host. Other
  * errors are rethrown unchanged.
  */
-export function aboutHost<T>(host: string, what: () => T): T {
+export function withHostInErrors<T>(host: string, what: () => T): T {
   try {
     return what();
   } catch (error) {

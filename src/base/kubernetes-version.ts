@@ -29,7 +29,7 @@ export function parseKubernetesVersion(text: string): KubernetesVersion | null {
  * returned unchanged.
  * @see kubeadm 1.36 NormalizeKubernetesVersion: the images of CI builds are in another repository
  */
-export function keptVersion(text: string): string {
+export function normalizeVersion(text: string): string {
   const parsed = parseKubernetesVersion(text);
   return parsed?.kind === 'release' ? `${parsed.ci ? 'ci/' : ''}${parsed.version}` : text;
 }

@@ -57,7 +57,7 @@ export function agentPolicy(options: CommandOptions): AgentPolicy {
  * The options of an agent that differ from the defaults, as arguments for its command line.
  * @throws AppError (exit code 2) for values that the agent would reject
  */
-export function agentWords(options: CommandOptions): readonly string[] {
+export function agentArguments(options: CommandOptions): readonly string[] {
   agentPolicy(options);
   return Object.entries(DEFAULTS).flatMap(([name, value]) => {
     const given = flagText(options, name) ?? value;

@@ -7,7 +7,7 @@ import { VERSION } from '../version.ts';
 import type { FileVerdict } from './file-verdict.ts';
 import type { Services } from './services.ts';
 import { validateFiles } from './validate-files.ts';
-import { isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
+import { isFileValid, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 export interface ConfigValidateRequest extends KubeletsRequest {
   readonly files: readonly string[];
@@ -33,7 +33,7 @@ export async function runValidate(services: Services, request: ConfigValidateReq
     const parallel = kubelets === null ? await services.validateInThreads?.(files, rules) : null;
     const verdicts = withoutRepeatedMinor(parallel ?? (await validateFiles(services.input, files, { ...rules, catalogue, kubelets })));
     showVerdicts(verdicts, format, services.output, VERSION);
-    return verdicts.every(isOk) ? 0 : 2;
+    return verdicts.every(isFileValid) ? 0 : 2;
   } finally {
     await kubelets?.close();
   }

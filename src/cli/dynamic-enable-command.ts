@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
-import { addAgentOptions, agentAddress, agentPolicy, agentWords } from './agent-options.ts';
+import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
@@ -91,7 +91,7 @@ function enableRequest(args: readonly string[], options: CommandOptions): Dynami
     backend: backendOf(options) ?? null,
     program: flagText(options, 'program'),
     node: flagText(options, 'nodeJs') ?? flagText(options, 'node') ?? null,
-    agentOptions: agentWords(options),
+    agentOptions: agentArguments(options),
     allow: agentPolicy(options).allow,
     agentAddress: agentAddress(options),
     nativeDirectory: flagText(options, 'dynamicConfigDir') ?? null,

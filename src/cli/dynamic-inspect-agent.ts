@@ -3,7 +3,7 @@ import { formatAge } from '../base/text/age.ts';
 import { printable } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { type AgentReading, reportAgent, usesOf } from '../dynamic/agent/agent-report.ts';
+import { type AgentReading, checkpointUses, reportAgent } from '../dynamic/agent/agent-report.ts';
 import { statusOf } from '../dynamic/agent/status.ts';
 import type { ReadAgent } from '../dynamic/workflows/read-agent.ts';
 import type { InspectedAssigner, InspectedHost } from '../fleet/use-cases/inspect-node-config.ts';
@@ -74,7 +74,7 @@ function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: 
       files.join(',') || '-',
       ago(writtenAt),
       isWhole ? 'intact' : 'damaged',
-      usesOf(reading, hash).join(', ') || '-',
+      checkpointUses(reading, hash).join(', ') || '-',
     ]);
   const rejected = (state?.rejected ?? []).map(({ hash, fault, at }) => `rejected: ${short(hash)}, ${ago(at / 1000)} ago: ${fault.cause}`);
   const table = rows.length === 0 ? [] : renderTable([['CHECKPOINT', 'FROM', 'FILES', 'AGE', 'CONTENT', 'USED AS'], ...rows]);
@@ -101,7 +101,7 @@ function document(
     startsWith: reading.pointer ?? 'local',
     runs: reading.runs,
     credentialExpires: identity?.state === 'usable' ? identity.notAfter : null,
-    checkpoints: reading.checkpoints.map((one) => ({ ...one, usedAs: usesOf(reading, one.hash) })),
+    checkpoints: reading.checkpoints.map((one) => ({ ...one, usedAs: checkpointUses(reading, one.hash) })),
     rejected: (state?.rejected ?? []).map(({ hash, fault, at }) => ({ hash, at: new Date(at).toISOString(), cause: fault.cause })),
     damaged: reading.damaged,
     refused: reading.access.map(({ request, code, why, since }) => ({ request, code, why, since: new Date(since).toISOString() })),

@@ -3,7 +3,7 @@ import type { Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { isRolledBack } from '../dynamic/assess-progress.ts';
 import { minReadyOf, type RolloutOptions } from '../dynamic/rollout.ts';
-import { notAnnounced } from '../dynamic/use-cases/assign.ts';
+import { assignmentEventNotCreated } from '../dynamic/use-cases/assign.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
 import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/roll-out.ts';
 import { estimateRestMs } from '../fleet/run-steps.ts';
@@ -119,7 +119,7 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
       const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
       print('DYNAMIC_ASSIGNED', isNew ? what : `unchanged: already ${what}`, { host });
     },
-    notAnnounced: (host, error) => reporter.report(notAnnounced(host, error)),
+    onEventNotCreated: (host, error) => reporter.report(assignmentEventNotCreated(host, error)),
     state: (node) => {
       const { why } = node.verdict;
       // A node without an assignment has nothing else to report.

@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { importSshConfig } from '../fleet/import-ssh-config.ts';
-import { importedSettings, notTakenText, type StarterImport, starterFile } from '../fleet/starter.ts';
-import { besideFleet, fleetFileOf, readAnsible } from '../fleet/use-cases/load-fleet.ts';
+import { ignoredSettingsText, importedSettings, type StarterImport, starterFile } from '../fleet/starter.ts';
+import { fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
 import { readVagrantMachines, type VagrantMachine } from '../fleet/vagrant.ts';
 import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import type { Services } from './services.ts';
@@ -29,7 +29,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
       { exitCode: 2 },
     );
   const imports = [...(await fromAnsible(services, request.ansible, file)), ...(await fromSshConfig(services, request.sshConfig))];
-  for (const names of imports.map((one) => notTakenText(importedSettings(one))).filter(Boolean))
+  for (const names of imports.map((one) => ignoredSettingsText(importedSettings(one))).filter(Boolean))
     services.output.stderr(
       `not imported from the inventory: ${names}. Declare kubelet settings in ${file === '-' ? 'the fleet file' : file}.\n`,
     );
@@ -55,7 +55,7 @@ async function fromAnsible(services: Services, path: string | undefined, file: s
 
 async function fromSshConfig(services: Services, path: string | undefined): Promise<readonly StarterImport[]> {
   if (path === undefined) return [];
-  const inventory = importSshConfig(await services.readSshConfig(besideFleet(path, '-', services.homeDirectory)));
+  const inventory = importSshConfig(await services.readSshConfig(resolveFleetPath(path, '-', services.homeDirectory)));
   return [{ source: 'sshConfig', path, inventory }];
 }
 

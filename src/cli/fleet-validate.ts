@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { fleetJsonSchema } from '../fleet/json-schema.ts';
-import { examineFleet, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
+import { checkFleet, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { validateFleet } from '../fleet/validate.ts';
 import { NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
@@ -9,7 +9,7 @@ import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
 import type { FileVerdict } from './file-verdict.ts';
 import type { Services } from './services.ts';
-import { isOk, type ReportFormat, showVerdicts } from './validate-report.ts';
+import { isFileValid, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 export interface FleetValidateRequest {
   /** Undefined: the default. */
@@ -24,14 +24,14 @@ export async function runFleetValidate(services: Services, request: FleetValidat
   const file = fleetFileOf(request.file);
   const version = request.kubernetesVersion;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
-  const { fleet, problems } = await examineFleet(services, file);
+  const { fleet, problems } = await checkFleet(services, file);
   const structure: FileVerdict = { file, problems };
   const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? NEWEST_MINOR;
   // Unreadable files cannot be validated.
-  const validated = isOk(structure) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
+  const validated = isFileValid(structure) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
   const verdict: FileVerdict = { file, problems: [...problems, ...validated] };
   showVerdicts([verdict], request.format, services.output, VERSION);
-  return isOk(verdict) ? 0 : 2;
+  return isFileValid(verdict) ? 0 : 2;
 }
 
 /** `fleet schema`. */

@@ -16,14 +16,14 @@ export function readJsonPathFormat(output: string, missing: 'ignored' | 'refused
   const [, asJson, template] = /^jsonpath(-as-json)?=?([\s\S]*)$/.exec(output) ?? [];
   if (template === undefined) return undefined;
   if (template === '') throw usageError('-o jsonpath: the template is missing', EXAMPLE);
-  return { path: withPlace(template, () => parseJsonPath(template)), asJson: asJson !== undefined, missing };
+  return { path: withTemplatePosition(template, () => parseJsonPath(template)), asJson: asJson !== undefined, missing };
 }
 
 const EXAMPLE = "For example: -o jsonpath='{.items[*].name}'";
 const EXCERPT = 20;
 
 /** Runs a function; an error in the template is shown with its position. */
-export function withPlace<T>(template: string, run: () => T): T {
+export function withTemplatePosition<T>(template: string, run: () => T): T {
   try {
     return run();
   } catch (error) {

@@ -2,7 +2,7 @@ import { formatGoDuration } from '../base/text/go-duration.ts';
 import { nameRanges, sortedNames } from '../base/text/name-ranges.ts';
 import { visibleInLine } from '../base/text/printable.ts';
 import { type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
-import { cut } from '../base/text/table.ts';
+import { truncate } from '../base/text/table.ts';
 import type { TerminalSize } from './services.ts';
 
 /** State of a run as its live display shows it. Times are milliseconds since the epoch. */
@@ -82,7 +82,7 @@ export function formatSeconds(ms: number): string {
 
 function headLines(view: LiveView, width: number, now: number): readonly Text[] {
   const { total, done, restMs } = view;
-  const title = cut(visibleInLine(view.title), width);
+  const title = truncate(visibleInLine(view.title), width);
   const rest = restMs === null || restMs <= 0 ? [] : [`~${roughly(restMs)} left`];
   const times = [formatSeconds(now - view.startedAt), ...rest].join('  ');
   const progress = total === 1 ? times : `${done}/${total}  ${times}`;
@@ -99,10 +99,10 @@ function headLines(view: LiveView, width: number, now: number): readonly Text[] 
     const text = `${word} ${count}`;
     return [i === 0 ? '' : ' · ', style === undefined ? text : styled(style, text)];
   });
-  const note = notes.length === 0 ? [] : [cut(`  ${notes.join(' · ')}`, width)];
+  const note = notes.length === 0 ? [] : [truncate(`  ${notes.join(' · ')}`, width)];
   if (isOneLine) return [counts.length === 0 ? first : [...first, '     ', ...parts], ...note];
-  const second = countText === '' ? [] : countText.length + 2 > width ? [cut(`  ${countText}`, width)] : [['  ', ...parts]];
-  return [short > width ? cut(`${title}  ${progress}`, width) : first, ...second, ...note];
+  const second = countText === '' ? [] : countText.length + 2 > width ? [truncate(`  ${countText}`, width)] : [['  ', ...parts]];
+  return [short > width ? truncate(`${title}  ${progress}`, width) : first, ...second, ...note];
 }
 
 function barOf(share: number, width: number): string {
@@ -171,14 +171,14 @@ function limited<Row extends { readonly hosts: readonly string[] }>(
   const shown = rows.length <= room ? rows : rows.slice(0, room - 1);
   const others = rows.slice(shown.length).reduce((sum, { hosts }) => sum + hosts.length, 0);
   const rest =
-    others === 0 ? [] : [cut(`  … ${shown.length === 0 ? '' : 'and '}${others} ${shown.length === 0 ? '' : 'more '}${more}`, width)];
+    others === 0 ? [] : [truncate(`  … ${shown.length === 0 ? '' : 'and '}${others} ${shown.length === 0 ? '' : 'more '}${more}`, width)];
   return [...shown.map((row) => line(row, shown)), ...rest];
 }
 
 /** `edge-031`, `edge-[033:050] (18)`; a long list is truncated, but not its number. */
 function namesOf(hosts: readonly string[]): string {
   const names = visibleInLine(nameRanges(sortedNames(hosts)).join(', '));
-  return hosts.length === 1 ? cut(names, MAX_NAME) : `${cut(names, MAX_NAME - 6)} (${hosts.length})`;
+  return hosts.length === 1 ? truncate(names, MAX_NAME) : `${truncate(names, MAX_NAME - 6)} (${hosts.length})`;
 }
 
 function rowLine(row: FoldedRow, shown: readonly FoldedRow[], { width, now }: { readonly width: number; readonly now: number }): Text {
@@ -187,10 +187,10 @@ function rowLine(row: FoldedRow, shown: readonly FoldedRow[], { width, now }: { 
   const notes = Math.max(...shown.map((each) => noteOf(each, now).length));
   const room = Math.max(width - names.length - seconds.length - notes - 6, LEAST_ACTIVITY);
   const activity = Math.min(room, Math.max(...shown.map((each) => visibleInLine(each.activity).length)));
-  const text = cut(visibleInLine(row.activity), activity).padEnd(activity);
+  const text = truncate(visibleInLine(row.activity), activity).padEnd(activity);
   const line = `  ${names}  ${text}  ${seconds}`;
-  const note = cut(noteOf(row, now), width - line.length);
-  return line.length >= width ? cut(line, width) : [line, row.isSlow ? styled('yellow', note) : note];
+  const note = truncate(noteOf(row, now), width - line.length);
+  return line.length >= width ? truncate(line, width) : [line, row.isSlow ? styled('yellow', note) : note];
 }
 
 /** `  rolls back in 4m12s  ← slow (median 9s)`; empty: none. */
@@ -205,6 +205,6 @@ const SECONDS = 6;
 const LEAST_ACTIVITY = 12;
 
 function failureLine({ hosts, text }: FoldedFailure, width: number): Text {
-  const line = cut(`  ✗ ${namesOf(hosts)} ${visibleInLine(text)}`, width);
+  const line = truncate(`  ✗ ${namesOf(hosts)} ${visibleInLine(text)}`, width);
   return [styled('red', line)];
 }

@@ -1,6 +1,6 @@
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
-import { cut, renderWrappedTable } from '../base/text/table.ts';
+import { renderWrappedTable, truncate } from '../base/text/table.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { reasonOf } from './fleet-report.ts';
 import { formatSeconds } from './live-view.ts';
@@ -46,7 +46,7 @@ function hostRows({ outcomes, stopped, retryCommand }: RecapInput): readonly Rec
 function foldRows(rows: readonly RecapRow[]): readonly (readonly string[])[] {
   const folded = new Map<string, { readonly hosts: string[]; readonly rest: readonly string[] }>();
   for (const { host, result, reason, action } of rows) {
-    const rest = [result, cut(reason, MAX_REASON), action];
+    const rest = [result, truncate(reason, MAX_REASON), action];
     const same = folded.get(rest.join('\0'));
     if (same === undefined) folded.set(rest.join('\0'), { hosts: [host], rest });
     else same.hosts.push(host);
@@ -64,7 +64,7 @@ function retryText(command: string | null): string {
 }
 
 function namesOf(hosts: readonly string[]): string {
-  return hosts.length === 1 ? (hosts[0] ?? '') : `${cut(namesText(hosts), MAX_HOSTS)} (${hosts.length})`;
+  return hosts.length === 1 ? (hosts[0] ?? '') : `${truncate(namesText(hosts), MAX_HOSTS)} (${hosts.length})`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { encodeGoJson } from '../codec/canonical-json.ts';
 import { applyJsonPath } from '../codec/jsonpath/apply.ts';
 import { encodeKyaml } from '../codec/kyaml-encode.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
-import { type JsonPathFormat, withPlace } from './jsonpath-format.ts';
+import { type JsonPathFormat, withTemplatePosition } from './jsonpath-format.ts';
 
 export type DocumentFormat = 'text' | 'json' | 'yaml';
 /** A format of commands that only read. */
@@ -41,7 +41,7 @@ export function renderDocument(value: object, format: Exclude<ReadFormat, 'text'
  * @throws AppError USAGE (exit code 2) for an index out of bounds, or an index or filter of another value than a list
  */
 function renderJsonPath({ path, ...options }: JsonPathFormat, value: object): string {
-  return withPlace(path.template, () => applyJsonPath(path, asJson(value), options));
+  return withTemplatePosition(path.template, () => applyJsonPath(path, asJson(value), options));
 }
 
 /** Without the members that JSON omits: they do not exist for a template either. */

@@ -7,7 +7,7 @@ import type { Output } from './services.ts';
 export type ReportFormat = 'text' | 'json' | 'sarif';
 
 /** A file is valid when it has no errors; warnings are ignored. */
-export function isOk({ problems }: FileVerdict): boolean {
+export function isFileValid({ problems }: FileVerdict): boolean {
   return problems.every(({ severity }) => severity === 'warning');
 }
 
@@ -23,7 +23,7 @@ export function showVerdicts(verdicts: readonly FileVerdict[], format: ReportFor
 function showText(verdicts: readonly FileVerdict[], output: Output): void {
   const lines = verdicts.flatMap(({ problems }) => problems.map(formatLine)).join('');
   if (lines !== '') output.stderr(lines);
-  const right = verdicts.filter(isOk).map(({ file }) => (verdicts.length === 1 ? 'ok\n' : `${file}: ok\n`));
+  const right = verdicts.filter(isFileValid).map(({ file }) => (verdicts.length === 1 ? 'ok\n' : `${file}: ok\n`));
   if (right.length > 0) output.stdout(right.join(''));
 }
 
@@ -45,7 +45,7 @@ function encodeVerdict(verdict: FileVerdict) {
     message,
     hint,
   }));
-  return { file: verdict.file, ok: isOk(verdict), problems };
+  return { file: verdict.file, ok: isFileValid(verdict), problems };
 }
 
 function withFile({ file, problems }: FileVerdict) {

@@ -358,7 +358,7 @@ export function invalidTokenGroup(text: string): Problem {
  * A token without the usage `authentication`. A token always has groups, by default those of kubeadm, and
  * kubeadm 1.36 rejects groups without this usage.
  */
-export function signingAlone(): Problem {
+export function tokenWithoutAuthentication(): Problem {
   return error(
     'CONFIG_CONFLICT',
     'usages must contain authentication, because kubeadm adds a default group to every token, and groups need this usage',

@@ -5,7 +5,7 @@ import { describeRisk, hintOfRisks } from '../kubelet/workload/pod-risks.ts';
 import type { Backend, NodeConfig } from './node-config.ts';
 
 /** The API server answered 200 but dropped the assignment. */
-export function sourceDropped(node: string, server: string, version: string): Problem {
+export function configSourceDropped(node: string, server: string, version: string): Problem {
   return {
     host: node,
     code: 'DYNAMIC_SOURCE_DROPPED',

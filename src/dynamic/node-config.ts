@@ -16,7 +16,7 @@ import {
   parseStatusAnnotation,
 } from '../kubelet/config-source.ts';
 import { LAST_DYNAMIC_MINOR } from '../kubelet/effective/dynamic-store.ts';
-import { type ConfigReport, describes, parseReport } from './agent/config-report.ts';
+import { type ConfigReport, isConditionOf, parseReport } from './agent/config-report.ts';
 import { GROUP_LABEL } from './agent/prepare-payload.ts';
 import { CONFIG_CONDITION, GOOD_REASON, TRIAL_REASON } from './agent/status.ts';
 
@@ -91,7 +91,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     isTrialHealthy: backend === 'native' || [TRIAL_REASON, GOOD_REASON].includes(conditionOf(node, CONFIG_CONDITION)?.reason ?? ''),
     word: backend === 'agent' ? wordOf(node) : null,
     report: backend === 'agent' ? report : null,
-    isReporting: backend === 'agent' && report !== null && !describes(report, conditionOf(node, CONFIG_CONDITION) ?? {}),
+    isReporting: backend === 'agent' && report !== null && !isConditionOf(report, conditionOf(node, CONFIG_CONDITION) ?? {}),
     isReady: isNodeReady(node),
     issues: nodeIssues(node),
     heartbeat: Number.isNaN(heartbeat.getTime()) ? null : heartbeat,

@@ -47,7 +47,7 @@ export type RolloutStep =
  * result proves nothing.
  * @param nodes in start order
  */
-export function nextStep(nodes: readonly RolloutNode[], { canary, maxUnavailable, direction }: AssignRules): RolloutStep {
+export function nextRolloutStep(nodes: readonly RolloutNode[], { canary, maxUnavailable, direction }: AssignRules): RolloutStep {
   const named = (desired: (node: RolloutNode) => boolean): readonly string[] => nodes.filter(desired).map(({ name }) => name);
   if (nodes.some(({ stage }) => stage === 'in-progress')) return { kind: 'wait' };
   const failed = named(({ stage }) => stage === 'failed' || stage === 'replaced');
@@ -82,7 +82,7 @@ export function planBatches(
   const batches: PlannedBatch[] = [];
   let now = nodes.map((node) => (node.stage === 'in-progress' ? { ...node, stage: 'updated' as const } : node));
   for (;;) {
-    const step = nextStep(now, rules);
+    const step = nextRolloutStep(now, rules);
     if (step.kind !== 'begin') return { batches, blocked: step.kind === 'blocked' ? step.down : [] };
     const isDown = now.some(({ name, isReady }) => step.names.includes(name) && !isReady);
     batches.push({ names: step.names, isCanary: step.isCanary, isDown });

@@ -1,5 +1,5 @@
 import type { Json } from '../base/json.ts';
-import { cut } from '../base/text/table.ts';
+import { truncate } from '../base/text/table.ts';
 import { describeDone } from '../host/operation-kinds.ts';
 import { type Change, changedRef, type HostChange, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
@@ -37,7 +37,7 @@ function fieldsText(path: string, fields: readonly FieldChange[]): string {
 }
 
 function valueText(value: Json): string {
-  return value === null ? 'unset' : cut(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE);
+  return value === null ? 'unset' : truncate(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE);
 }
 
 /** The fields that a change of a running kubelet's file changes; null: unknown, or none. */

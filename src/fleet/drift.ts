@@ -2,7 +2,7 @@ import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts
 import type { HostPlan } from '../host/plan/document.ts';
 import { CONFIG_YAML } from '../kube/well-known.ts';
 import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
-import { type HostOutcome, hasWork } from './fleet.ts';
+import { type HostOutcome, hasChangesOrDeferred } from './fleet.ts';
 import { shownChanges } from './operations.ts';
 
 /** A difference between a host and the fleet file or the cluster. */
@@ -16,7 +16,7 @@ export interface Drift {
  * rejects is included, because its actual state was read.
  */
 export function hasDrift({ plan }: HostOutcome): boolean {
-  return plan !== null && (hasWork(plan.host) || overridesIn(plan).length > 0);
+  return plan !== null && (hasChangesOrDeferred(plan.host) || overridesIn(plan).length > 0);
 }
 
 /** The fields of the fleet file that a ConfigMap overrides on a host. */

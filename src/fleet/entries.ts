@@ -61,7 +61,7 @@ export function hostEntries(
   const imported = importedEntries(fleet, document, imports, findings);
   const add = (entry: HostEntry): boolean => {
     const same = entries.get(entry.name);
-    if (same) findings.add(duplicateHost(entry.name, where(same.place)), entry.place);
+    if (same) findings.add(duplicateHost(entry.name, formatPlace(same.place)), entry.place);
     else entries.set(entry.name, entry);
     return entries.size <= MAX_HOSTS;
   };
@@ -79,7 +79,7 @@ function refuse(findings: Findings, { place }: HostEntry, entries: ReadonlyMap<s
 }
 
 /** `file:line:column`. */
-export function where({ position: { file, line, column } }: Place): string {
+export function formatPlace({ position: { file, line, column } }: Place): string {
   return `${file}:${line}:${column}`;
 }
 
@@ -133,7 +133,7 @@ function importedEntries(
       const { name, place } = host;
       const same = entries.get(name);
       if (!isHostName(name)) findings.add(invalidInventoryName('host', name), place);
-      else if (same) findings.add(duplicateHost(name, where(same.place)), place);
+      else if (same) findings.add(duplicateHost(name, formatPlace(same.place)), place);
       else {
         const groups = [...host.groups.map((group): GroupRef => ({ name: group, place })), ...added];
         entries.set(name, {

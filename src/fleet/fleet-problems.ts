@@ -128,7 +128,7 @@ export function invalidFleetValue(message: string, hint?: string): Problem {
 }
 
 /** Two members with the same meaning. */
-export function setTwice(a: string, b: string): Problem {
+export function mutuallyExclusiveMembers(a: string, b: string): Problem {
   return error('FLEET_CONFLICT', `${a} and ${b} are mutually exclusive`, 'Remove one of them');
 }
 

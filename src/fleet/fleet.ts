@@ -5,7 +5,7 @@ import { type ParseText, parseEqualTextsOnce } from '../host/facts/parse-text.ts
 import type { HostPlan } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import { mayBegin, type RolloutRules, whyStop } from './rollout.ts';
+import { hostsAllowedToStart, type RolloutRules, rolloutStopReason } from './rollout.ts';
 
 /** A host of a run. */
 export interface FleetMember {
@@ -192,15 +192,15 @@ class FleetRun {
     } finally {
       forget();
     }
-    const why = this.#whyStop();
+    const why = this.#stopReason();
     await this.#leaveOut();
     const stopped = (this.#ended.stopped ?? 0) > 0 ? why : null;
     if (this.#bug !== null) throw this.#bug.error;
     return { outcomes: this.#outcomes as readonly HostOutcome[], stopped };
   }
 
-  #whyStop(): string | null {
-    return this.#missing === null ? whyStop(this.#rules, this.#state()) : `the other hosts need ${this.#missing}, which failed`;
+  #stopReason(): string | null {
+    return this.#missing === null ? rolloutStopReason(this.#rules, this.#state()) : `the other hosts need ${this.#missing}, which failed`;
   }
 
   #state() {
@@ -213,12 +213,12 @@ class FleetRun {
   }
 
   #begin(): void {
-    if (this.#ports.signal.aborted || this.#bug !== null || this.#whyStop() !== null) return;
+    if (this.#ports.signal.aborted || this.#bug !== null || this.#stopReason() !== null) return;
     const { parallel, maxOpen, observesFirst } = this.#rules;
     const isBefore = observesFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
     // Changes have priority, because a queued host holds a connection.
     for (
-      let more = isBefore ? 0 : mayBegin(this.#rules, this.#state());
+      let more = isBefore ? 0 : hostsAllowedToStart(this.#rules, this.#state());
       more > 0 && this.#waiting.length > 0 && this.#busy() < parallel;
       more--
     ) {
@@ -278,7 +278,7 @@ class FleetRun {
     }
     const open = found.value;
     const { planned } = open;
-    const pending = hasWork(planned.host);
+    const pending = hasChangesOrDeferred(planned.host);
     if (this.#rules.observesFirst === true || (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true))) {
       this.#waiting.push({ index, member, open });
       return;
@@ -292,7 +292,7 @@ class FleetRun {
     await settle(open.close());
     const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
     const refused = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
-    const status = refused ? 'refused' : hasWork(planned.host) ? 'pending' : 'unchanged';
+    const status = refused ? 'refused' : hasChangesOrDeferred(planned.host) ? 'pending' : 'unchanged';
     await this.#end(index, { status, plan: { ...planned, refusals }, error: refused });
   }
 
@@ -346,7 +346,7 @@ class FleetRun {
     const { canary, dryRun } = this.#rules;
     if (dryRun) return {};
     const state = this.#state();
-    return { isCanary: state.passed < canary, atOnce: mayBegin(this.#rules, { ...state, changing: 0 }) };
+    return { isCanary: state.passed < canary, atOnce: hostsAllowedToStart(this.#rules, { ...state, changing: 0 }) };
   }
 
   #tellProgress(): void {
@@ -387,6 +387,6 @@ function hasChanges({ phases }: HostPlan): boolean {
 }
 
 /** Whether a plan has changes or waits for something. */
-export function hasWork({ phases }: HostPlan): boolean {
+export function hasChangesOrDeferred({ phases }: HostPlan): boolean {
   return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
 }

@@ -15,9 +15,9 @@ import { isReservedLabel, nodeLabelIssues } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
-import { type HostEntry, where } from './entries.ts';
+import { formatPlace, type HostEntry } from './entries.ts';
 import type { Findings, Place } from './findings.ts';
-import { invalidFleetValue, invalidHostAddress, setTwice } from './fleet-problems.ts';
+import { invalidFleetValue, invalidHostAddress, mutuallyExclusiveMembers } from './fleet-problems.ts';
 import { hostPreparation } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
 import type { Layer } from './layer.ts';
@@ -269,7 +269,7 @@ class SettingsReader {
     const own = (name: string, member: 'nodeIP' | 'labels', value: string | undefined): readonly PlacedArg[] => {
       if (value === undefined) return [];
       const same = given(name);
-      if (same) this.#findings.addShared(`twice ${name}`, same.place, () => setTwice(member, `the flag ${name}`));
+      if (same) this.#findings.addShared(`twice ${name}`, same.place, () => mutuallyExclusiveMembers(member, `the flag ${name}`));
       return [{ arg: { name, value }, place: this.placeOf(member) }];
     };
     return [...own('node-ip', 'nodeIP', this.#checkedNodeIP(nodeIP)), ...own('node-labels', 'labels', labels), ...args];
@@ -310,7 +310,7 @@ class SettingsReader {
   declared(): readonly FieldSetting[] {
     return (['resolvConf', 'cgroupDriver'] as const).flatMap((member): FieldSetting[] => {
       const value = this.text(member);
-      return value === undefined ? [] : [{ path: [member], value, source: where(this.placeOf(member)) }];
+      return value === undefined ? [] : [{ path: [member], value, source: formatPlace(this.placeOf(member)) }];
     });
   }
 

@@ -22,6 +22,6 @@ export interface FleetHostTarget {
 }
 
 /** Whether the target is the local host alone. */
-export function isThisMachine(target: HostTarget | undefined): boolean {
+export function isLocalHost(target: HostTarget | undefined): boolean {
   return target?.address === undefined && target?.member === undefined && target?.rootDir === undefined;
 }

@@ -7,7 +7,7 @@ import type { Scope } from './scope.ts';
 import { isTemplate, parseTemplate } from './scope.ts';
 
 /** Builds the KubeletConfiguration of a layer for any host. */
-export interface OverlayMaker {
+export interface OverlayBuilder {
   /** Null if the layer has none, or a template cannot be resolved. */
   for(scope: Scope): FleetOverlay | null;
 }
@@ -16,7 +16,7 @@ export interface OverlayMaker {
  * Builds documents from a layer's `kubeletConfiguration`. Positions refer to the fleet file; a missing header
  * is added. Hosts with equal variable values share the document.
  */
-export function overlayMaker(layer: Layer): OverlayMaker {
+export function overlayBuilder(layer: Layer): OverlayBuilder {
   const { kubelet, document } = layer;
   if (kubelet?.kind !== 'map' || document === null) return { for: () => null };
   const root = withHeader(kubelet);

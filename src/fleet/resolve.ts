@@ -5,7 +5,7 @@ import type { SourceNode } from '../codec/source.ts';
 import { apiServerEndpoint, caPin } from '../kubeadm/config/rules.ts';
 import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { bastionRoutes, type Route } from './bastions.ts';
-import { type GroupRef, type HostEntry, hostEntries, type ImportedInventory, where } from './entries.ts';
+import { formatPlace, type GroupRef, type HostEntry, hostEntries, type ImportedInventory } from './entries.ts';
 import { Findings } from './findings.ts';
 import {
   duplicateAddress,
@@ -13,8 +13,8 @@ import {
   duplicateNode,
   invalidFleetValue,
   invalidInventoryName,
+  mutuallyExclusiveMembers,
   noHosts,
-  setTwice,
   unknownGroup,
 } from './fleet-problems.ts';
 import { type HostSettings, hostSettings } from './host-settings.ts';
@@ -22,7 +22,7 @@ import { validateVariableNames, variableValues } from './host-variables.ts';
 import { fileLayer, type Layer } from './layer.ts';
 import type { LoadedFleet } from './load.ts';
 import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
-import { type OverlayMaker, overlayMaker } from './overlay.ts';
+import { type OverlayBuilder, overlayBuilder } from './overlay.ts';
 import type { FleetFile, FleetLayer } from './schema.ts';
 
 export interface Resolution {
@@ -132,7 +132,7 @@ function asHost(
   { entry, groups, layers, settings }: PreparedHost,
   role: HostRole,
   { jumps, direct }: Route,
-  overlays: (layer: Layer) => OverlayMaker,
+  overlays: (layer: Layer) => OverlayBuilder,
 ): ResolvedHost {
   const { ssh, nodeRegistration, declared, kubeletConfigDir, preparation, hooks, scope } = settings;
   return {
@@ -161,12 +161,12 @@ function validatedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, 
   return all;
 }
 
-function overlayMakers(): (layer: Layer) => OverlayMaker {
-  const makers = new Map<Layer, OverlayMaker>();
+function overlayMakers(): (layer: Layer) => OverlayBuilder {
+  const makers = new Map<Layer, OverlayBuilder>();
   return (layer) => {
     const known = makers.get(layer);
     if (known) return known;
-    const maker = overlayMaker(layer);
+    const maker = overlayBuilder(layer);
     makers.set(layer, maker);
     return maker;
   };
@@ -200,7 +200,7 @@ function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, r
   const endpointProblem = endpoint === undefined ? null : apiServerEndpoint(endpoint);
   if (endpointProblem !== null) findings.add(endpointProblem, root.place(['cluster', 'endpoint']));
   if (caCert !== undefined && caCertHashes !== undefined)
-    findings.add(setTwice('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
+    findings.add(mutuallyExclusiveMembers('caCert', 'caCertHashes'), root.place(['cluster', 'caCertHashes']));
   for (const [i, entry] of imports.entries())
     if ((entry.ansibleInventory === undefined) === (entry.sshConfig === undefined))
       findings.add(
@@ -217,7 +217,7 @@ function groupLayers({ groups = [] }: FleetFile, document: Document, findings: F
     const same = layers.get(group.name);
     if (!/^[A-Za-z0-9_][\w.-]{0,252}$/.test(group.name) || group.name === 'all')
       findings.add(invalidInventoryName('group', group.name), place);
-    else if (same) findings.add(duplicateGroup(group.name, where(same.place(['name']))), place);
+    else if (same) findings.add(duplicateGroup(group.name, formatPlace(same.place(['name']))), place);
     else layers.set(group.name, layer);
   }
   return layers;
@@ -259,7 +259,7 @@ function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, fin
     const first = addresses.get(key);
     if (first === undefined) addresses.set(key, entry);
     else {
-      const problem = duplicateAddress(address, { name: entry.name, first: first.name, where: where(first.place) });
+      const problem = duplicateAddress(address, { name: entry.name, first: first.name, where: formatPlace(first.place) });
       findings.add(problem, settings.placeOf('address'));
     }
   }

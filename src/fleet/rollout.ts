@@ -29,8 +29,8 @@ export interface RolloutState {
 }
 
 /** Number of further hosts that may start now. */
-export function mayBegin(rules: RolloutRules, state: RolloutState): number {
-  if (whyStop(rules, state) !== null) return 0;
+export function hostsAllowedToStart(rules: RolloutRules, state: RolloutState): number {
+  if (rolloutStopReason(rules, state) !== null) return 0;
   const isCanary = state.passed < rules.canary;
   const step = isCanary
     ? rules.canary - state.passed
@@ -42,7 +42,10 @@ export function mayBegin(rules: RolloutRules, state: RolloutState): number {
 }
 
 /** Reason to start no further host, as a clause; null: continue. */
-export function whyStop({ canary, maxFail, cautious = false }: RolloutRules, { passed, failed, broken }: RolloutState): string | null {
+export function rolloutStopReason(
+  { canary, maxFail, cautious = false }: RolloutRules,
+  { passed, failed, broken }: RolloutState,
+): string | null {
   if (broken > 0 && passed < canary) return 'the first host to be changed failed';
   if (cautious && broken > defaultLimit(passed + broken))
     return `${broken} of ${passed + broken} changed hosts failed, more than the default limit of ${defaultLimit(passed + broken)} (${DEFAULT_FAIL_PERCENT}% of the changed hosts, from 1 to ${DEFAULT_MAX_FAIL})`;

@@ -54,7 +54,7 @@ function nodesOf(inventory: ImportedInventory): readonly ImportedHost[] {
 }
 
 /** `kubelet_custom_flags, kubelet_max_pods (declared for 1 of 2 nodes)`. */
-export function notTakenText(settings: DeclaredSettings | null): string {
+export function ignoredSettingsText(settings: DeclaredSettings | null): string {
   const { notTaken = [] } = settings ?? {};
   return notTaken.map(({ variable, reason }) => (reason === null ? variable : `${variable} (${reason})`)).join(', ');
 }
@@ -84,7 +84,7 @@ function fieldLines(fields: readonly DeclaredField[], indent: string): string {
 function baselineFields({ imports = [] }: StarterSource): string {
   if (imports.length === 0) return STARTER_FIELDS;
   const settings = imports.flatMap((one) => importedSettings(one) ?? []);
-  const notTaken = settings.map(notTakenText).filter(Boolean);
+  const notTaken = settings.map(ignoredSettingsText).filter(Boolean);
   const fields = settings.flatMap((one) => one.fields.filter(({ isTemplate }) => !isTemplate));
   return [
     fields.length === 0

@@ -2,7 +2,7 @@ import { onAbort } from '../base/abort.ts';
 import { AppError, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { ownerGone } from '../kube/cluster-problems.ts';
+import { ownerNotFound } from '../kube/cluster-problems.ts';
 import { applyNodeMarks } from '../kube/mark-node.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { ownerReference } from '../kube/object.ts';
@@ -153,6 +153,6 @@ export async function applyClusterChange(cluster: Cluster, change: ObjectChange)
 async function withOwner(cluster: Cluster, { object, owner }: Extract<ObjectChange, { object: KubeObject }>): Promise<KubeObject> {
   if (owner === undefined) return object;
   const found = await cluster.get(owner);
-  if (found?.metadata.uid === undefined) throw ownerGone(owner, object);
+  if (found?.metadata.uid === undefined) throw ownerNotFound(owner, object);
   return { ...object, metadata: { ...object.metadata, ownerReferences: [ownerReference(owner, found.metadata.uid)] } };
 }

@@ -24,7 +24,7 @@ import {
   type PieceOperation,
   type ProgramOperation,
   renderOperations,
-  renderQuestions,
+  renderQueries,
   shellLoader,
   splitFrames,
   type UploadOperation,
@@ -52,7 +52,7 @@ export interface HostOptions {
  * A Host over any Transport. All queries or operations become one shell program, sent on stdin: one round
  * trip, and no secrets in an argv.
  */
-export function hostOver(transport: Transport, options: HostOptions): Host {
+export function hostOverTransport(transport: Transport, options: HostOptions): Host {
   const rootDir = options.rootDir ?? null;
   const { commandTimeoutMs } = options;
   const log = requestLog(transport.name, options.reporter);
@@ -133,7 +133,7 @@ async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise
     maxOutputBytes: MAX_ANSWER_BYTES,
     signal,
     timeoutMs,
-    stdin: `${renderQuestions(queries, { nonce, rootDir })}\n`,
+    stdin: `${renderQueries(queries, { nonce, rootDir })}\n`,
   });
   const frames = splitFrames(result.stdout, nonce);
   const errors = splitFrames(result.stderr, nonce);

@@ -85,7 +85,7 @@ export type ProgramOperation = Operation | PieceOperation | UploadOperation | Up
  * The program that answers all queries in one round trip. Answers are framed: on stdout `\n<nonce> <index>
  * <exit code>\n` ends each answer, on stderr `\n<nonce> <index>\n`.
  */
-export function renderQuestions(queries: readonly FactQuery[], options: ProgramOptions): string {
+export function renderQueries(queries: readonly FactQuery[], options: ProgramOptions): string {
   const isParallel = (question: FactQuery): boolean => question.kind === 'command' && question.isParallel === true;
   const linesOf = (belongs: (question: FactQuery) => boolean): readonly string[] =>
     queries.flatMap((question, index) => {

@@ -21,7 +21,7 @@ import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
 import { changesOf, type HostChanges } from './plan/fold.ts';
 import type { Impact } from './plan/impact.ts';
 import { impactNotAllowed } from './plan/impact-problem.ts';
-import { comparedChanges, isSamePlan, planDifference } from './plan/same-plan.ts';
+import { comparableChanges, isSamePlan, planDifference } from './plan/same-plan.ts';
 import { runHost } from './run-host.ts';
 
 /** Inspects every phase and returns the plans; changes nothing. */
@@ -169,7 +169,7 @@ async function observeBefore<Input>(
   const made = applied.flatMap(({ plan }) => plan.changes);
   if (before !== undefined && before.deferred === undefined && !isSamePlan(before, observed.plan, made)) {
     const changes = (plan: PhasePlan): HostChanges =>
-      changesOf({ name: host.name, phases: [{ phase: phase.name, plan: { changes: comparedChanges(plan, made) } }] });
+      changesOf({ name: host.name, phases: [{ phase: phase.name, plan: { changes: comparableChanges(plan, made) } }] });
     const difference = planDifference(changes(before), changes(observed.plan));
     const about = { host: host.name, phase: phase.name };
     if (exact !== undefined) {

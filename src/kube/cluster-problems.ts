@@ -33,11 +33,11 @@ export function clusterCredentials(server: string, why: string, hint: string, op
  * Whether a later attempt may succeed: the API server is unreachable or failing, or another server answers in
  * its place.
  */
-export function mayPass(error: unknown): error is AppError {
-  return error instanceof AppError && PASSING.has(error.code);
+export function isTemporaryError(error: unknown): error is AppError {
+  return error instanceof AppError && TEMPORARY_ERRORS.has(error.code);
 }
 
-const PASSING: ReadonlySet<string> = new Set(['CLUSTER_UNREACHABLE', 'CLUSTER_ERROR', 'CLUSTER_ANSWER_INVALID']);
+const TEMPORARY_ERRORS: ReadonlySet<string> = new Set(['CLUSTER_UNREACHABLE', 'CLUSTER_ERROR', 'CLUSTER_ANSWER_INVALID']);
 
 export function clusterNoSuchKind(server: string, apiVersion: string, kind: string): AppError {
   const hint = 'Check apiVersion and kind, or install the CRD that defines the kind';
@@ -78,7 +78,7 @@ export function clusterObjectInvalid(object: KubeObject, why: string): AppError 
 }
 
 /** The owner of an object to be created no longer exists. */
-export function ownerGone(owner: ObjectRef, owned: KubeObject): AppError {
+export function ownerNotFound(owner: ObjectRef, owned: KubeObject): AppError {
   const message = `cannot create ${describeRef(refOf(owned))}: its owner ${describeRef(owner)} no longer exists`;
   return problem({
     code: 'CLUSTER_NOT_FOUND',
@@ -88,7 +88,7 @@ export function ownerGone(owner: ObjectRef, owned: KubeObject): AppError {
 }
 
 /** A watch stream contains invalid events. */
-export function clusterBadStream(what: string, why: string): AppError {
+export function clusterWatchInvalid(what: string, why: string): AppError {
   return problem({
     code: 'CLUSTER_ERROR',
     message: `cannot ${what}: ${why}`,

@@ -37,7 +37,7 @@ export async function mayDo(cluster: Cluster, resourceAttributes: AskedPermissio
 /**
  * As `mayDo`, but true when the server does not support reviews: the operation itself then shows the result.
  */
-export async function mayDoAsFarAsKnown(cluster: Cluster, asked: AskedPermission): Promise<boolean> {
+export async function mayDoOrUnknown(cluster: Cluster, asked: AskedPermission): Promise<boolean> {
   try {
     return await mayDo(cluster, asked);
   } catch (error) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { AppError, formatProblem } from '../../src/base/errors.ts';
 import type { Host } from '../../src/host/host.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import type { SshTarget } from '../../src/ssh/target.ts';
 import { startTcpServer } from '../support/loopback.ts';
@@ -47,7 +47,7 @@ export function hostileHostContract(client: string, transportTo: (target: SshTar
       });
       const transport = transportTo(target);
       cleanups.push(() => transport.close());
-      return { transport, sshd, host: hostOver(transport, { nonce: () => 'c0ffee'.repeat(4) }) };
+      return { transport, sshd, host: hostOverTransport(transport, { nonce: () => 'c0ffee'.repeat(4) }) };
     }
 
     const query = (host: Host, timeoutMs = 60_000): Promise<unknown> =>

@@ -26,7 +26,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../src/base/text/secret.ts';
 import type { FactQuery, FileFact } from '../../src/host/facts/query.ts';
 import type { Host } from '../../src/host/host.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 import { renderOperations, shellLoader } from '../../src/host/remote-program.ts';
 import { requirement } from '../support/requirement.ts';
@@ -100,7 +100,7 @@ export function remoteProgramContract(shell: Shell): void {
     beforeEach(() => {
       root = mkdtempSync(join(top, 'root-'));
       chmodSync(root, 0o755);
-      host = hostOver(shellTransport(options), { rootDir: root, nonce });
+      host = hostOverTransport(shellTransport(options), { rootDir: root, nonce });
     });
 
     const at = (path: string): string => join(root, path);
@@ -115,8 +115,8 @@ export function remoteProgramContract(shell: Shell): void {
     };
     /** The same host as an unprivileged user, and as the system itself rather than a directory of it. */
     const asNobody = (): Host =>
-      hostOver(shellTransport({ ...options, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) }), { rootDir: root, nonce });
-    const onSystem = (): Host => hostOver(shellTransport(options), { nonce });
+      hostOverTransport(shellTransport({ ...options, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) }), { rootDir: root, nonce });
+    const onSystem = (): Host => hostOverTransport(shellTransport(options), { nonce });
     const query = async (path: string, question: Partial<Extract<FactQuery, { kind: 'file' }>> = {}): Promise<FileFact | null> =>
       (await host.query({ it: { kind: 'file', path, ...question } })).it;
 
@@ -232,7 +232,7 @@ export function remoteProgramContract(shell: Shell): void {
         const bin = mkdtempSync(join(top, 'bin-'));
         for (const [name, script] of Object.entries(scripts)) writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
         const env = { ...options.env, PATH: `${bin}:${options.env?.PATH ?? process.env.PATH}` };
-        return hostOver(shellTransport({ ...options, env }), { rootDir: root, nonce });
+        return hostOverTransport(shellTransport({ ...options, env }), { rootDir: root, nonce });
       };
       const files = (...paths: string[]) => Object.fromEntries(paths.map((path) => [path, { kind: 'file', path } as const]));
 
@@ -401,14 +401,14 @@ export function remoteProgramContract(shell: Shell): void {
       put('/f', 'x\n');
       const script = 'echo "Welcome"; printf "no newline" >&2; shell=$1; shift; exec "$shell" "$@"';
       const banner: ShellOptions = { ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] };
-      const noisy = hostOver(shellTransport(banner), { rootDir: root, nonce });
+      const noisy = hostOverTransport(shellTransport(banner), { rootDir: root, nonce });
       expect((await noisy.query({ it: { kind: 'file', path: '/f' } })).it?.content).toBe('x\n');
     });
 
     it('reads its root from KUBELETADM_ROOT, with or without a trailing slash', async () => {
       put('/etc/kubernetes/x', 'from the root\n');
       for (const value of [root, `${root}/`]) {
-        const staged = hostOver(shellTransport({ ...options, env: { ...options.env, KUBELETADM_ROOT: value } }), { nonce });
+        const staged = hostOverTransport(shellTransport({ ...options, env: { ...options.env, KUBELETADM_ROOT: value } }), { nonce });
         expect((await staged.query({ it: { kind: 'file', path: '/etc/kubernetes/x' } })).it?.content).toBe('from the root\n');
         await staged.perform([write('/etc/kubernetes/y', value), run('true')]);
         expect(readFileSync(at('/etc/kubernetes/y'), 'utf8')).toBe(value);
@@ -499,7 +499,7 @@ export function remoteProgramContract(shell: Shell): void {
           ['a large file', () => putFile('/shared/f', 'hush')],
         ] as const)('writes nothing under an existing name: %s', async (_, operation) => {
           plant(['.f.kubeletadm.f00d.0', '.f.kubeletadm.f00d', '.f.kubeletadm.f00d.x']);
-          const foretold = hostOver(shellTransport(options), { rootDir: root, nonce: () => 'f00d' });
+          const foretold = hostOverTransport(shellTransport(options), { rootDir: root, nonce: () => 'f00d' });
           await expect(foretold.perform([operation()])).rejects.toMatchObject({
             message: expect.stringMatching(/^local: cannot write \/shared\/f: .*(File exists|existing file|cannot create)/),
           });
@@ -641,7 +641,7 @@ export function remoteProgramContract(shell: Shell): void {
                 rmSync(join(path, 'find'));
               }
             }
-            return hostOver(shellTransport({ ...options, env: { ...options.env, PATH: path } }), { rootDir: root, nonce });
+            return hostOverTransport(shellTransport({ ...options, env: { ...options.env, PATH: path } }), { rootDir: root, nonce });
           },
         ],
       ] as const;
@@ -833,7 +833,7 @@ export function remoteProgramContract(shell: Shell): void {
       });
 
       it('passes no part of the program to its child processes, with any exported variables', async () => {
-        const exporting = hostOver(shellTransport({ ...options, env: { ...options.env, p: '1' } }), {
+        const exporting = hostOverTransport(shellTransport({ ...options, env: { ...options.env, p: '1' } }), {
           rootDir: root,
           nonce,
         });
@@ -853,7 +853,7 @@ export function remoteProgramContract(shell: Shell): void {
           const { exitCode, stdout } = await shellTransport(options).run(shellLoader(own), { stdin: program.slice(length) });
           expect([length, exitCode, stdout.length, readdirSync(root)]).toEqual([length, 97, 0, []]);
         }
-        const broken = hostOver(shellTransport({ ...options, cutStdinAt: 500 }), { rootDir: root, nonce });
+        const broken = hostOverTransport(shellTransport({ ...options, cutStdinAt: 500 }), { rootDir: root, nonce });
         await expect(broken.perform([write('/1')])).rejects.toMatchObject({
           code: 'HOST_PROGRAM_BROKEN',
           message: expect.stringContaining('the program arrived incomplete'),
@@ -866,7 +866,7 @@ export function remoteProgramContract(shell: Shell): void {
         ['exits with a message', 'echo "no memory" >&2; exit 9', 'no memory'],
         ['truncates the output', 'shell=$1; shift; "$shell" "$@" | head -c 60', 'exited with code 0'],
       ])('reports a shell that %s', async (_, script, reason) => {
-        const dying = hostOver(shellTransport({ ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] }), {
+        const dying = hostOverTransport(shellTransport({ ...options, shell: ['/bin/sh', '-c', script, 'sh', ...options.shell] }), {
           rootDir: root,
           nonce,
         });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HISTORY_PATH, type HistoryEntry, journalOperation, parseHistory } from '../../src/fleet/host-history.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 
 const ENTRY = { time: '2026-03-01T12:00:00.000Z', operator: 'alice@laptop', command: 'apply', result: 'changed' as const };
@@ -18,7 +18,7 @@ describe('the journal on a host', () => {
   afterEach(() => rmSync(rootDir, { recursive: true, force: true }));
 
   const add = (more: Partial<HistoryEntry> & { readonly id: string }, isOptional = false): Promise<void> =>
-    hostOver(shellTransport({ shell: ['/bin/sh'] }), { rootDir, nonce: () => 'a'.repeat(32) }).perform([
+    hostOverTransport(shellTransport({ shell: ['/bin/sh'] }), { rootDir, nonce: () => 'a'.repeat(32) }).perform([
       journalOperation({ ...ENTRY, fields: [], changes: [], ...more }, { isOptional }),
     ]);
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import { type Cluster, forPolls } from '../../src/kube/cluster.ts';
+import { type Cluster, clientForPolls } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { RequestPace } from '../../src/kube/request-pace.ts';
 import { createCa } from '../../src/lab/api-server/pki.ts';
@@ -151,7 +151,7 @@ describe('failing API server', () => {
     await next;
     stop.abort();
     expect(pace.turns).toBe(6);
-    await forPolls(cluster).get(ref('absent'));
+    await clientForPolls(cluster).get(ref('absent'));
     expect(pace).toMatchObject({ turns: 6, polls: 1 });
   });
 

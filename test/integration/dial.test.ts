@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { asRoot } from '../../src/host/as-root.ts';
 import type { Host } from '../../src/host/host.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { dialingAgent } from '../../src/kube/adapters/dialing-agent.ts';
 import type { Dial } from '../../src/kube/dial.ts';
@@ -47,7 +47,7 @@ describe.skipIf(requirement('connections opened from hosts', sshdMissing))('a co
   function hostAt(server: Sshd, client: (target: SshTarget) => Transport): Host {
     const { port, user, identityFile } = server;
     const target = sshTargetFor({ name: 'node', port, user, directory, known: [server.hostKey('ed25519')], identityFiles: [identityFile] });
-    const host = hostOver(asRoot(client(target), { become: 'none' }), { nonce: () => '0123456789abcdef' });
+    const host = hostOverTransport(asRoot(client(target), { become: 'none' }), { nonce: () => '0123456789abcdef' });
     cleanups.push(() => host.close());
     return host;
   }

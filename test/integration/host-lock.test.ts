@@ -6,7 +6,7 @@ import { isAppError } from '../../src/base/errors.ts';
 import { HostLockedError } from '../../src/host/commit/commit-problems.ts';
 import type { LockRequest } from '../../src/host/commit/record.ts';
 import type { Host } from '../../src/host/host.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 import { SHELLS } from '../support/shells.ts';
@@ -26,7 +26,7 @@ describe.each(SHELLS)('host lock in $name', (shell) => {
       root = mkdtempSync(join(top, 'root-'));
       const options = shell.options(top);
       const transport = shellTransport({ ...options, env: { ...options.env, KUBELETADM_ROOT: root } });
-      host = hostOver(transport, { nonce: () => `nonce${++nonces}` });
+      host = hostOverTransport(transport, { nonce: () => `nonce${++nonces}` });
     });
 
     const file = (): string => join(root, 'run/kubeletadm.lock');

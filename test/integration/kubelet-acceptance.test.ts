@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/host/host.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { observe } from '../../src/host/observe.ts';
 import { kubeletAcceptance, queriedKubelet } from '../../src/kubelet/facts/kubelet-acceptance.ts';
 import { requirement } from '../support/requirement.ts';
@@ -39,7 +39,7 @@ describe.each(SHELLS)('validation by a kubelet in $name', (shell) => {
       temporary = join(top, 'tmp');
       mkdirSync(temporary);
       const options = shell.options(top);
-      host = hostOver(shellTransport({ ...options, env: { ...options.env, TMPDIR: temporary } }), { nonce });
+      host = hostOverTransport(shellTransport({ ...options, env: { ...options.env, TMPDIR: temporary } }), { nonce });
     });
     afterAll(() => rmSync(top, { recursive: true, force: true }));
 
@@ -96,7 +96,7 @@ const kubelet = join(assets, 'kubelet');
 const missing = assets !== '' && existsSync(kubelet) ? null : 'KUBEBUILDER_ASSETS names no folder with kubelet';
 
 describe.skipIf(requirement('asking a real kubelet', missing))('validation by a real kubelet', () => {
-  const host = hostOver(shellTransport({ shell: ['/bin/sh'] }), { nonce });
+  const host = hostOverTransport(shellTransport({ shell: ['/bin/sh'] }), { nonce });
   const query = (config: string, flags: readonly (readonly [string, string])[] = []) =>
     observe(
       host,

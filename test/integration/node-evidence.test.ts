@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { observe } from '../../src/host/observe.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { challengeOf, type NodeProof, proveNode } from '../../src/kubeadm/node-identity.ts';
@@ -59,7 +59,7 @@ describe('evidence of a host for its Node', () => {
         return result;
       },
     };
-    const host = hostOver(inRoot(listening, root), { nonce });
+    const host = hostOverTransport(inRoot(listening, root), { nonce });
     const challenge = challengeOf(nonce());
     return { evidence: await observe(host, nodeEvidence({ challenge, kubeconfig })), challenge, output };
   }

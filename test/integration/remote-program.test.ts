@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../src/base/text/secret.ts';
 import type { Host } from '../../src/host/host.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
-import { renderOperations, renderQuestions, shellLoader } from '../../src/host/remote-program.ts';
+import { renderOperations, renderQueries, shellLoader } from '../../src/host/remote-program.ts';
 import { remoteProgramContract } from '../contract/remote-program.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { type ShellOptions, shellTransport } from '../support/shell-transport.ts';
@@ -70,7 +70,7 @@ describe('http fact', () => {
 
   /** With a proxy set that must not be used. */
   const hostWith = ({ shell, env }: ShellOptions): Host =>
-    hostOver(shellTransport({ shell, env: { ...env, http_proxy: 'http://127.0.0.1:1' } }), { nonce });
+    hostOverTransport(shellTransport({ shell, env: { ...env, http_proxy: 'http://127.0.0.1:1' } }), { nonce });
   const get = (path: string, timeoutSeconds = 30) =>
     ({ kind: 'http', url: path.startsWith('http') ? path : `${base}${path}`, timeoutSeconds }) as const;
 
@@ -186,7 +186,7 @@ describe('http fact', () => {
   });
 });
 
-describe('renderQuestions and renderOperations', () => {
+describe('renderQueries and renderOperations', () => {
   it('pass secrets only over stdin, never in an argv', () => {
     const operation = write('/s', new SensitiveText([new Secret('hush')]));
     expect(shellLoader('n').join(' ')).not.toContain('hush');
@@ -198,7 +198,7 @@ describe('renderQuestions and renderOperations', () => {
   });
 
   it('quote paths and commands', () => {
-    const program = renderQuestions(
+    const program = renderQueries(
       [
         { kind: 'file', path: "/it's" },
         { kind: 'command', argv: ['echo', '$x'] },

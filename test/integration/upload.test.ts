@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
 import type { Host } from '../../src/host/host.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { RangedFile } from '../../src/host/plan/large-file.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 import type { Transport } from '../../src/host/transport.ts';
@@ -38,7 +38,7 @@ describe.each(SHELLS)('an upload in $name', ({ missing, options }) => {
       return CONTENT.subarray(offset, offset + length);
     },
   });
-  const host = (): Host => hostOver(transport, { nonce: randomUUID, rootDir: join(directory, 'root') });
+  const host = (): Host => hostOverTransport(transport, { nonce: randomUUID, rootDir: join(directory, 'root') });
   const upload = (path: string, content: RangedFile): Operation => ({
     kind: 'upload-file',
     path,
@@ -97,7 +97,7 @@ describe.each(SHELLS)('an upload in $name', ({ missing, options }) => {
         const result = await transport.run(...call);
         return { ...result, stdout: Buffer.from(Buffer.from(result.stdout).toString('latin1').replace(/^0$/m, length), 'latin1') };
       };
-      const hostile = hostOver({ ...transport, run }, { nonce: randomUUID, rootDir: join(directory, 'root') });
+      const hostile = hostOverTransport({ ...transport, run }, { nonce: randomUUID, rootDir: join(directory, 'root') });
       mkdirSync(join(directory, 'root'), { recursive: true });
       await expect(hostile.perform([upload('/opt/kubelet', file())])).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
     }

@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import { DEFAULT_TIMING } from '../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../src/dynamic/agent/run-agent.ts';
 import type { AgentState } from '../../src/dynamic/agent/state.ts';
-import { hostOver } from '../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { RunResult, Transport } from '../../src/host/transport.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../src/kubeadm/node-agent/agent-units.ts';
@@ -189,7 +189,7 @@ export async function agentHost({
         },
       };
       let nonce = 0;
-      const host = hostOver(transport, { nonce: () => `nonce${nonce++}x${'0'.repeat(12)}` });
+      const host = hostOverTransport(transport, { nonce: () => `nonce${nonce++}x${'0'.repeat(12)}` });
       agent.state = null;
       mine.done = runAgent({
         nodeName: NODE,

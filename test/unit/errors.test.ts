@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AppError, aboutHost, formatProblem, isAppError, type Problem, usageError } from '../../src/base/errors.ts';
+import { AppError, formatProblem, isAppError, type Problem, usageError, withHostInErrors } from '../../src/base/errors.ts';
 
 const position = { file: 'node.yaml', line: 3, column: 5 };
 
@@ -80,7 +80,7 @@ describe('usageError', () => {
   });
 });
 
-describe('aboutHost', () => {
+describe('withHostInErrors', () => {
   it('sets the host of problems without a host, and keeps the rest', () => {
     const failing = (): never => {
       throw new AppError(
@@ -91,7 +91,7 @@ describe('aboutHost', () => {
         { exitCode: 2, detail: 'all of it' },
       );
     };
-    expect(() => aboutHost('n1', failing)).toThrow(
+    expect(() => withHostInErrors('n1', failing)).toThrow(
       expect.objectContaining({ message: 'n1: a [A]\nn2: b [B]', exitCode: 2, detail: 'all of it' }),
     );
   });
@@ -101,7 +101,7 @@ describe('aboutHost', () => {
     const failing = (): never => {
       throw bug;
     };
-    expect(aboutHost('n1', () => 7)).toBe(7);
-    expect(() => aboutHost('n1', failing)).toThrow(bug);
+    expect(withHostInErrors('n1', () => 7)).toBe(7);
+    expect(() => withHostInErrors('n1', failing)).toThrow(bug);
   });
 });

@@ -7,7 +7,7 @@ import { visibleInLine } from './printable.ts';
  * @returns lines without trailing spaces
  */
 export function renderTable(rows: readonly (readonly string[])[], width: number | null = null): readonly string[] {
-  return tableRenderer()(rows).map((line) => cut(line, width));
+  return tableRenderer()(rows).map((line) => truncate(line, width));
 }
 
 /**
@@ -71,14 +71,14 @@ function brokenRow(row: readonly string[], limits: readonly number[]): readonly 
   const first = row.length - limits.length;
   const columns = row.map((cell, i) => {
     const limit = limits[i - first];
-    return limit === undefined ? [cell] : wrapText(cell, limit).map((line) => cut(line, limit));
+    return limit === undefined ? [cell] : wrapText(cell, limit).map((line) => truncate(line, limit));
   });
   const height = Math.max(1, ...columns.map(({ length }) => length));
   return Array.from({ length: height }, (_, line) => columns.map((lines) => lines[line] ?? ''));
 }
 
 /** A text of at most `width` characters; a truncated text ends with `…`. */
-export function cut(text: string, width: number | null): string {
+export function truncate(text: string, width: number | null): string {
   if (width === null || text.length <= width) return text;
   const characters = [...text];
   return characters.length <= width ? text : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`;

@@ -157,7 +157,7 @@ export function unneededCheckpoints({ state, pointer, runs, checkpoints, now }: 
 }
 
 /** The uses of a checkpoint; empty: unused. */
-export function usesOf({ state, pointer }: Pick<AgentReading, 'state' | 'pointer'>, hash: string): readonly string[] {
+export function checkpointUses({ state, pointer }: Pick<AgentReading, 'state' | 'pointer'>, hash: string): readonly string[] {
   const roles =
     state === null
       ? []
@@ -171,7 +171,7 @@ export function usesOf({ state, pointer }: Pick<AgentReading, 'state' | 'pointer
 }
 
 function roleOf(state: AgentState | null, hash: string): string {
-  return usesOf({ state, pointer: null }, hash).join(', ') || 'a checkpoint';
+  return checkpointUses({ state, pointer: null }, hash).join(', ') || 'a checkpoint';
 }
 
 function isKubeletUp({ kubelet, healthz }: AgentReading): boolean {

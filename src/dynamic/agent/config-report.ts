@@ -36,7 +36,7 @@ export function nextReport(
   const report = { status, reason, message, observed, at, errorSince: error === null ? null : (kept ?? at), trialEnds };
   const isSame =
     before !== null &&
-    describes(before, condition) &&
+    isConditionOf(before, condition) &&
     before.observed === observed &&
     before.errorSince === report.errorSince &&
     isSameEnd(before.trialEnds, trialEnds);
@@ -59,7 +59,7 @@ export interface NextReport {
 }
 
 /** Whether a condition is the one that a report was written with. */
-export function describes(
+export function isConditionOf(
   report: ConfigReport,
   condition: { readonly status?: string; readonly reason?: string; readonly message?: string },
 ): boolean {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 
 /** Messages in order of arrival, for one reader. */
-export interface Inbox<T> {
+export interface EventQueue<T> {
   put(message: T): void;
   /**
    * Returns the next message, or null when none arrived within `ms`.
@@ -11,7 +11,7 @@ export interface Inbox<T> {
 }
 
 /** Creates a queue; `take` rejects with the reason of the signal when it is aborted. */
-export function createInbox<T>(clock: Clock, signal: AbortSignal): Inbox<T> {
+export function createEventQueue<T>(clock: Clock, signal: AbortSignal): EventQueue<T> {
   const messages: T[] = [];
   let wake: () => void = () => undefined;
   return {

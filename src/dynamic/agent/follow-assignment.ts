@@ -4,7 +4,7 @@ import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.t
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
 import type { AgentEvent } from './next.ts';
-import { preparationKey, readNodeAssignment, readNodeTerms } from './node-assignment.ts';
+import { preparationKey, readNodeAssignment, readNodeRules } from './node-assignment.ts';
 import type { AssignedObject } from './prepare-assigned.ts';
 
 /** Event of a watched ConfigMap. */
@@ -87,7 +87,7 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
   const prepareIfNew = async (): Promise<AgentEvent | null> => {
     if (node === null || object === null || followed === null || spreadUntil !== null) return null;
     const { source } = followed;
-    const terms = readNodeTerms(node);
+    const terms = readNodeRules(node);
     const nodeUid = node.metadata.uid ?? null;
     const key = `${preparationKey(source, object, terms)} ${nodeUid}`;
     if (key === preparedFor) return null;

@@ -72,7 +72,7 @@ export interface Shown {
  * The response to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` lists the
  * requests that the API server rejects.
  */
-export function answer(path: string, { state, isNodeKnown, access }: Shown): LocalAnswer | null {
+export function answerRequest(path: string, { state, isNodeKnown, access }: Shown): LocalAnswer | null {
   const type = 'text/plain; charset=utf-8';
   if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
   if (path === '/readyz' && access.length > 0)

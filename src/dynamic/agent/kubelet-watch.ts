@@ -19,9 +19,9 @@ import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts
 import type { Observation } from './health.ts';
 import { inspectKubelet } from './kubelet-control.ts';
 import { minorOfNode, type NodeReport, readNodeReport } from './node-report.ts';
-import { onceResolved } from './once-resolved.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
+import { readOncePerProcess } from './read-once-per-process.ts';
 import { type AgentState, desiredPayload } from './state.ts';
 import type { ProbedKubelet, WorkloadBefore, WorkloadWatch } from './workload-watch.ts';
 
@@ -72,8 +72,8 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
    */
   let wasAccepted = false;
   let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
-  const compared = onceResolved<readonly string[]>(clock, onIssue);
-  const proven = onceResolved<true>(clock, onIssue);
+  const compared = readOncePerProcess<readonly string[]>(clock, onIssue);
+  const proven = readOncePerProcess<true>(clock, onIssue);
 
   const readPayload = async (hash: string | null): Promise<ParsedHostFile> => {
     if (hash !== null && cached?.hash === hash) return cached.payload;

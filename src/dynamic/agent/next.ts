@@ -6,14 +6,14 @@ import {
   type Candidate,
   desiredPayload,
   type Fault,
-  isSeen,
+  isObservedWithTarget,
   NOT_OBSERVED,
   type Payload,
   type Rejection,
   rejectionOf,
   type SyncFailure,
 } from './state.ts';
-import { lostText } from './status.ts';
+import { lostAssignmentReason } from './status.ts';
 import type { WorkloadBefore } from './workload-watch.ts';
 
 /** Event of an agent's state machine. */
@@ -132,13 +132,13 @@ export function next(state: AgentState, event: AgentEvent, now: number, timing: 
 }
 
 /** The next timer: a check of the kubelet, or a retry of a switch. Null: none. */
-export function dueAt(
+export function nextTimerAt(
   state: AgentState,
   timing: Timing = DEFAULT_TIMING,
 ): { readonly kind: 'look' | 'switch'; readonly at: number } | null {
   const { switching, watch } = state;
   if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
-  if (desiredPayload(state) === null && isSeen(state)) return null;
+  if (desiredPayload(state) === null && isObservedWithTarget(state)) return null;
   // A kubelet that was observed and has been stopped since is not checked every second.
   const isClose = state.phase === 'trial' || state.unseen === NOT_OBSERVED || state.active?.hash !== state.seen?.hash;
   return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.pollMs : timing.superviseMs) };
@@ -230,7 +230,8 @@ function unassign(state: AgentState, node: { readonly uid: string; readonly crea
   const nodeUid = node?.uid ?? state.nodeUid;
   const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since, nodeUid, lost };
   const moved = changed(moveTo(state, local, 'nothing is assigned'));
-  const step = lost === null || lost === state.lost ? moved : reported(moved, 'Warning', 'KubeletConfigAssignmentLost', lostText(lost));
+  const step =
+    lost === null || lost === state.lost ? moved : reported(moved, 'Warning', 'KubeletConfigAssignmentLost', lostAssignmentReason(lost));
   return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
 }
 

@@ -32,7 +32,7 @@ export function readNodeAssignment(node: KubeObject, namespace: string): NodeAss
 }
 
 /** Properties of a Node that affect how a ConfigMap is prepared for it. */
-export interface NodeTerms {
+export interface NodeRules {
   readonly group: string | null;
   /** Marked unschedulable. */
   readonly isCordoned: boolean;
@@ -42,7 +42,7 @@ export interface NodeTerms {
   readonly allowsPodLossOf: string | null;
 }
 
-export function readNodeTerms({ metadata, spec }: KubeObject): NodeTerms {
+export function readNodeRules({ metadata, spec }: KubeObject): NodeRules {
   return {
     group: metadata.labels?.[GROUP_LABEL] ?? null,
     isCordoned: isJsonObject(spec) && spec.unschedulable === true,
@@ -52,7 +52,7 @@ export function readNodeTerms({ metadata, spec }: KubeObject): NodeTerms {
 }
 
 /** A key that is equal for equal results: a version of a ConfigMap, read for a Node with the same terms. */
-export function preparationKey(source: ConfigSource, { metadata: { uid, resourceVersion } }: KubeObject, terms: NodeTerms): string {
+export function preparationKey(source: ConfigSource, { metadata: { uid, resourceVersion } }: KubeObject, terms: NodeRules): string {
   const { group, isCordoned, retry, allowsPodLossOf } = terms;
   return JSON.stringify([describeSource(source), uid, resourceVersion, group, isCordoned, retry, allowsPodLossOf]);
 }

@@ -14,7 +14,7 @@ import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import { replacesManagerStates } from './agent-policy.ts';
-import type { NodeTerms } from './node-assignment.ts';
+import type { NodeRules } from './node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault } from './state.ts';
 
@@ -36,7 +36,7 @@ export interface PrepareOptions {
 export interface AssignedObject {
   readonly source: ConfigSource;
   readonly object: KubeObject;
-  readonly terms: NodeTerms;
+  readonly terms: NodeRules;
 }
 
 /** A payload with the effects of the change on the pods of the node. */

@@ -13,13 +13,13 @@ import { type AgentMachine, agentMachine } from './agent-machine.ts';
 import { replacesManagerStates } from './agent-policy.ts';
 import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
-import { createInbox, type Inbox } from './event-queue.ts';
+import { createEventQueue, type EventQueue } from './event-queue.ts';
 import { execute } from './execute.ts';
 import { type AssignmentFollower, type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
 import type { Timing } from './health.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
-import { type AgentEvent, dueAt } from './next.ts';
+import { type AgentEvent, nextTimerAt } from './next.ts';
 import { nodeEventReporter, type ReportNodeEvent } from './node-event-reporter.ts';
 import { prepareAssigned } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
@@ -83,7 +83,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const { nodeName, host, clock, random, catalogue, timing, signal } = options;
   const report = nodeEventReporter(options.reporter, nodeName);
   const store = checkpointStore(host, options.directory);
-  const eventQueue = createInbox<Message>(clock, signal);
+  const eventQueue = createEventQueue<Message>(clock, signal);
 
   const loaded = await store.load(signal);
   const access = clusterAccess({
@@ -200,7 +200,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
 interface TurnOptions extends Pick<AgentOptions, 'clock' | 'timing'> {
   readonly machine: AgentMachine;
   readonly assignment: AssignmentFollower;
-  readonly eventQueue: Inbox<Message>;
+  readonly eventQueue: EventQueue<Message>;
   readonly handle: (message: Message) => Promise<AgentEvent | null>;
   readonly inspect: ReturnType<typeof kubeletWatch>['inspect'];
 }
@@ -214,11 +214,11 @@ async function turn({ machine, assignment, eventQueue, handle, inspect, clock, t
   const dispatch = async (event: AgentEvent | null): Promise<void> => {
     if (event !== null) await machine.dispatch(event);
   };
-  const times = [dueAt(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
+  const times = [nextTimerAt(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
   const message = await eventQueue.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
   if (message !== null) await dispatch(await handle(message));
   await dispatch(await assignment.wake());
-  const due = dueAt(machine.state, timing);
+  const due = nextTimerAt(machine.state, timing);
   if (due === null || (due.at > now() && due.at - now() <= LONGEST_WAIT_MS)) return;
   await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await inspect(machine.state) });
 }

@@ -173,11 +173,11 @@ export function desiredPayload(state: AgentState): Payload | null {
 }
 
 /** Whether the kubelet process was observed with the configuration last set. */
-export function isSeen(state: AgentState): boolean {
+export function isObservedWithTarget(state: AgentState): boolean {
   return state.switching === null && isObserved(state);
 }
 
-/** Like `isSeen`, but also true while a switch to another configuration fails. */
+/** Like `isObservedWithTarget`, but also true while a switch to another configuration fails. */
 export function isObserved({ active, seen, unseen }: AgentState): boolean {
   return unseen === null && active?.hash === seen?.hash;
 }

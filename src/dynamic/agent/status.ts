@@ -1,6 +1,14 @@
 import { type ConfigStatus, describeSource } from '../../kubelet/config-source.ts';
 import { CONFIG_ERRORS } from '../error-texts.ts';
-import { type AgentState, assignedOf, type Fault, isObserved, isSeen, type LostAssignment, type SyncFailure } from './state.ts';
+import {
+  type AgentState,
+  assignedOf,
+  type Fault,
+  isObserved,
+  isObservedWithTarget,
+  type LostAssignment,
+  type SyncFailure,
+} from './state.ts';
 
 /** The Node condition for the configuration. Kubelets 1.8 to 1.10 had one of the same name. */
 export const CONFIG_CONDITION = 'KubeletConfigOk';
@@ -66,8 +74,8 @@ export function conditionOf(state: AgentState): ConfigCondition {
     return { status: 'False', reason: UNAVAILABLE_REASON, message: issue.cause };
   switch (state.phase) {
     case 'local': {
-      const nothing = state.lost === null ? 'nothing is assigned' : lostText(state.lost);
-      return isSeen(state)
+      const nothing = state.lost === null ? 'nothing is assigned' : lostAssignmentReason(state.lost);
+      return isObservedWithTarget(state)
         ? {
             status: 'True',
             reason: state.lost === null ? 'Local' : ASSIGNMENT_LOST_REASON,
@@ -86,13 +94,13 @@ export function conditionOf(state: AgentState): ConfigCondition {
         message: `${trialText(state.watch.unproven, state.workload?.noProbe ?? null)}: ${changesText(state.assigned.changes)}`,
       };
     case 'good':
-      return isSeen(state)
+      return isObservedWithTarget(state)
         ? { status: 'True', reason: GOOD_REASON, message: `verified: ${changesText(state.assigned.changes)}` }
         : { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
     case 'rejected':
     case 'fallen-back': {
       const what = state.lastKnownGood === null ? 'the local configuration (config.yaml)' : 'the last known good configuration';
-      const runs = isSeen(state) ? `the kubelet runs ${what}` : notSeenText(state, what);
+      const runs = isObservedWithTarget(state) ? `the kubelet runs ${what}` : notSeenText(state, what);
       const reason = state.phase === 'rejected' ? REJECTED_REASON : 'FallenBack';
       return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
     }
@@ -111,7 +119,7 @@ export function trialEndOf({ phase, switching, watch }: AgentState, trialMs: num
 }
 
 /** Reason why a re-created Node has no assignment. */
-export function lostText({ identity, createdAt }: LostAssignment): string {
+export function lostAssignmentReason({ identity, createdAt }: LostAssignment): string {
   const source = describeSource(identity);
   return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. If the RBAC rules of the agent were deleted as well, run kubeletadm dynamic enable HOST first`;
 }

@@ -9,7 +9,7 @@ import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic-problems.
 import type { Backend, NodeConfig } from '../node-config.ts';
 import type { RolloutOptions } from '../rollout.ts';
 import { planBatches } from '../rollout.ts';
-import { type AssignedBy, announceAssignment, applyAssignment, findPayload, planAssignment } from '../workflows/assign-config.ts';
+import { type AssignedBy, applyAssignment, createAssignmentEvent, findPayload, planAssignment } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
 import { reportImpact, withFields } from './assignment-impact.ts';
@@ -109,7 +109,7 @@ export function planRollout({ nodes, desired, push, fields }: Assignment, rollou
  * Executes an assignment: batch by batch, or with `wait: none` on all nodes at once.
  * @returns the result of the rollout; with `wait: none` a success
  */
-export async function carryOutAssignment(
+export async function executeAssignment(
   ports: RolloutPorts,
   cluster: Cluster,
   assignment: Assignment,
@@ -154,8 +154,8 @@ async function assignAll(
     const change = planAssignment(node, desired, by);
     if (change !== null) {
       await applyAssignment(cluster, node, change, desired);
-      const unannounced = await announceAssignment(cluster, node.name, desired, by);
-      if (unannounced !== null) reporter.report(notAnnounced(node.name, unannounced));
+      const unannounced = await createAssignmentEvent(cluster, node.name, desired, by);
+      if (unannounced !== null) reporter.report(assignmentEventNotCreated(node.name, unannounced));
     }
     const what = desired === null ? 'reset' : `assigned ${describeSource(desired)}`;
     const message = change === null ? `unchanged: already ${what}` : what;
@@ -164,7 +164,7 @@ async function assignAll(
 }
 
 /** The message for a missing Event of an assignment, shown with `-v 1`. */
-export function notAnnounced(node: string, error: AppError): ReportEvent {
+export function assignmentEventNotCreated(node: string, error: AppError): ReportEvent {
   const message = `cannot create an Event for Node ${node}: ${error.message}`;
   return { level: 'warning', code: 'EVENT_NOT_CREATED', host: node, message, verbosity: 1 };
 }

@@ -11,7 +11,7 @@ import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { AccessProblem } from '../agent/access-problem.ts';
 import type { Address, AgentPolicy } from '../agent/agent-policy.ts';
 import { DEFAULT_TIMING } from '../agent/health.ts';
-import { answer, type Shown } from '../agent/http-endpoints.ts';
+import { answerRequest, type Shown } from '../agent/http-endpoints.ts';
 import { kubeletCluster } from '../agent/kubelet-cluster.ts';
 import { runAgent } from '../agent/run-agent.ts';
 import type { AgentState } from '../agent/state.ts';
@@ -107,7 +107,7 @@ export async function runNodeAgent(
 
 async function serve(services: Pick<AgentMachine, 'serveLocal'>, { host, port }: Address, shown: () => Shown): Promise<LocalServer> {
   try {
-    return await services.serveLocal(host, port, (path) => answer(path, shown()));
+    return await services.serveLocal(host, port, (path) => answerRequest(path, shown()));
   } catch (cause) {
     const message = `cannot serve /metrics on ${host}:${port}: ${systemErrorText(cause)}`;
     throw new AppError({ code: 'AGENT_LISTEN', message, hint: 'Pass another address with --listen' }, { cause });

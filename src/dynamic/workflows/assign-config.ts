@@ -16,7 +16,7 @@ import {
   sameSource,
 } from '../../kubelet/config-source.ts';
 import { ASSIGNED_EVENT_REASON } from '../config-event.ts';
-import { assignmentReplaced, noSuchPayload, sourceDropped } from '../dynamic-problems.ts';
+import { assignmentReplaced, configSourceDropped, noSuchPayload } from '../dynamic-problems.ts';
 import { type NodeConfig, readNodeConfig } from '../node-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
@@ -105,7 +105,7 @@ export async function applyAssignment(
 ): Promise<NodeConfig> {
   const kept = readNodeConfig(await patchUnchanged(cluster, node, change), node.backend);
   if (sameSource(kept.source.source, desired)) return kept;
-  throw new AppError(sourceDropped(node.name, cluster.server, await cluster.version()));
+  throw new AppError(configSourceDropped(node.name, cluster.server, await cluster.version()));
 }
 
 /**
@@ -113,7 +113,7 @@ export async function applyAssignment(
  * Many credentials may not create Events: the assignment is made nevertheless.
  * @returns the error of a refused Event; null: created
  */
-export async function announceAssignment(
+export async function createAssignmentEvent(
   cluster: Cluster,
   node: string,
   desired: ConfigSource | null,

@@ -34,8 +34,8 @@ import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/ag
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { type Catalogue, parseMinor } from '../../kubelet/catalogue.ts';
-import { placePointer } from '../agent/place-pointer.ts';
-import { sourceDropped } from '../dynamic-problems.ts';
+import { planPointerFile } from '../agent/plan-pointer-file.ts';
+import { configSourceDropped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
 import { type AgentProgramInput, agentDirectory, agentOldPrograms, agentProgram } from '../phases/agent-program.ts';
@@ -142,7 +142,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const refusals: Problem[] = [];
   const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host, code, message, hint });
   const program = await prepareProgram(context, options, found, refuse);
-  const place = unitTexts === null ? null : placePointer(options.templates, unitTexts, AGENT_DIRECTORY);
+  const place = unitTexts === null ? null : planPointerFile(options.templates, unitTexts, AGENT_DIRECTORY);
   if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.hint);
   if (place?.kind === 'drop-in' && (await isMissing(context, place.localConfig)))
     refuse(
@@ -310,7 +310,7 @@ async function keepsConfigSource(
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
     const { spec } = await cluster.patch(ref, 'merge', { spec: { configSource: { configMap } } }, { dryRun: true });
     const isKept = isJsonObject(spec) && isJsonObject(spec.configSource);
-    return { problem: isKept ? null : sourceDropped(nodeName, cluster.server, version), warning: null };
+    return { problem: isKept ? null : configSourceDropped(nodeName, cluster.server, version), warning: null };
   } catch (error) {
     if (!isAppError(error, 'CLUSTER_FORBIDDEN') && !(error instanceof AppError)) throw error;
     const message = `cannot check whether the API server keeps the field spec.configSource of Nodes: ${error.problems[0]?.message ?? ''}`;

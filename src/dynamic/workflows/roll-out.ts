@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
 import { type AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { mayPass } from '../../kube/cluster-problems.ts';
+import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
 import { assessProgress, type Goal, runsDesired } from '../assess-progress.ts';
 import type { Backend } from '../node-config.ts';
-import { type AssignRules, nextStep, type RolloutStage } from '../rollout.ts';
-import { type AssignedBy, announceAssignment, applyAssignment, planAssignment } from './assign-config.ts';
+import { type AssignRules, nextRolloutStep, type RolloutStage } from '../rollout.ts';
+import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './node-feed.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
@@ -61,7 +61,7 @@ export interface RolloutListener {
   /** `isNew` is false if the node already had the assignment. */
   assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
   /** The Event of an assignment was not created. */
-  notAnnounced?(name: string, error: AppError): void;
+  onEventNotCreated?(name: string, error: AppError): void;
   /** Called at each state change of a node in progress. */
   state?(node: AssessedNode): void;
   ended?(outcome: RolloutOutcome): void;
@@ -168,7 +168,7 @@ class Rollout {
     await this.#look();
     for (;;) {
       listener?.progress?.(this.#outcomes());
-      const step = nextStep(this.#nodes(), rules);
+      const step = nextRolloutStep(this.#nodes(), rules);
       if (step.kind !== 'blocked') this.#blockedSince = null;
       switch (step.kind) {
         case 'begin':
@@ -228,8 +228,8 @@ class Rollout {
         await begins?.(name, config.source.source);
         const kept = await applyAssignment(this.#cluster, config, change, desired);
         member.keptVersion = Number(kept.resourceVersion);
-        const unannounced = await announceAssignment(this.#cluster, name, desired, this.#assignedBy());
-        if (unannounced !== null) listener?.notAnnounced?.(name, unannounced);
+        const eventError = await createAssignmentEvent(this.#cluster, name, desired, this.#assignedBy());
+        if (eventError !== null) listener?.onEventNotCreated?.(name, eventError);
       }
     } catch (error) {
       if (!isAppError(error)) throw error;
@@ -292,7 +292,7 @@ class Rollout {
       this.#unansweredSince = null;
       return validated;
     } catch (error) {
-      if (!mayPass(error)) throw error;
+      if (!isTemporaryError(error)) throw error;
       if (this.#unansweredSince === null) listener?.issue?.(error);
       this.#unansweredSince ??= this.#now();
       if (this.#now() - this.#unansweredSince >= timeoutMs) throw error;

@@ -1,7 +1,7 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Backend } from '../../dynamic/node-config.ts';
 import type { RolloutOptions } from '../../dynamic/rollout.ts';
-import { type Assigned, assignedBy, carryOutAssignment, checkAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
+import { type Assigned, assignedBy, checkAssignment, executeAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout, RolloutEnd, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
 import type { PushedFileRequest } from '../../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../../dynamic/use-cases/require-good-payload.ts';
@@ -76,7 +76,7 @@ export async function assignToNodes(
       reason,
       selector: choice.kind === 'selector' ? choice.selector.text : undefined,
     };
-    return { kind: 'ended', end: await carryOutAssignment(services, cluster, checked, run) };
+    return { kind: 'ended', end: await executeAssignment(services, cluster, checked, run) };
   } finally {
     await cluster.close();
   }

@@ -23,13 +23,13 @@ import { workflowMember } from '../workflow-member.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import {
   approvedMember,
+  deferredMember,
   FIRST_CONTROL_PLANE,
   type FleetTask,
   fleetMembers,
   fleetTargets,
   OTHER_CONTROL_PLANES,
   WORKERS,
-  waitingMember,
 } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { hostWriting } from './host-writing.ts';
@@ -165,7 +165,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
         return found.open(ports);
       },
     }),
-    waiting: ({ name }) => waitingMember(name, `waits for ${first.name} to bootstrap the cluster`),
+    waiting: ({ name }) => deferredMember(name, `waits for ${first.name} to bootstrap the cluster`),
     settle: async ({ outcomes }) => {
       const exists = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
       // If other hosts required the kubeconfig, their errors were reported already.

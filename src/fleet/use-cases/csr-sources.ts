@@ -20,7 +20,7 @@ import type { HostTarget } from '../host-target.ts';
 import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
-import { besideFleet, readFleet } from './load-fleet.ts';
+import { readFleet, resolveFleetPath } from './load-fleet.ts';
 
 /** Ports for reading the sources of names. */
 export type CsrSourcePorts = FleetFilePorts &
@@ -147,7 +147,7 @@ export async function withCsrSources<T>(
 function clusterOfFleet({ homeDirectory }: Pick<LocalFiles, 'homeDirectory'>, { cluster, file }: ResolvedFleet): KubeconfigRequest {
   const { kubeconfig, context } = cluster;
   return {
-    kubeconfig: kubeconfig === null ? undefined : besideFleet(kubeconfig, file, homeDirectory),
+    kubeconfig: kubeconfig === null ? undefined : resolveFleetPath(kubeconfig, file, homeDirectory),
     context: context ?? undefined,
   };
 }

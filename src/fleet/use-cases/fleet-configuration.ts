@@ -7,7 +7,7 @@ import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-confi
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import type { PlannedPatch } from '../../kubelet/patch-files.ts';
 import type { FleetCluster } from '../model.ts';
-import { besideFleet } from './load-fleet.ts';
+import { resolveFleetPath } from './load-fleet.ts';
 
 export interface FleetConfigurationInput {
   readonly cluster: FleetCluster;
@@ -21,7 +21,7 @@ export interface FleetConfigurationInput {
  * @throws AppError with exit code 2: errors in the documents
  */
 export async function readFleetConfiguration(services: LocalFiles, { cluster, file }: FleetConfigurationInput): Promise<LoadedConfig> {
-  const path = cluster.configuration && besideFleet(cluster.configuration, file, services.homeDirectory);
+  const path = cluster.configuration && resolveFleetPath(cluster.configuration, file, services.homeDirectory);
   const kinds = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
   const loaded = await loadConfigFile(services, path ?? undefined, kinds);
   const isDeclared = loaded.cluster?.controlPlaneEndpoint !== undefined;
@@ -38,7 +38,7 @@ export async function readFleetPatches(
   { file, reporter }: { readonly file: string; readonly reporter: Reporter },
 ): Promise<readonly PlannedPatch[]> {
   if (patches?.directory === undefined) return [];
-  return readPatches(services, besideFleet(patches.directory, file, services.homeDirectory), reporter);
+  return readPatches(services, resolveFleetPath(patches.directory, file, services.homeDirectory), reporter);
 }
 
 /** The settings in the InitConfiguration that apply to every control plane of a fleet. */

@@ -266,14 +266,14 @@ function controlPlaneMember({ name, connect, cluster, present, joining }: Contro
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
       const member =
-        joining === null ? waitingMember(name, `${how} as a control plane after apply has uploaded the certificates`) : await joining();
+        joining === null ? deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`) : await joining();
       return member.open(ports);
     },
   };
 }
 
 /** A host whose changes are still unknown. */
-export function waitingMember(name: string, deferred: string): FleetMember {
+export function deferredMember(name: string, deferred: string): FleetMember {
   const host = { name, phases: [{ phase: 'join', plan: { changes: [], deferred } }] };
   return {
     name,

@@ -5,7 +5,7 @@ import { isUrl, type ProxyCredentials } from '../../host/install/model.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { PrepareHostOptions } from '../../kubeadm/workflows/prepare-host.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import { besideFleet } from './load-fleet.ts';
+import { resolveFleetPath } from './load-fleet.ts';
 
 const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */
@@ -31,7 +31,7 @@ export async function installSources(
   services: FleetRunPorts,
   { directory, clusterExceptions, joinServer, bundle }: InstallSourcesInput,
 ): Promise<InstallSources> {
-  const pathOf = (path: string): string => besideFleet(path, `${directory}/fleet`, services.homeDirectory);
+  const pathOf = (path: string): string => resolveFleetPath(path, `${directory}/fleet`, services.homeDirectory);
   return {
     templates: await services.templates(),
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),

@@ -28,7 +28,7 @@ export interface FleetRequest {
  * @throws AppError with exit code 2 and all errors; warnings are in the fleet
  */
 export async function readFleet(services: FleetFilePorts, { file }: Pick<FleetRequest, 'file'>): Promise<ResolvedFleet> {
-  const { fleet, problems } = await examineFleet(services, fleetFileOf(file));
+  const { fleet, problems } = await checkFleet(services, fleetFileOf(file));
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return fleet;
@@ -40,7 +40,7 @@ export function fleetFileOf(file: string | undefined): string {
 }
 
 /** As `loadFleet`, but returns the errors. */
-export async function examineFleet(
+export async function checkFleet(
   services: FleetFilePorts,
   file: string,
 ): Promise<{ readonly fleet: ResolvedFleet; readonly problems: readonly Problem[] }> {
@@ -65,7 +65,7 @@ export function directoryOf({ absolutePath }: Pick<LocalFiles, 'absolutePath'>, 
  * A path of a fleet file: `~` is the home directory; relative paths are resolved against the directory of the
  * file.
  */
-export function besideFleet(path: string, fleetFile: string, homeDirectory: string): string {
+export function resolveFleetPath(path: string, fleetFile: string, homeDirectory: string): string {
   if (path === '~' || path.startsWith('~/')) return join(homeDirectory, path.slice(1));
   return isAbsolute(path) || fleetFile === '-' ? path : join(dirname(fleetFile), path);
 }
@@ -101,10 +101,10 @@ async function readImport(
   { file }: LoadedFleet,
   { ansibleInventory, sshConfig }: FleetImport,
 ): Promise<ReadImport> {
-  if (ansibleInventory !== undefined) return readAnsible(services, besideFleet(ansibleInventory, file, services.homeDirectory));
+  if (ansibleInventory !== undefined) return readAnsible(services, resolveFleetPath(ansibleInventory, file, services.homeDirectory));
   if (sshConfig === undefined) return NOTHING;
   const { importSshConfig } = await import('../import-ssh-config.ts');
-  const files = await services.readSshConfig(besideFleet(sshConfig, file, services.homeDirectory));
+  const files = await services.readSshConfig(resolveFleetPath(sshConfig, file, services.homeDirectory));
   return { inventory: importSshConfig(files), problems: [] };
 }
 

@@ -19,7 +19,7 @@ import type { ControlPlaneUpgradeOptions } from '../../kubeadm/workflows/upgrade
 import { planRecovery } from '../../kubeadm/workflows/upgrade/plan-recovery.ts';
 import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade-node.ts';
 import type { PlannedPatch } from '../../kubelet/patch-files.ts';
-import { type HostTarget, isThisMachine } from '../host-target.ts';
+import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 export interface OpenControlPlaneUpgrade {
@@ -54,7 +54,7 @@ export async function openControlPlaneUpgrades(services: NodeCommandPorts, opene
     etcdUpgrade: settings.etcdUpgrade ?? true,
     imagePullPolicy: settings.imagePullPolicy ?? 'IfNotPresent',
     timeouts,
-    proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : null,
+    proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : null,
     issuer: await services.certificateIssuer(),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
   };

@@ -17,7 +17,7 @@ import type { HostTarget } from '../host-target.ts';
 import type { FleetCluster, SecretReference } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { connectionsTo } from '../ports.ts';
-import { besideFleet } from './load-fleet.ts';
+import { resolveFleetPath } from './load-fleet.ts';
 
 /** The cluster of a fleet, and the join data of its nodes. */
 export interface FleetAccess {
@@ -53,7 +53,7 @@ export interface FleetAccessInput {
  */
 export async function openFleetCluster(services: FleetRunPorts, request: KubeconfigRequest, input: FleetAccessInput): Promise<FleetAccess> {
   const { cluster, file } = input;
-  const path = (text: string): string => besideFleet(text, file, services.homeDirectory);
+  const path = (text: string): string => resolveFleetPath(text, file, services.homeDirectory);
   const token = cluster.token === null ? null : await readToken(services, cluster.token, path);
   const kubeconfig = request.kubeconfig ?? (cluster.kubeconfig === null ? undefined : path(cluster.kubeconfig));
   if (kubeconfig === undefined && cluster.endpoint !== null && token !== null) return byToken(services, input, token);
@@ -126,7 +126,7 @@ async function byToken(services: FleetRunPorts, input: FleetAccessInput, token: 
         tlsBootstrapToken: token,
       },
     },
-    caFile: caFile === null ? undefined : besideFleet(caFile, file, services.homeDirectory),
+    caFile: caFile === null ? undefined : resolveFleetPath(caFile, file, services.homeDirectory),
     forOthers: true,
     from,
     reporter,

@@ -8,7 +8,7 @@ import type { FleetRunPorts } from '../ports.ts';
 import type { PlannedHost } from '../saved-plan.ts';
 import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
-import { besideFleet } from './load-fleet.ts';
+import { resolveFleetPath } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 
 export interface FleetRunInput {
@@ -66,7 +66,7 @@ async function kubeconfigToMake(
   request: FleetRunRequest,
   { cluster, file, hosts }: FleetRunInput,
 ): Promise<string | null> {
-  const named = request.cluster.kubeconfig ?? (cluster.kubeconfig && besideFleet(cluster.kubeconfig, file, services.homeDirectory));
+  const named = request.cluster.kubeconfig ?? (cluster.kubeconfig && resolveFleetPath(cluster.kubeconfig, file, services.homeDirectory));
   if (!named || !hosts.some(isControlPlane) || (await services.input.exists(named))) return null;
   return named;
 }

@@ -15,7 +15,7 @@ import { type OpenedCluster, operatorNodeTrust } from '../../kubeadm/use-cases/o
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
 import type { HostTarget } from '../host-target.ts';
-import { isThisMachine } from '../host-target.ts';
+import { isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 /** Options for a new control plane. */
@@ -56,7 +56,7 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
     kubeProxy: config.kubeProxy ?? null,
     localAPIEndpoint: init.localAPIEndpoint ?? {},
     timeouts: init.timeouts ?? {},
-    proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
+    proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
     selects: phaseSelection(skipped, request.onlyPhase),
     skips: isPhaseSkippedBy(skipped),

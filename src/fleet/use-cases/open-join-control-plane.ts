@@ -11,7 +11,7 @@ import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
-import { type HostTarget, isThisMachine } from '../host-target.ts';
+import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 export interface JoinControlPlaneInput {
@@ -50,7 +50,7 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     timeouts,
     staticPodPatches: node.staticPodPatches,
     kubeProxy: null,
-    proxyEnvironment: isThisMachine(targets[0]) ? proxyEnvironment(services.env) : [],
+    proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
     selects: phaseSelection(skipPhases, onlyPhase),
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},

@@ -12,12 +12,12 @@ import { unifiedDiff } from './text-diff.ts';
  * @param made the changes of the earlier phases
  */
 export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Change[]): boolean {
-  const shown = (plan: PhasePlan): string => JSON.stringify(comparedChanges(plan, made).map(bare));
+  const shown = (plan: PhasePlan): string => JSON.stringify(comparableChanges(plan, made).map(bare));
   return shown(planned) === shown(now);
 }
 
 /** The changes that `isSamePlan` compares. */
-export function comparedChanges({ changes }: PhasePlan, made: readonly Change[]): readonly Change[] {
+export function comparableChanges({ changes }: PhasePlan, made: readonly Change[]): readonly Change[] {
   const ours = new Set(made.flatMap(thingsOf));
   return changes.filter((change) => change.kind !== 'make-directory' && !thingsOf(change).every((thing) => ours.has(thing)));
 }

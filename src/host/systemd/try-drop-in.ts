@@ -13,7 +13,11 @@ export function withoutDropIn({ unitFiles, environmentFiles }: UnitTexts, path: 
  * by name, regardless of their directory.
  * @param environmentFiles the planned environment files of the drop-in
  */
-export function wordsWithDropIn(texts: UnitTexts, dropIn: FoundText, environmentFiles: readonly FoundText[] = []): readonly PlacedWord[] {
+export function commandLineWithDropIn(
+  texts: UnitTexts,
+  dropIn: FoundText,
+  environmentFiles: readonly FoundText[] = [],
+): readonly PlacedWord[] {
   const [unit, ...others] = texts.unitFiles;
   const dropIns = [...others, dropIn].sort((a, b) => compare(baseName(a.path), baseName(b.path)));
   const files = unit === undefined ? dropIns : [unit, ...dropIns];

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import type { Asked } from '../api-answer.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../cluster.ts';
-import { clusterBadStream, clusterNoSuchKind, clusterNotAnApi, clusterRefused } from '../cluster-problems.ts';
+import { clusterNoSuchKind, clusterNotAnApi, clusterRefused, clusterWatchInvalid } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
 import { type KubeconfigRoot, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../kubeconfig.ts';
 import { kubeconfigPluginRefused, kubeconfigUnreadable } from '../kubeconfig-problems.ts';
@@ -295,7 +295,7 @@ async function* eventsOf(response: IncomingMessage, what: string): AsyncGenerato
     try {
       return lines.push(chunk);
     } catch (error) {
-      throw clusterBadStream(what, (error as Error).message);
+      throw clusterWatchInvalid(what, (error as Error).message);
     }
   };
   for await (const chunk of response as AsyncIterable<Uint8Array>) yield* read(chunk);

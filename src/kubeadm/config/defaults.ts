@@ -1,5 +1,5 @@
 import { AppError } from '../../base/errors.ts';
-import { keptVersion } from '../../base/kubernetes-version.ts';
+import { normalizeVersion } from '../../base/kubernetes-version.ts';
 import { formatIp, isLoopback, isUnspecified, parseIp } from '../../base/text/ip.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Taint } from '../../kube/taint.ts';
@@ -171,7 +171,7 @@ export function applyClusterDefaults(cluster: ClusterConfiguration, bindPort: nu
       serviceSubnet: networking?.serviceSubnet ?? DEFAULT_SERVICE_SUBNET,
       dnsDomain: networking?.dnsDomain ?? 'cluster.local',
     },
-    kubernetesVersion: keptVersion(kubernetesVersion),
+    kubernetesVersion: normalizeVersion(kubernetesVersion),
     ...(controlPlaneEndpoint !== undefined && { controlPlaneEndpoint: withPort(controlPlaneEndpoint, bindPort) }),
     apiServer: { ...apiServer, ...(apiServer?.certSANs && { certSANs: apiServer.certSANs.map((san) => san.toLowerCase()) }) },
     controllerManager: cluster.controllerManager ?? {},

@@ -1,4 +1,4 @@
-import { mutuallyExclusive, signingAlone } from '../../codec/document-problems.ts';
+import { mutuallyExclusive, tokenWithoutAuthentication } from '../../codec/document-problems.ts';
 import type { BootstrapToken, InitConfiguration, ModelSet, ResetConfiguration, UpgradeConfiguration } from './model.ts';
 import type { ConfigFinding } from './origins.ts';
 import * as rules from './rules.ts';
@@ -38,7 +38,8 @@ function* tokenFindings(path: string, token: BootstrapToken): Iterable<ConfigFin
   const { ttl, expires, usages = [], groups = [] } = token;
   yield* findingsOfItems(`${path}.usages`, usages, rules.tokenUsage);
   yield* findingsOfItems(`${path}.groups`, groups, rules.tokenGroup);
-  if (usages.length > 0 && usages.every((usage) => usage === 'signing')) yield { path: `${path}.usages`, problem: signingAlone() };
+  if (usages.length > 0 && usages.every((usage) => usage === 'signing'))
+    yield { path: `${path}.usages`, problem: tokenWithoutAuthentication() };
   yield* findingOfValue(`${path}.ttl`, ttl, (text) => rules.notNegative(text, 'For a token that never expires, use 0s'));
   if (ttl !== undefined && expires !== undefined) yield { path: `${path}.expires`, problem: mutuallyExclusive('ttl', 'expires') };
 }

@@ -1,6 +1,6 @@
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import { execStartWords, type UnitTexts } from '../../host/systemd/exec-start.ts';
-import { lastFlag, withoutDropIn, wordsWithDropIn, writtenCommand } from '../../host/systemd/try-drop-in.ts';
+import { commandLineWithDropIn, lastFlag, withoutDropIn, writtenCommand } from '../../host/systemd/try-drop-in.ts';
 import { parseUnitFile, unitValues } from '../../host/systemd/unit-file.ts';
 import type { Minor } from '../../kubelet/catalogue.ts';
 
@@ -51,8 +51,8 @@ export function nativeFlags(templates: Templates, texts: UnitTexts, { directory,
   if (directory.includes('\n'))
     return { kind: 'impossible', why: '--dynamic-config-dir contains a line break', hint: 'Pass a path on one line' };
   const text = String(renderTemplate(templates, NATIVE_DROP_IN, { command, directory, gated, restarts }));
-  if (isSet(wordsWithDropIn(own, { path: NATIVE_DROP_IN, text }))) return { kind: 'drop-in', text };
-  const found = wordsWithDropIn(own, { path: NATIVE_DROP_IN, text });
+  if (isSet(commandLineWithDropIn(own, { path: NATIVE_DROP_IN, text }))) return { kind: 'drop-in', text };
+  const found = commandLineWithDropIn(own, { path: NATIVE_DROP_IN, text });
   const shadow = lastFlag(found, 'dynamic-config-dir')?.source ?? 'another drop-in';
   return {
     kind: 'impossible',

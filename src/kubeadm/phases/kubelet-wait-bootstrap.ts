@@ -5,8 +5,8 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import { type Cluster, forPolls, untilInterrupted } from '../../kube/cluster.ts';
-import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
+import { type Cluster, clientForPolls, untilInterrupted } from '../../kube/cluster.ts';
+import { mayDoOrUnknown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
@@ -78,7 +78,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
   };
   // Not awaited: a response may take minutes with --kube-api-qps, and the wait must notice the certificate
   // in the meantime.
-  const background = latestRead(() => readRequests(cluster && forPolls(cluster), nodeName, earlier));
+  const background = latestRead(() => readRequests(cluster && clientForPolls(cluster), nodeName, earlier));
   let nextReadMs = PROGRESS_MS - READ_AHEAD_MS;
   await waitUntil(
     { ...context, phase: NAME },
@@ -175,7 +175,7 @@ async function readRequests(
 ): Promise<CurrentRequests | UnknownRequests> {
   return orUnknown(cluster, async (api) => {
     const csrs = (await requestsOf(api, nodeName)).filter(({ name }) => !issued.has(name));
-    return { csrs, mayCreate: csrs.length > 0 || (await mayDoAsFarAsKnown(api, REQUEST_CERTIFICATE)) };
+    return { csrs, mayCreate: csrs.length > 0 || (await mayDoOrUnknown(api, REQUEST_CERTIFICATE)) };
   });
 }
 

@@ -3,8 +3,8 @@ import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import { type Cluster, firstThenPolls } from '../../kube/cluster.ts';
-import { mayPass } from '../../kube/cluster-problems.ts';
+import { type Cluster, clientsForPolls } from '../../kube/cluster.ts';
+import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
@@ -72,7 +72,7 @@ async function probeNode(cluster: Cluster | null, input: WaitNodeInput): Promise
     const node = await findNode(cluster, input);
     return node === null ? { pending: null } : { done: node };
   } catch (error) {
-    if (mayPass(error)) return { pending: error };
+    if (isTemporaryError(error)) return { pending: error };
     throw error;
   }
 }
@@ -96,7 +96,7 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
 
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
   const { nodeName, timeoutMs } = input;
-  const next = firstThenPolls(context.cluster);
+  const next = clientsForPolls(context.cluster);
   return waitUntil(
     { ...context, phase },
     {
@@ -124,7 +124,7 @@ async function waitUntilReady(
 ): Promise<KubeObject> {
   const { host } = context;
   const { nodeName, readyMs } = input;
-  const next = firstThenPolls(context.cluster);
+  const next = clientsForPolls(context.cluster);
   return waitUntil<KubeObject, AppError | string>(
     { ...context, phase },
     {

@@ -1,4 +1,4 @@
-import { aboutHost, type Problem } from '../../base/errors.ts';
+import { type Problem, withHostInErrors } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { revealText } from '../../base/text/secret.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -98,9 +98,9 @@ export async function designObservedNode(
   };
   const group =
     options.configDir === true
-      ? aboutHost(context.host.name, () => options.groups.designOf(groupInput))
+      ? withHostInErrors(context.host.name, () => options.groups.designOf(groupInput))
       : options.groups.designOf(groupInput);
-  const design = aboutHost(context.host.name, () =>
+  const design = withHostInErrors(context.host.name, () =>
     designNode({
       group,
       templates,

@@ -1,4 +1,4 @@
-import { aboutHost, isAppError, type Problem } from '../../base/errors.ts';
+import { isAppError, type Problem, withHostInErrors } from '../../base/errors.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { defaultRoute } from '../../host/facts/default-route.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
@@ -83,7 +83,7 @@ async function prepare(context: PhaseContext, options: GenerateCsrOptions): Prom
 
 async function resolvePkiConfiguration({ host, signal }: PhaseContext, { init, cluster }: GenerateCsrOptions): Promise<PkiConfiguration> {
   const facts = await observe(host, combineFacts({ system: operatingSystem, route: defaultRoute }), signal);
-  return aboutHost(host.name, () => {
+  return withHostInErrors(host.name, () => {
     const localAPIEndpoint = applyEndpointDefaults(init.localAPIEndpoint ?? {}, { defaultRoute: facts.route });
     const defaults = { hostname: facts.system.hostname ?? '', criSockets: ['unix:///none'] };
     const { name } = applyNodeDefaults(init.nodeRegistration ?? {}, defaults);

@@ -8,7 +8,7 @@ import { type ClusterContext, type PhaseContext, withCluster } from '../../host/
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { findMarksRecord } from '../../kube/mark-node.ts';
-import { mayDoAsFarAsKnown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
+import { mayDoOrUnknown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { hasMarks, type NodeMarks } from '../../kube/node-marks.ts';
 import { isRecorded, type MarksRecord } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -175,7 +175,7 @@ async function readCluster(
 ): Promise<{ readonly apiServer: ApiServerTarget; readonly baseline: ClusterBaseline; readonly mayBootstrap: boolean }> {
   const apiServer = await options.apiServer();
   const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue).catch(explainForbidden));
-  const mayBootstrap = options.staged || (await mayDoAsFarAsKnown(cluster, REQUEST_CERTIFICATE));
+  const mayBootstrap = options.staged || (await mayDoOrUnknown(cluster, REQUEST_CERTIFICATE));
   return { apiServer, baseline, mayBootstrap };
 }
 

@@ -1,4 +1,4 @@
-import { AppError, aboutHost } from '../../base/errors.ts';
+import { AppError, withHostInErrors } from '../../base/errors.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { formatMinor, type Minor, OLDEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
@@ -27,7 +27,9 @@ export async function observeNode(context: PhaseContext, options: NodeOptions): 
   const facts = await observe(context.host, hostFacts(declared), context.signal);
   reportFacts(context, facts);
   const found = { hostname: facts.os.hostname ?? '', criSockets: facts.sockets };
-  const registration = aboutHost(context.host.name, () => withNodeIp(applyNodeDefaults(options.nodeRegistration, found), facts.addresses));
+  const registration = withHostInErrors(context.host.name, () =>
+    withNodeIp(applyNodeDefaults(options.nodeRegistration, found), facts.addresses),
+  );
   const criSocketSource =
     declared !== null
       ? 'nodeRegistration.criSocket'

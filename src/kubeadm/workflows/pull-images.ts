@@ -1,4 +1,4 @@
-import { aboutHost, type Problem } from '../../base/errors.ts';
+import { type Problem, withHostInErrors } from '../../base/errors.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
@@ -22,7 +22,7 @@ export const pullImagesWorkflow: Workflow<PullImagesOptions, PullImagesInput> = 
 /** @throws AppError CONFIG_SEVERAL_RUNTIMES */
 async function prepare({ host, signal }: PhaseContext, { images, criSocket }: PullImagesOptions): Promise<Prepared<PullImagesInput>> {
   const sockets = await observe(host, criSockets(criSocket === undefined ? null : withScheme(criSocket)), signal);
-  const registration = aboutHost(host.name, () =>
+  const registration = withHostInErrors(host.name, () =>
     applyNodeDefaults({ name: 'any', ...(criSocket === undefined ? {} : { criSocket }) }, { hostname: 'any', criSockets: sockets }),
   );
   return {

@@ -1,4 +1,4 @@
-import { aboutHost, isAppError, type Problem } from '../../base/errors.ts';
+import { isAppError, type Problem, withHostInErrors } from '../../base/errors.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { entryOf, parseSource } from '../../codec/source.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
@@ -106,7 +106,7 @@ type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
 async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<ResetInput>> {
   const { facts, node } = await inspectHost(context, options);
   const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
-  const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = aboutHost(context.host.name, () =>
+  const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = withHostInErrors(context.host.name, () =>
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
   const nodeName = node?.claim?.nodeName ?? null;

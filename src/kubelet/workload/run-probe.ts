@@ -4,7 +4,7 @@ import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { mayPass } from '../../kube/cluster-problems.ts';
+import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import { readPod } from './pod.ts';
@@ -113,7 +113,7 @@ function probeOver({ cluster, reads = cluster }: ProbeRun, pod: KubeObject, sign
     try {
       await cluster.create(pod);
     } catch (error) {
-      if (mayPass(error)) return unreadablePod(error);
+      if (isTemporaryError(error)) return unreadablePod(error);
       // An earlier request was processed, and only its response was lost.
       if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) {
         state = 'absent';
@@ -141,7 +141,7 @@ function probeOver({ cluster, reads = cluster }: ProbeRun, pod: KubeObject, sign
         found = await reads.get(refOf(pod));
       } catch (error) {
         signal?.throwIfAborted();
-        return mayPass(error) ? unreadablePod(error) : { done: notRun(error) };
+        return isTemporaryError(error) ? unreadablePod(error) : { done: notRun(error) };
       }
       if (found === null) {
         state = 'absent';

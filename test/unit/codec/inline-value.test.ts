@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cut, renderTable, wrapText } from '../../../src/base/text/table.ts';
+import { renderTable, truncate, wrapText } from '../../../src/base/text/table.ts';
 import { inlineValue } from '../../../src/codec/inline-value.ts';
 
 describe('inlineValue', () => {
@@ -38,7 +38,7 @@ describe('renderTable', () => {
 
   it('truncates long cells', () => {
     expect(renderTable([['a', 'long text']], 8)).toEqual(['a  long…']);
-    expect(cut('abc', 3)).toBe('abc');
+    expect(truncate('abc', 3)).toBe('abc');
   });
 });
 

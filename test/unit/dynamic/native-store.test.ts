@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
+  isSafeStorePath,
   nativeCheckpointDirectory,
   nativeStorePaths,
   parseMetaFile,
   renderMetaFile,
-  staysInStore,
 } from '../../../src/dynamic/native-store.ts';
 
 const IDENTITY = {
@@ -63,6 +63,6 @@ it('paths are in store/ below the directory of the flag', () => {
 });
 
 it('detects an identity whose path leaves the store', () => {
-  expect(staysInStore(IDENTITY)).toBe(true);
-  for (const uid of ['..', '../x', '', 'a/b']) expect(staysInStore({ ...IDENTITY, uid })).toBe(false);
+  expect(isSafeStorePath(IDENTITY)).toBe(true);
+  for (const uid of ['..', '../x', '', 'a/b']) expect(isSafeStorePath({ ...IDENTITY, uid })).toBe(false);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AssignRules, nextStep, planBatches, type RolloutNode, type RolloutStage } from '../../../src/dynamic/rollout.ts';
+import { type AssignRules, nextRolloutStep, planBatches, type RolloutNode, type RolloutStage } from '../../../src/dynamic/rollout.ts';
 import { numberOfRuns } from '../../support/thorough.ts';
 
 /** `a b! c+ d~ e- f?`: waiting, down, updated, in progress, failed, unreachable. */
@@ -14,7 +14,7 @@ function nodes(text: string): readonly RolloutNode[] {
 }
 
 describe('the next step of a rollout', () => {
-  it.each<[string, Omit<AssignRules, 'direction'>, ReturnType<typeof nextStep>]>([
+  it.each<[string, Omit<AssignRules, 'direction'>, ReturnType<typeof nextRolloutStep>]>([
     ['a b c', { canary: 1, maxUnavailable: 2 }, { kind: 'begin', names: ['a'], isCanary: true }],
     ['a~ b c', { canary: 1, maxUnavailable: 2 }, { kind: 'wait' }],
     ['a+ b c', { canary: 1, maxUnavailable: 2 }, { kind: 'begin', names: ['b', 'c'], isCanary: false }],
@@ -34,17 +34,17 @@ describe('the next step of a rollout', () => {
     ['a b c', { canary: 3, maxUnavailable: 2 }, { kind: 'begin', names: ['a', 'b'], isCanary: true }],
     ['a b c', { canary: 0, maxUnavailable: 9 }, { kind: 'begin', names: ['a', 'b', 'c'], isCanary: false }],
   ])('of %s with %j', (text, rules, step) => {
-    expect(nextStep(nodes(text), { ...rules, direction: 'out' })).toEqual(step);
+    expect(nextRolloutStep(nodes(text), { ...rules, direction: 'out' })).toEqual(step);
   });
 
-  it.each<[string, number, ReturnType<typeof nextStep>]>([
+  it.each<[string, number, ReturnType<typeof nextRolloutStep>]>([
     ['a b! c! d', 1, { kind: 'begin', names: ['b', 'c'], isCanary: false }],
     ['a b+ c- d', 1, { kind: 'begin', names: ['a'], isCanary: false }],
     ['a b?! c d', 2, { kind: 'begin', names: ['a'], isCanary: false }],
     ['a b?! c d', 1, { kind: 'blocked', down: ['b'] }],
     ['a- b+', 1, { kind: 'done' }],
   ])('revert of %s, %d at a time', (text, maxUnavailable, step) => {
-    expect(nextStep(nodes(text), { canary: 0, maxUnavailable, direction: 'back' })).toEqual(step);
+    expect(nextRolloutStep(nodes(text), { canary: 0, maxUnavailable, direction: 'back' })).toEqual(step);
   });
 });
 
@@ -89,7 +89,7 @@ describe('any rollout', () => {
           now = now.map((node, i) => (i === index ? { ...node, ...change } : node));
         };
         const act = (): void => {
-          const step = nextStep(now, rule);
+          const step = nextRolloutStep(now, rule);
           if (step.kind === 'stop') isStopped = true;
           if (step.kind !== 'begin') return;
           expect(isStopped).toBe(false);
@@ -125,7 +125,7 @@ describe('any rollout', () => {
             if (now[index]?.stage === 'waiting' || now[index]?.stage === 'updated') set(index, { isReady: true });
           }
         }
-        const last = nextStep(now, rule);
+        const last = nextRolloutStep(now, rule);
         expect(last.kind === 'done' || last.kind === 'stop' || last.kind === 'blocked').toBe(true);
         if (last.kind === 'done') expect(started.size).toBe(now.length);
         if (last.kind === 'blocked') expect(now.filter(({ isReady }) => !isReady).length).toBeGreaterThanOrEqual(rule.maxUnavailable);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hostsOf, parseAmount } from '../../../src/fleet/amount.ts';
-import { mayBegin, type RolloutRules, type RolloutState, whyStop } from '../../../src/fleet/rollout.ts';
+import { hostsAllowedToStart, type RolloutRules, type RolloutState, rolloutStopReason } from '../../../src/fleet/rollout.ts';
 
 const RULES: RolloutRules = { canary: 0, serial: 10, maxFail: null };
 const STATE: RolloutState = { passed: 0, failed: 0, broken: 0, changing: 0 };
@@ -47,14 +47,14 @@ describe('the number of hosts that may be started', () => {
     ['by default hosts refused before a change are ignored', { canary: 1, cautious: true }, { passed: 5, failed: 50 }, 10],
     ['without a canary the maximum number at a time', { cautious: true }, {}, 10],
   ])('%s', (_, rules, state, expected) => {
-    expect(mayBegin({ ...RULES, ...rules }, { ...STATE, ...state })).toBe(expected);
+    expect(hostsAllowedToStart({ ...RULES, ...rules }, { ...STATE, ...state })).toBe(expected);
   });
 
   it('reports why no more hosts are started', () => {
-    expect(whyStop({ ...RULES, canary: 1 }, { ...STATE, failed: 1, broken: 1 })).toBe('the first host to be changed failed');
-    expect(whyStop({ ...RULES, maxFail: 0 }, { ...STATE, failed: 1 })).toBe('1 host failed, more than --max-fail allows');
-    expect(whyStop(RULES, { ...STATE, failed: 99 })).toBeNull();
-    expect(whyStop({ ...RULES, cautious: true }, { ...STATE, passed: 1, failed: 2, broken: 2 })).toBe(
+    expect(rolloutStopReason({ ...RULES, canary: 1 }, { ...STATE, failed: 1, broken: 1 })).toBe('the first host to be changed failed');
+    expect(rolloutStopReason({ ...RULES, maxFail: 0 }, { ...STATE, failed: 1 })).toBe('1 host failed, more than --max-fail allows');
+    expect(rolloutStopReason(RULES, { ...STATE, failed: 99 })).toBeNull();
+    expect(rolloutStopReason({ ...RULES, cautious: true }, { ...STATE, passed: 1, failed: 2, broken: 2 })).toBe(
       '2 of 3 changed hosts failed, more than the default limit of 1 (10% of the changed hosts, from 1 to 10)',
     );
   });

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { hostOver } from '../../../src/host/host-over-transport.ts';
+import { hostOverTransport } from '../../../src/host/host-over-transport.ts';
 import type { Operation } from '../../../src/host/plan/operation.ts';
 import type { RunOptions, Transport } from '../../../src/host/transport.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
@@ -36,7 +36,7 @@ describe('the timeout of one command on a host', () => {
     ['the caller overrides it', 300_000, { timeoutMs: 1_000_000 }, [1_000_000, 1_000_000]],
   ])('%s', async (_, commandTimeoutMs, options, expected) => {
     const { transport, runs } = doneTransport(1);
-    const host = hostOver(transport, { nonce: () => NONCE, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) });
+    const host = hostOverTransport(transport, { nonce: () => NONCE, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) });
     await host.query(command, options);
     await host.perform([operation], options);
     expect(runs.map(({ timeoutMs }) => timeoutMs)).toEqual(expected);
@@ -47,7 +47,7 @@ describe('a change with a large file', () => {
   it('checks that the change is still unconfirmed after the file was sent and before it is installed', async () => {
     const { transport, runs } = doneTransport(4);
     const content = { sha256: '', size: 1, head: '', pieces: () => [gzipSync('x').toString('base64')] };
-    await hostOver(transport, { nonce: () => NONCE }).perform([
+    await hostOverTransport(transport, { nonce: () => NONCE }).perform([
       { kind: 'arm-revert', revert: { id: 'abcd', timeoutSeconds: 300, owner: 'alice', paths: [], units: [], reload: false } },
       { kind: 'put-file', path: '/opt/agent', mode: 0o755, owner: 'root:root', content },
       { kind: 'run', argv: ['systemctl', 'restart', 'agent'] },
@@ -64,7 +64,7 @@ describe('the log of a host', () => {
   const write: Operation = { kind: 'write-file', path: '/etc/secret', mode: 0o600, owner: 'root:root', content: 'hunter2' };
   const logOf = async (verbosity: number): Promise<readonly string[]> => {
     const recording = recordingReporter();
-    const host = hostOver(doneTransport(1).transport, { nonce: () => NONCE, reporter: { ...recording, verbosity } });
+    const host = hostOverTransport(doneTransport(1).transport, { nonce: () => NONCE, reporter: { ...recording, verbosity } });
     await host.query(query).catch(() => undefined);
     await host.perform([write]);
     return recording.events.map(({ code, message }) => `${code} ${message}`);

@@ -4,7 +4,7 @@ import {
   clusterNoSuchKind,
   clusterRefused,
   clusterUnreachable,
-  mayPass,
+  isTemporaryError,
 } from '../../../src/kube/cluster-problems.ts';
 
 describe('clusterRefused', () => {
@@ -42,7 +42,7 @@ describe('clusterRefused', () => {
   });
 });
 
-describe('mayPass', () => {
+describe('isTemporaryError', () => {
   it('accepts temporary failures', () => {
     const request = { what: 'list Node', method: 'GET', path: '/api/v1/nodes' };
     const passing = [
@@ -51,6 +51,6 @@ describe('mayPass', () => {
       clusterAnswerInvalid('https://a:6443', request, 'items: expected array'),
     ];
     const lasting = [clusterRefused('x', { httpStatus: 403 }), clusterNoSuchKind('https://a:6443', 'v1', 'X'), new Error('x')];
-    expect([...passing, ...lasting].map(mayPass)).toEqual([true, true, true, false, false, false]);
+    expect([...passing, ...lasting].map(isTemporaryError)).toEqual([true, true, true, false, false, false]);
   });
 });

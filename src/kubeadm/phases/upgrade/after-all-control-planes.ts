@@ -1,7 +1,7 @@
 import { printable } from '../../../base/text/printable.ts';
 import { API_PAUSE, waitUntil } from '../../../base/wait-until.ts';
 import { type Phase, type PhaseContext, planOnly } from '../../../host/phase.ts';
-import { type Cluster, firstThenPolls } from '../../../kube/cluster.ts';
+import { type Cluster, clientsForPolls } from '../../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import { imageTag } from '../../control-plane/images.ts';
@@ -118,7 +118,7 @@ async function settle(
   cluster: Cluster,
   about: { readonly nodeName: string; readonly image: string; readonly timeoutMs: number },
 ): Promise<void> {
-  const next = firstThenPolls(cluster);
+  const next = clientsForPolls(cluster);
   const left = await waitUntil<readonly NotUpgraded[], readonly NotUpgraded[]>(context, {
     probe: async () => {
       const found = await notUpgraded(next() ?? cluster, about);

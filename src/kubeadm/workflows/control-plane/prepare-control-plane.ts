@@ -1,4 +1,4 @@
-import { aboutHost, type Problem } from '../../../base/errors.ts';
+import { type Problem, withHostInErrors } from '../../../base/errors.ts';
 import { goDurationMs } from '../../../base/text/go-duration.ts';
 import type { SensitiveText } from '../../../base/text/secret.ts';
 import type { SourceDocument } from '../../../codec/source.ts';
@@ -96,7 +96,7 @@ export async function observeControlPlane(
   const isNeeded = phases.some(({ name, needsNoAddress }) => options.selects(name) && !needsNoAddress);
   const known = options.staged ? options.localDefaultRoute : host.route;
   const defaultRoute = isNeeded || known.ipv4 !== undefined ? known : { ...known, ipv4: '127.0.0.1' };
-  const localAPIEndpoint = aboutHost(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));
+  const localAPIEndpoint = withHostInErrors(context.host.name, () => applyEndpointDefaults(options.localAPIEndpoint, { defaultRoute }));
   const isGuessed = isNeeded && options.staged && options.localAPIEndpoint.advertiseAddress === undefined;
   const { advertiseAddress } = localAPIEndpoint;
   const message = `the API server will be advertised at ${advertiseAddress}, which is an address of the local host. Set the address of the new host with --apiserver-advertise-address`;

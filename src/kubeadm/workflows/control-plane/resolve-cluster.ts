@@ -1,5 +1,5 @@
 import { AppError } from '../../../base/errors.ts';
-import { keptVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
+import { normalizeVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import { formatMinor, parseMinor } from '../../../kubelet/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../../config/defaults.ts';
@@ -61,9 +61,9 @@ export async function resolveClusterConfiguration(input: ResolveClusterInput): P
 async function resolveVersion(input: ResolveClusterInput): Promise<{ version: string; warnings: readonly Warning[] }> {
   const { declared, found, kubelet, releaseOf } = input;
   const written = declared.kubernetesVersion === undefined ? null : parseKubernetesVersion(declared.kubernetesVersion);
-  if (written?.kind === 'release') return { version: keptVersion(declared.kubernetesVersion ?? ''), warnings: [] };
+  if (written?.kind === 'release') return { version: normalizeVersion(declared.kubernetesVersion ?? ''), warnings: [] };
   const existing = found.kubernetesVersion === undefined ? null : parseKubernetesVersion(found.kubernetesVersion);
-  if (existing?.kind === 'release') return { version: keptVersion(found.kubernetesVersion ?? ''), warnings: [] };
+  if (existing?.kind === 'release') return { version: normalizeVersion(found.kubernetesVersion ?? ''), warnings: [] };
   if (written === null) return { version: kubeletRelease(kubelet) ?? NEWEST_RELEASE, warnings: [] };
   const inBucket = (version: string): string => `${written.ci ? 'ci/' : ''}${version}`;
   const release = parseKubernetesVersion((await releaseOf(written.label, written.ci)) ?? '');

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answer } from '../../../../src/dynamic/agent/http-endpoints.ts';
+import { answerRequest } from '../../../../src/dynamic/agent/http-endpoints.ts';
 import { checkpointStore } from '../../../../src/dynamic/checkpoint-store.ts';
 import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
@@ -14,7 +14,7 @@ afterEach(() => world.stop());
 
 const phase = (name: string) => (): boolean => world.state?.phase === name && world.state.switching === null;
 const stored = async () => (await checkpointStore(world.host, AGENT_DIRECTORY).load()).access;
-const readyz = () => answer('/readyz', { state: world.state, isNodeKnown: true, access: world.access });
+const readyz = () => answerRequest('/readyz', { state: world.state, isNodeKnown: true, access: world.access });
 const validated = async () => {
   const [node] = await assessNodes(world.cluster, [NODE], { now: world.clock.now() });
   if (node === undefined) throw new Error('no node');

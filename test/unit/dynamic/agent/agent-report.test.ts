@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   type AgentReading,
+  checkpointUses,
   planAgentRepair,
   reportAgent,
   unneededCheckpoints,
-  usesOf,
 } from '../../../../src/dynamic/agent/agent-report.ts';
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { parseUnitState, type UnitState } from '../../../../src/host/facts/unit.ts';
@@ -115,8 +115,8 @@ describe('a host with an agent', () => {
   });
 
   it('lists the uses of checkpoints, and unused checkpoints', () => {
-    expect(usesOf(WELL, hash('a'))).toEqual(['assigned', 'active', 'last known good']);
-    expect(usesOf(WELL, hash('b'))).toEqual([]);
+    expect(checkpointUses(WELL, hash('a'))).toEqual(['assigned', 'active', 'last known good']);
+    expect(checkpointUses(WELL, hash('b'))).toEqual([]);
     expect(unneededCheckpoints(WELL, 3600)).toEqual([hash('b')]);
     expect(unneededCheckpoints(WELL, 9000)).toEqual([]);
     expect(unneededCheckpoints({ ...WELL, runs: hash('b') }, 3600)).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../../../src/kube/adapters/cluster-kube.ts';
-import { forPolls, untilInterrupted } from '../../../../src/kube/cluster.ts';
+import { clientForPolls, untilInterrupted } from '../../../../src/kube/cluster.ts';
 import { requestPace } from '../../../../src/kube/request-pace.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
@@ -33,7 +33,7 @@ async function world() {
 
 describe('requests that wait for their turn', () => {
   it.each([
-    ['the repeated ones', forPolls],
+    ['the repeated ones', clientForPolls],
     ['the first one', untilInterrupted],
   ])('end with the run if they belong to a wait: %s', async (_, clientOf) => {
     const { cluster, run, connections } = await world();
@@ -57,7 +57,7 @@ describe('requests that wait for their turn', () => {
 
   it('end when the connection is closed, if they belong to a wait', async () => {
     const { cluster, connections } = await world();
-    const queued = forPolls(cluster).get(NODE);
+    const queued = clientForPolls(cluster).get(NODE);
     await cluster.close();
     await expect(queued).rejects.toMatchObject({ name: 'AbortError' });
     expect(connections()).toBe(0);

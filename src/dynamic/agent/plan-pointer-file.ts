@@ -1,6 +1,6 @@
 import type { Templates } from '../../codec/render-template.ts';
 import { execStartWords, type UnitTexts } from '../../host/systemd/exec-start.ts';
-import { lastFlag, withoutDropIn, wordsWithDropIn, writtenCommand } from '../../host/systemd/try-drop-in.ts';
+import { commandLineWithDropIn, lastFlag, withoutDropIn, writtenCommand } from '../../host/systemd/try-drop-in.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../kubeadm/node-agent/agent-units.ts';
 import { formatPointer, hashInPath, pointerFile } from '../../kubeadm/node-agent/layout.ts';
 
@@ -24,7 +24,7 @@ const SAMPLE = '0'.repeat(64);
  * kubeadm's does, the pointer sets that variable; otherwise the variable is appended to the unit's command
  * line, where it takes precedence. The result is verified on the texts before the host is changed.
  */
-export function placePointer(templates: Templates, texts: UnitTexts, directory: string): PointerPlace {
+export function planPointerFile(templates: Templates, texts: UnitTexts, directory: string): PointerPlace {
   const own = withoutDropIn(texts, POINTER_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)
@@ -44,7 +44,7 @@ export function placePointer(templates: Templates, texts: UnitTexts, directory: 
   let shadow = '';
   for (const appended of [null, command]) {
     const text = renderPointerDropIn(templates, directory, appended);
-    const found = lastFlag(wordsWithDropIn(own, { path: POINTER_DROP_IN, text }, [pointer]), 'config');
+    const found = lastFlag(commandLineWithDropIn(own, { path: POINTER_DROP_IN, text }, [pointer]), 'config');
     if (hashInPath(found?.value ?? '') === SAMPLE) return { kind: 'drop-in', text, localConfig: local };
     shadow = found?.source ?? '';
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placePointer } from '../../../../src/dynamic/agent/place-pointer.ts';
+import { planPointerFile } from '../../../../src/dynamic/agent/plan-pointer-file.ts';
 import { execStartWords, type UnitTexts } from '../../../../src/host/systemd/exec-start.ts';
 import { POINTER_DROP_IN } from '../../../../src/kubeadm/node-agent/agent-units.ts';
 import { formatPointer, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
@@ -26,7 +26,7 @@ const texts = (dropIns: UnitTexts['unitFiles'], environment: Readonly<Record<str
 
 describe('where the pointer is read', () => {
   it('is the variable of kubeadm, whose files stay', () => {
-    const place = placePointer(templates, texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n' }), D);
+    const place = planPointerFile(templates, texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n' }), D);
     expect(place).toEqual({
       kind: 'drop-in',
       localConfig: '/var/lib/kubelet/config.yaml',
@@ -36,7 +36,7 @@ describe('where the pointer is read', () => {
 
   it('is the end of the command line if the unit has its own', () => {
     const unit = { ...UNIT, text: '[Service]\nExecStart=-/opt/bin/kubelet --config=/etc/kubelet.yaml \\\n  --v=2\n' };
-    const place = placePointer(templates, texts([], {}, unit), D);
+    const place = planPointerFile(templates, texts([], {}, unit), D);
     expect(place).toMatchObject({ kind: 'drop-in', localConfig: '/etc/kubelet.yaml' });
     const text = place.kind === 'drop-in' ? place.text : '';
     expect(text).toMatch(/\nExecStart=\nExecStart=-\/opt\/bin\/kubelet --config=\/etc\/kubelet\.yaml +--v=2 \$KUBELET_CONFIG_ARGS\n$/);
@@ -49,7 +49,7 @@ describe('where the pointer is read', () => {
 
   it('is written the same in each release', () => {
     const unit = { ...UNIT, text: '[Service]\nExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml\n' };
-    expect(placePointer(templates, texts([], {}, unit), D)).toMatchObject({
+    expect(planPointerFile(templates, texts([], {}, unit), D)).toMatchObject({
       text: `# Written by kubeletadm: which configuration the kubelet reads, where the agent says so.
 [Service]
 EnvironmentFile=-/var/lib/kubelet/kubeletadm-agent/active.env
@@ -60,14 +60,18 @@ ExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml $KUBELET_CONFIG_ARGS
   });
 
   it('counts a drop-in of an earlier run for nothing', () => {
-    const first = placePointer(templates, texts([KUBEADM]), D);
+    const first = planPointerFile(templates, texts([KUBEADM]), D);
     const text = first.kind === 'drop-in' ? first.text : '';
     const second = texts([KUBEADM, { path: POINTER_DROP_IN, text }], { [pointerFile(D)]: formatPointer(D, 'b'.repeat(64)) });
-    expect(placePointer(templates, second, D)).toEqual(first);
+    expect(planPointerFile(templates, second, D)).toEqual(first);
   });
 
   it('is at the end when the extra arguments of the host name a configuration', () => {
-    const place = placePointer(templates, texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS="--config /etc/own.yaml"\n' }), D);
+    const place = planPointerFile(
+      templates,
+      texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS="--config /etc/own.yaml"\n' }),
+      D,
+    );
     expect(place).toMatchObject({ kind: 'drop-in', localConfig: '/etc/own.yaml', text: expect.stringContaining('\nExecStart=\n') });
   });
 
@@ -86,6 +90,6 @@ ExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml $KUBELET_CONFIG_ARGS
       '/etc/systemd/system/kubelet.service.d/90-own.conf sets --config, which overrides',
     ],
   ])('is nowhere with %s', (_, found, why) => {
-    expect(placePointer(templates, found, D)).toMatchObject({ kind: 'impossible', why: expect.stringContaining(why) });
+    expect(planPointerFile(templates, found, D)).toMatchObject({ kind: 'impossible', why: expect.stringContaining(why) });
   });
 });

@@ -26,7 +26,7 @@ export interface Lazy<T> {
 const AGAIN_MS = 5_000;
 
 /** Creates such a fact. @param onIssue called with the reason of each failed read */
-export function onceResolved<T>(clock: Clock, onIssue: (message: string) => void): Lazy<T> {
+export function readOncePerProcess<T>(clock: Clock, onIssue: (message: string) => void): Lazy<T> {
   let reported: { readonly pid: number; readonly answer: T } | null = null;
   let issue: (Untold & { readonly againAt: number }) | null = null;
   const now = (): number => clock.now().getTime();

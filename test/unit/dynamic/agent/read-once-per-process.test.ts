@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigzUnavailableError } from '../../../../src/dynamic/agent/configz-source.ts';
-import { onceResolved } from '../../../../src/dynamic/agent/once-resolved.ts';
+import { readOncePerProcess } from '../../../../src/dynamic/agent/read-once-per-process.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
 function begin(answers: (number | Error)[]) {
   const clock = fakeClock();
-  const world = { clock, asked: 0, once: onceResolved<number>(clock, () => undefined) };
+  const world = { clock, asked: 0, once: readOncePerProcess<number>(clock, () => undefined) };
   const query = async (): Promise<number> => {
     const answer = answers[world.asked++];
     if (typeof answer === 'number') return answer;
@@ -14,7 +14,7 @@ function begin(answers: (number | Error)[]) {
   return { ...world, of: (pid: number) => world.once.of(pid, query), count: () => world.asked };
 }
 
-describe('onceResolved', () => {
+describe('readOncePerProcess', () => {
   it('queries a process once, and again after a restart', async () => {
     const { of, once, count } = begin([50, 40, 50]);
     expect(await of(7)).toBe(50);
