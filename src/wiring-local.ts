@@ -14,7 +14,7 @@ import type { RawOutput, Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
 import type { Host } from './host/host.ts';
 import type { Transport } from './host/transport.ts';
-import { requestPace } from './kube/request-pace.ts';
+import { createRequestLimiter } from './kube/request-rate-limiter.ts';
 import type { Environment } from './run-process.ts';
 
 /** Ports that only the main program has. */
@@ -48,7 +48,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';
   const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
   const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-  const pace = requestPace(systemClock);
+  const pace = createRequestLimiter(systemClock);
   const programName = programNameOf(env, environment.startedAs ?? []);
   const output = renamingOutput(textOutput(raw, { colour, isTerminal: stdout.isTTY === true }), programName);
   return {
@@ -73,7 +73,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     random: Math.random,
     watchFile: (path, onChange, signal) =>
       void import('./cli/adapters/watch-file.ts').then(({ watchFile }) => watchFile(path, onChange, signal)),
-    saveIdleMemory: async () => (await import('./cli/adapters/idle-memory.ts')).saveIdleMemory(),
+    releaseMemoryWhenIdle: async () => (await import('./cli/adapters/idle-memory.ts')).releaseMemoryWhenIdle(),
     serveLocal: async (host, port, answer) => (await import('./cli/adapters/http-local.ts')).serveLocal(host, port, answer),
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
@@ -83,7 +83,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
       return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
     limitRequests: pace.limit,
-    web: { get: async (request) => (await import('./kube/adapters/web.ts')).nodeWeb(env).get(request) },
+    web: { get: async (request) => (await import('./kube/adapters/https-client.ts')).nodeHttpsClient(env).get(request) },
   };
 }
 

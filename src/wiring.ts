@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { systemClock } from './base/adapters/clock-system.ts';
 import type { Reporter } from './base/reporter.ts';
-import { visible } from './base/text/printable.ts';
+import { escapeUnprintable } from './base/text/printable.ts';
 import type { Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
 import type { Host } from './host/host.ts';
@@ -28,7 +28,8 @@ export function createServices(environment: Environment): Services {
     },
     certificateIssuer: async () => (await import('./x509/adapters/certificate-issuer.ts')).certificateIssuer,
     canAsk: stdin.isTTY === true && stderr.isTTY === true,
-    confirm: async (question) => (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(visible(question), stdin, stderr),
+    confirm: async (question) =>
+      (await import('./cli/adapters/prompt-terminal.ts')).confirmOnTerminal(escapeUnprintable(question), stdin, stderr),
     templates: async () => (await import('./template-files.ts')).loadTemplates(),
     problemPages: async () => (await import('./problem-pages.ts')).loadProblemPages(),
     connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { DEFAULT_TIMING } from '../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../src/dynamic/agent/run-agent.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import { nodeWeb } from '../../src/kube/adapters/web.ts';
+import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { hashInPath, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
@@ -50,7 +50,7 @@ export async function benchCrowd(): Promise<void> {
       nodeName: name,
       cluster: kubeCluster({ kubeconfig, env: {} }),
       host,
-      web: nodeWeb({}),
+      web: nodeHttpsClient({}),
       kubeconfig: '/etc/kubernetes/kubelet.conf',
       clock: systemClock,
       reporter: { verbosity: 0, report: () => undefined },

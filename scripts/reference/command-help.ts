@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { pathOf } from '../../src/cli/refused-line.ts';
+import { pathOf } from '../../src/cli/command-line-error.ts';
 import { wholeProgram } from './whole-program.ts';
 
 /** A part of a help text: options under a heading, arguments, subcommands, phases, or examples. */

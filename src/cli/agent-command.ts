@@ -1,24 +1,24 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
-import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
+import { KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import type { AgentRequest } from './agent.ts';
 import { addAgentOptions, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { AGENT_IMPACT_NOTES } from './options.ts';
 import { flagText, verbosityOf } from './request-parts.ts';
 
 /** `agent`. */
 export function defineAgent(agent: Command, on: On): void {
-  underHeading(agent, HEADINGS.node, (node) =>
+  addOptionGroup(agent, HEADINGS.node, (node) =>
     node
       .option('--kubeconfig <file>', 'kubeconfig of the kubelet; the agent uses the same credentials', KUBELET_CONF)
       .option('--node-name <name>', 'name of the Node (default: from the command line of the local kubelet)')
-      .option('--local-config <file>', 'kubelet configuration to use while no ConfigMap is assigned', CONFIG_YAML),
+      .option('--local-config <file>', 'kubelet configuration to use while no ConfigMap is assigned', KUBELET_CONFIG_FILE),
   );
-  underHeading(agent, HEADINGS.agent, (own) =>
+  addOptionGroup(agent, HEADINGS.agent, (own) =>
     own
       .option('-n, --namespace <namespace>', 'namespace of the ConfigMaps that can be assigned', AGENT_NAMESPACE)
       .option(

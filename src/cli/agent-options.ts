@@ -4,7 +4,7 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { Address, AgentPolicy } from '../dynamic/agent/agent-policy.ts';
 import { IMPACTS } from '../host/plan/impact.ts';
 import type { CommandOptions } from './command.ts';
-import { HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import { SECONDS_OF_A_DAY } from './options.ts';
 import { flagChoice, flagText } from './request-parts.ts';
 
@@ -13,7 +13,7 @@ const DEFAULTS = { trial: '10m', allow: 'new-pods-only', keep: '5', spread: '10s
 
 /** Options of `agent`, and of `dynamic enable` for the agent that it installs. */
 export function addAgentOptions(command: Command): Command {
-  return underHeading(command, HEADINGS.agent, (agent) =>
+  return addOptionGroup(command, HEADINGS.agent, (agent) =>
     agent
       .option(
         '--trial <duration>',

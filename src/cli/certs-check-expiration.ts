@@ -1,16 +1,16 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
-import { type CheckExpirationRequest as CheckRequest, checkExpiration, type HostExpiration } from '../fleet/use-cases/check-expiration.ts';
+import { type CheckExpirationRequest, checkExpiration, type HostExpiration } from '../fleet/use-cases/check-expiration.ts';
 import { expirationDocument, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
 
-export interface CheckExpirationRequest extends CheckRequest {
+export interface CheckExpirationCommandRequest extends CheckExpirationRequest {
   readonly output: { readonly format: ReadFormat; readonly verbosity: number };
 }
 
 /** `certs check-expiration`: one host in kubeadm's format, several hosts one after the other. */
-export async function runCertsCheckExpiration(services: Services, request: CheckExpirationRequest): Promise<ExitCode> {
+export async function runCertsCheckExpiration(services: Services, request: CheckExpirationCommandRequest): Promise<ExitCode> {
   const { format, verbosity } = request.output;
   const { reports, problems } = await checkExpiration(services, request, services.reporter({ verbosity, format: 'text' }));
   if (reports.length > 0 && format === 'text') services.output.stdout(renderText(reports));

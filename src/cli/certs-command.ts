@@ -4,8 +4,8 @@ import { Secret } from '../base/text/secret.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
 import type { CertsCheckRequest } from './certs-check.ts';
-import type { CheckExpirationRequest } from './certs-check-expiration.ts';
-import type { GenerateCsrRequest, RenewCertsRequest, RenewKubeletRequest } from './certs-renew.ts';
+import type { CheckExpirationCommandRequest } from './certs-check-expiration.ts';
+import type { GenerateCsrCommandRequest, RenewCertsCommandRequest, RenewKubeletCommandRequest } from './certs-renew.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import {
@@ -68,7 +68,7 @@ function defineCheck(certs: Command, on: On): void {
     .addOption(readOutputOption());
   on(
     addHosts(addControlPlaneOptions(addPrinterFlags(expiration))),
-    (_, options): CheckExpirationRequest => ({
+    (_, options): CheckExpirationCommandRequest => ({
       ...pkiRequest(options),
       hosts: hostsRequest(options),
       output: { format: readFormat(options), verbosity: verbosityOf(options) },
@@ -144,7 +144,7 @@ function addControlPlaneOptions(command: Command): Command {
   );
 }
 
-function renewRequest(args: readonly string[], options: CommandOptions): RenewCertsRequest {
+function renewRequest(args: readonly string[], options: CommandOptions): RenewCertsCommandRequest {
   return {
     ...pkiRequest(options),
     names: namesOf(args),
@@ -161,7 +161,7 @@ function namesOf(args: readonly string[]): readonly string[] | 'all' {
   return 'all';
 }
 
-function generateRequest(_: readonly string[], options: CommandOptions): GenerateCsrRequest {
+function generateRequest(_: readonly string[], options: CommandOptions): GenerateCsrCommandRequest {
   return {
     config: flagText(options, 'config'),
     certificatesDir: hostDirectory(options, 'certDir', '--cert-dir'),
@@ -173,7 +173,7 @@ function generateRequest(_: readonly string[], options: CommandOptions): Generat
 
 const RENEW_TIMEOUT_MS = 300_000;
 
-function renewKubeletRequest(_: readonly string[], options: CommandOptions): RenewKubeletRequest {
+function renewKubeletRequest(_: readonly string[], options: CommandOptions): RenewKubeletCommandRequest {
   return {
     token: readToken(flagText(options, 'token')),
     nodeName: flagNode(options, 'nodeName') ?? null,

@@ -1,36 +1,36 @@
 import type { ExitCode } from '../base/errors.ts';
-import { type GenerateCsrRequest as GenerateCsr, openGenerateCsr } from '../fleet/use-cases/open-generate-csr.ts';
-import { openRenewCerts, type RenewCertsRequest as RenewCerts } from '../fleet/use-cases/open-renew-certs.ts';
-import { openRenewKubelet, type RenewKubeletRequest as RenewKubelet } from '../fleet/use-cases/open-renew-kubelet.ts';
+import { type GenerateCsrRequest, openGenerateCsr } from '../fleet/use-cases/open-generate-csr.ts';
+import { openRenewCerts, type RenewCertsRequest } from '../fleet/use-cases/open-renew-certs.ts';
+import { openRenewKubelet, type RenewKubeletRequest } from '../fleet/use-cases/open-renew-kubelet.ts';
 import { newCertificateKey } from '../kubeadm/workflows/shared-certs.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface RenewCertsRequest extends RenewCerts {
+export interface RenewCertsCommandRequest extends RenewCertsRequest {
   readonly plan: PlanRequest;
 }
 
-export interface RenewKubeletRequest extends RenewKubelet {
+export interface RenewKubeletCommandRequest extends RenewKubeletRequest {
   readonly plan: PlanRequest;
 }
 
-export interface GenerateCsrRequest extends GenerateCsr {
+export interface GenerateCsrCommandRequest extends GenerateCsrRequest {
   readonly plan: PlanRequest;
 }
 
 /** `certs renew NAME... | all`. */
-export function runRenewCerts(services: Services, request: RenewCertsRequest): Promise<ExitCode> {
+export function runRenewCerts(services: Services, request: RenewCertsCommandRequest): Promise<ExitCode> {
   return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewCerts(services, request, reporter) });
 }
 
 /** `certs renew-kubelet`. */
-export function runRenewKubelet(services: Services, request: RenewKubeletRequest): Promise<ExitCode> {
+export function runRenewKubelet(services: Services, request: RenewKubeletCommandRequest): Promise<ExitCode> {
   return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewKubelet(services, request, reporter) });
 }
 
 /** `certs generate-csr`. */
-export function runGenerateCsr(services: Services, request: GenerateCsrRequest): Promise<ExitCode> {
+export function runGenerateCsr(services: Services, request: GenerateCsrCommandRequest): Promise<ExitCode> {
   return runOpened(services, request.plan, { title: 'certs generate-csr', open: () => openGenerateCsr(services, request) });
 }
 

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { ListImagesRequest, PullImagesRequest } from './config-images.ts';
+import type { ListImagesRequest, PullImagesCommandRequest } from './config-images.ts';
 import type { PrintDefaultsRequest } from './config-print.ts';
 import type { ConfigRenderRequest } from './config-render.ts';
 import type { UserDataRequest } from './config-user-data.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
-import { addKnowledgeCommands, addMigrateCommand } from './knowledge-commands.ts';
+import { addKubeletConfigCommands, addMigrateCommand } from './kubelet-config-commands.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
@@ -68,7 +68,7 @@ export function defineConfig(config: Command, on: On): void {
   for (const option of render.options) if (NOT_RENDERED.has(option.long ?? '')) option.hideHelp();
   on(render, renderRequest, async () => (await import('./config-render.ts')).runRender);
   defineUserData(config, on);
-  addKnowledgeCommands(config, on);
+  addKubeletConfigCommands(config, on);
 }
 
 function defineValidate(config: Command, on: On): void {
@@ -111,7 +111,7 @@ function defineImages(config: Command, on: On): void {
   addImagesOptions(pull).option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)');
   on(
     addSshOptions(addTargetOption(addDryRunOptions(pull))),
-    (_, options): PullImagesRequest => ({
+    (_, options): PullImagesCommandRequest => ({
       config: flagText(options, 'config'),
       flags: kubeadmFlags(options),
       criSocket: flagText(options, 'criSocket'),

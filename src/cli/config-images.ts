@@ -1,5 +1,5 @@
 import type { ExitCode } from '../base/errors.ts';
-import { openPullImages, type PullImagesRequest as PullRequest } from '../fleet/use-cases/open-pull-images.ts';
+import { openPullImages, type PullImagesRequest } from '../fleet/use-cases/open-pull-images.ts';
 import { listImages } from '../kubeadm/use-cases/list-images.ts';
 import type { DocumentsRequest } from '../kubeadm/use-cases/resolve-init-documents.ts';
 import { runOpened } from './run-on-hosts.ts';
@@ -23,12 +23,12 @@ export async function runListImages(services: Services, request: ListImagesReque
   return 0;
 }
 
-export interface PullImagesRequest extends PullRequest {
+export interface PullImagesCommandRequest extends PullImagesRequest {
   readonly plan: PlanRequest;
 }
 
 /** `config images pull`. */
-export function runPullImages(services: Services, request: PullImagesRequest): Promise<ExitCode> {
+export function runPullImages(services: Services, request: PullImagesCommandRequest): Promise<ExitCode> {
   const { plan } = request;
   return runOpened(services, plan, {
     title: 'config images pull',

@@ -3,7 +3,7 @@ import { usageError } from '../base/errors.ts';
 import type { CsrSourcesRequest } from '../fleet/use-cases/csr-sources.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addClusterOptions, addSshOptions, addTableOptions, addTargetOption } from './options.ts';
 import { flagText, hostsRequest, kubeconfigRequest, planRequest, selectorOf, tableRequest } from './request-parts.ts';
 
@@ -35,7 +35,7 @@ const SELECTED =
 
 function addSources(command: Command, hostText: string): Command {
   addTargetOption(addClusterOptions(command), hostText);
-  underHeading(command, HEADINGS.host, (host) =>
+  addOptionGroup(command, HEADINGS.host, (host) =>
     host.option('-f, --file <file>', "fleet file whose names and addresses are compared with the CSRs; '-' for standard input"),
   );
   return addSshOptions(command);

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { RolloutOptions } from '../dynamic/rollout.ts';
-import type { BesideFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
+import type { AdditionalFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
 import { hostsOf, parseAmount } from '../fleet/amount.ts';
 import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
@@ -17,7 +17,7 @@ import type { DynamicGcRequest } from './dynamic-gc.ts';
 import type { DynamicInspectRequest } from './dynamic-inspect.ts';
 import type { DynamicPushRequest } from './dynamic-push.ts';
 import type { DynamicHistoryRequest, DynamicStatusRequest } from './dynamic-status.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
@@ -162,7 +162,7 @@ function defineGc(dynamic: Command, on: On): void {
     addClusterOptions(addDryRunOptions(gc)),
     'host, reached over SSH, to delete checkpoints from; ConfigMaps are kept (repeatable)',
   );
-  underHeading(gc, HEADINGS.host, (host) =>
+  addOptionGroup(gc, HEADINGS.host, (host) =>
     host.option(
       '--dynamic-config-dir <dir>',
       'with --host: checkpoint directory of a kubelet up to 1.23 (default: from the command line of the kubelet)',
@@ -216,7 +216,7 @@ interface RolloutTexts {
  * @param texts.good end of the default of `--min-ready`, for a command with `--wait good`
  */
 function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutTexts = {}): Command {
-  return underHeading(command, HEADINGS.rollout, (rollout) =>
+  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     addNodeSelectionOptions(rollout, fleetNote)
       .option(
         '--canary <nodes>',
@@ -240,7 +240,7 @@ function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutText
 }
 
 function addWait(command: Command, choices: readonly [string, ...string[]], meanings: string): Command {
-  return underHeading(command, HEADINGS.rollout, (rollout) =>
+  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
         new Option('--wait <state>', `state to wait for on each node. ${meanings}. none: change all nodes at once without waiting`)
@@ -252,7 +252,7 @@ function addWait(command: Command, choices: readonly [string, ...string[]], mean
 }
 
 function addAssignmentReason(command: Command): Command {
-  return underHeading(command, HEADINGS.rollout, (rollout) =>
+  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     rollout.option('--reason <text>', 'reason of the change, recorded on each changed Node with the operator and the time'),
   );
 }
@@ -304,7 +304,7 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
   };
 }
 
-function besideFile(text: string): BesideFile {
+function besideFile(text: string): AdditionalFile {
   const [, key = '', file = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (file === '' || !isConfigMapKey(key))
     throw usageError(`--beside ${text} does not have the form key=file`, 'For example: --beside resolv.conf=./resolv.conf');

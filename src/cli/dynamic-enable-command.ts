@@ -4,7 +4,7 @@ import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
-import type { DynamicDisableRequest, DynamicEnableRequest } from './dynamic-enable.ts';
+import type { DynamicDisableCommandRequest, DynamicEnableCommandRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
 import { AGENT_IMPACT_NOTES, addClusterOptions, addDryRunOptions, addSshOptions } from './options.ts';
 import {
@@ -85,7 +85,7 @@ const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   kubeletadm dynamic enable node1 --program dist/kubeletadm-linux-x64
   kubeletadm dynamic disable node1`;
 
-function enableRequest(args: readonly string[], options: CommandOptions): DynamicEnableRequest {
+function enableRequest(args: readonly string[], options: CommandOptions): DynamicEnableCommandRequest {
   return {
     ...disableRequest(args, options),
     backend: backendOf(options) ?? null,
@@ -98,7 +98,7 @@ function enableRequest(args: readonly string[], options: CommandOptions): Dynami
   };
 }
 
-function disableRequest(args: readonly string[], options: CommandOptions): DynamicDisableRequest {
+function disableRequest(args: readonly string[], options: CommandOptions): DynamicDisableCommandRequest {
   const addresses = args.map(hostAddress);
   requireDifferent(addresses);
   const nodeName = flagNode(options, 'nodeName') ?? null;

@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import {
-  type DynamicDisableRequest as DisableRequest,
-  type DynamicEnableRequest as EnableRequest,
+  type DynamicDisableRequest,
+  type DynamicEnableRequest,
   openDynamicDisable,
   openDynamicEnable,
 } from '../fleet/use-cases/open-dynamic-enable.ts';
@@ -9,21 +9,21 @@ import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface DynamicDisableRequest extends DisableRequest {
+export interface DynamicDisableCommandRequest extends DynamicDisableRequest {
   readonly plan: PlanRequest;
 }
 
-export interface DynamicEnableRequest extends EnableRequest {
+export interface DynamicEnableCommandRequest extends DynamicEnableRequest {
   readonly plan: PlanRequest;
 }
 
 /** `dynamic enable HOST...`. */
-export function runDynamicEnable(services: Services, request: DynamicEnableRequest): Promise<ExitCode> {
+export function runDynamicEnable(services: Services, request: DynamicEnableCommandRequest): Promise<ExitCode> {
   return runOpened(services, request.plan, { title: 'dynamic enable', open: (reporter) => openDynamicEnable(services, request, reporter) });
 }
 
 /** `dynamic disable HOST...`. */
-export function runDynamicDisable(services: Services, request: DynamicDisableRequest): Promise<ExitCode> {
+export function runDynamicDisable(services: Services, request: DynamicDisableCommandRequest): Promise<ExitCode> {
   return runOpened(services, request.plan, {
     title: 'dynamic disable',
     open: (reporter) => openDynamicDisable(services, request, reporter),

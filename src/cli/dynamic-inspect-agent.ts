@@ -4,7 +4,7 @@ import { printable } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type AgentReading, checkpointUses, reportAgent } from '../dynamic/agent/agent-report.ts';
-import { statusOf } from '../dynamic/agent/status.ts';
+import { configStatusOf } from '../dynamic/agent/status.ts';
 import type { ReadAgent } from '../dynamic/workflows/read-agent.ts';
 import type { InspectedAssigner, InspectedHost } from '../fleet/use-cases/inspect-node-config.ts';
 import type { UnitState } from '../host/facts/unit.ts';
@@ -96,7 +96,9 @@ function document(
     directory: reading.directory,
     units: { kubelet: unitDocument(reading.kubelet), agent: unitDocument(reading.agent) },
     state:
-      state === null ? null : { phase: state.phase, since: new Date(state.since).toISOString(), ...formatConfigStatus(statusOf(state)) },
+      state === null
+        ? null
+        : { phase: state.phase, since: new Date(state.since).toISOString(), ...formatConfigStatus(configStatusOf(state)) },
     ...assignerMember(assigner),
     startsWith: reading.pointer ?? 'local',
     runs: reading.runs,

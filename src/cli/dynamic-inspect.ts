@@ -2,7 +2,7 @@ import type { ExitCode } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { type MetaName, reportStore, type StoreReading, type StoreReport } from '../dynamic/native-report.ts';
+import { type MetaName, type ObservedStore, reportStore, type StoreReport } from '../dynamic/native-report.ts';
 import type { ReadStore } from '../dynamic/workflows/read-store.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { type InspectedHost, type InspectRequest, inspectNodeConfig, openRepair } from '../fleet/use-cases/inspect-node-config.ts';
@@ -107,6 +107,6 @@ function document({ host, assigner }: InspectedHost, { reading, kubeletVersion, 
   };
 }
 
-function checkpointDocuments({ checkpoints }: StoreReading, report: StoreReport): readonly object[] {
+function checkpointDocuments({ checkpoints }: ObservedStore, report: StoreReport): readonly object[] {
   return checkpoints.map((one) => ({ ...one, usedAs: usesOf(report, one.uid, one.resourceVersion) }));
 }

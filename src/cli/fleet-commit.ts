@@ -8,21 +8,25 @@ export interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'o
 
 /** `fleet confirm HOST... | --group G | --limit P`. */
 export function runFleetConfirm(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
-  return settle(services, request, confirmCommits);
+  return finishCommits(services, request, confirmCommits);
 }
 
 /** `fleet revert HOST... | --group G | --limit P`. */
 export function runFleetRevert(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
-  return settle(services, request, revertCommits);
+  return finishCommits(services, request, revertCommits);
 }
 
-async function settle(services: Services, { verbosity, ...request }: FleetCommitRequest, work: typeof confirmCommits): Promise<ExitCode> {
-  const { settled, exitCode, problems } = await work(services, {
+async function finishCommits(
+  services: Services,
+  { verbosity, ...request }: FleetCommitRequest,
+  work: typeof confirmCommits,
+): Promise<ExitCode> {
+  const { finishedHosts, exitCode, problems } = await work(services, {
     ...request,
     reporter: services.reporter({ verbosity, format: 'text' }),
     onHost: (name, result) => services.output.stdout(`${name}: ${result}\n`),
   });
   if (problems.length > 0) throw new AppError(problems, { exitCode });
-  if (settled === 0) services.output.stdout('Nothing to do: no change is pending.\n');
+  if (finishedHosts === 0) services.output.stdout('Nothing to do: no change is pending.\n');
   return 0;
 }

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { CommandOptions, On } from './command.ts';
 import type { FleetResetRequest } from './fleet-reset.ts';
 import { addFleetHostOptions } from './fleet-run-command.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addIgnoredChecks, addKubeconfigOptions, outputOption } from './options.ts';
 import { connectionRequest, flagText, fleetRequest, ignoredChecks, kubeconfigRequest, outputRequest } from './request-parts.ts';
 import { addRolloutOptions, rulesRequest } from './rollout-options.ts';
@@ -15,20 +15,20 @@ export function defineFleetReset(reset: Command, on: On): void {
     .option('--force', 'same as --yes')
     .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
     .option('--cleanup-tmp-dir', 'also empty /etc/kubernetes/tmp');
-  underHeading(reset, HEADINGS.output, (output) =>
+  addOptionGroup(reset, HEADINGS.output, (output) =>
     output
       .option('--dry-run', 'print the plan; change nothing')
       .addOption(outputOption(['text', 'json'], 'output format; json: the plan of a dry run, otherwise one event per line'))
       .option('--exit-code', 'with --dry-run: exit with code 6 if changes are pending'),
   );
-  underHeading(reset, HEADINGS.cluster, (cluster) =>
+  addOptionGroup(reset, HEADINGS.cluster, (cluster) =>
     cluster.option(
       '--delete-node',
       'stop the kubelets and delete the Nodes, without draining them; needs the kubeconfig of an administrator',
     ),
   );
   addRolloutOptions(reset, { canary: '1', serial: 'the value of --parallel' });
-  underHeading(reset, HEADINGS.rollout, (rollout) =>
+  addOptionGroup(reset, HEADINGS.rollout, (rollout) =>
     rollout.addOption(new Option('--retry <result>', 'reset only the hosts that failed in the last reset').choices(['failed'])),
   );
   addKubeconfigOptions(addIgnoredChecks(addFleetHostOptions(reset)), KUBECONFIG);

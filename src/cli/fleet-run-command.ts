@@ -8,7 +8,7 @@ import type { FleetExecRequest } from './fleet-exec.ts';
 import type { FleetPlanRequest } from './fleet-plan.ts';
 import type { ShowPlanRequest } from './fleet-plan-show.ts';
 import type { FleetStatusRequest } from './fleet-status.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
   ALLOW_POD_LOSS,
   addClusterOptions,
@@ -39,8 +39,8 @@ import {
   ignoredChecks,
   kubeconfigRequest,
   outputRequest,
+  parsePodLossPolicy,
   planRequest,
-  podLossOf,
   readFormat,
   tableRequest,
   verbosityOf,
@@ -64,7 +64,7 @@ export function defineFleetRun(fleet: Command, on: On): void {
 }
 
 function defineStatus(status: Command, on: On): void {
-  underHeading(addReport(addTableOptions(status)), HEADINGS.output, (output) =>
+  addOptionGroup(addReport(addTableOptions(status)), HEADINGS.output, (output) =>
     output.option('-w, --watch', 'after the first table, read the hosts again every 10 s and print changed rows until interrupted'),
   );
   addClusterOptions(addFleetHostOptions(status));
@@ -88,7 +88,7 @@ function watchesStatus(options: CommandOptions): boolean {
 }
 
 function defineDrift(drift: Command, on: On): void {
-  underHeading(drift, HEADINGS.output, (output) =>
+  addOptionGroup(drift, HEADINGS.output, (output) =>
     output
       .addOption(readOutputOption())
       .option('--exit-code', 'exit with code 6 if a host has drifted')
@@ -127,7 +127,7 @@ function defineExec(exec: Command, on: On): void {
 
 /** `plan`, `fleet plan`. */
 export function definePlan(plan: Command, on: On): void {
-  underHeading(plan, HEADINGS.output, (output) =>
+  addOptionGroup(plan, HEADINGS.output, (output) =>
     output
       .option('--out <file>', 'file to save the plan to, for apply')
       .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
@@ -195,7 +195,7 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
   addRolloutOptions(apply, { canary: '1', serial: 'the value of --parallel' });
-  underHeading(apply, HEADINGS.rollout, (rollout) =>
+  addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
         '--replan',
@@ -235,7 +235,7 @@ const APPLY_TEXTS: RunTexts = {
 
 /** `--report`. */
 function addReport(command: Command): Command {
-  return underHeading(command, HEADINGS.output, (output) =>
+  return addOptionGroup(command, HEADINGS.output, (output) =>
     output.option('--report <file>', 'self-contained HTML report to write when the command ends, even if the command fails'),
   );
 }
@@ -253,7 +253,7 @@ export function addFleetHostOptions(
   { parallel = 'maximum number of hosts processed at once', commandTimeout = FLEET_COMMAND_TIMEOUT }: FleetTexts = {},
 ): Command {
   addFleetSelectionOptions(addFleetFileOption(command));
-  underHeading(command, HEADINGS.fleet, (fleet) =>
+  addOptionGroup(command, HEADINGS.fleet, (fleet) =>
     fleet.option('--parallel <hosts>', parallel, integerBetween(1, MAX_PARALLEL), DEFAULT_PARALLEL),
   );
   return addSshOptions(command, commandTimeout);
@@ -276,7 +276,7 @@ function addRunOptions(
 ): Command {
   addIgnoredChecks(command);
   addClusterOptions(addFleetHostOptions(command, texts));
-  return underHeading(command, HEADINGS.fleet, (fleet) => {
+  return addOptionGroup(command, HEADINGS.fleet, (fleet) => {
     fleet.option('--take-over', takeOver);
     fleet.option('--bundle <file>', bundle);
     if (allow !== undefined) fleet.addOption(allowOption(allow));
@@ -316,7 +316,7 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     rules: rulesRequest(options),
     writing: writingRequest(options, 'apply'),
     ignorePreflightErrors: ignoredChecks(options),
-    podLoss: podLossOf(options),
+    podLoss: parsePodLossPolicy(options),
     allow: allowedImpact(options),
     takeOver: options.takeOver === true,
     replan: options.replan === true,

@@ -83,7 +83,7 @@ export function helpOption(): Option {
 }
 
 /** Adds options to a command, under a heading of its help. */
-export function underHeading(command: Command, heading: string, add: (command: Command) => Command): Command {
+export function addOptionGroup(command: Command, heading: string, add: (command: Command) => Command): Command {
   const previous = command.optionsGroup();
   add(command.optionsGroup(heading));
   return command.optionsGroup(previous);

@@ -58,8 +58,8 @@ export function hostsView({ title, steps, progress, outcomes, now }: HostsState)
 }
 
 function atOnceText(progress: FleetProgress | null): string {
-  const { atOnce, total = 1 } = progress ?? {};
-  return atOnce === undefined || total === 1 || atOnce >= total ? '' : `up to ${atOnce} at once`;
+  const { maxConcurrent, total = 1 } = progress ?? {};
+  return maxConcurrent === undefined || total === 1 || maxConcurrent >= total ? '' : `up to ${maxConcurrent} at once`;
 }
 
 const STEP_TEXTS: Readonly<Record<string, string>> = {

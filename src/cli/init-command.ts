@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
-import type { InitRequest } from './init.ts';
+import type { InitCommandRequest } from './init.ts';
 import {
   addAllowOptions,
   addHostOptions,
@@ -20,7 +20,7 @@ import { addConfirmOptions, addReasonOption, writingRequest } from './writing-op
 
 /** `init`, `init phase`. */
 export function defineInit(init: Command, on: On, phases: PhaseLists): void {
-  const load = async (): Promise<Run<InitRequest>> => (await import('./init.ts')).runInit;
+  const load = async (): Promise<Run<InitCommandRequest>> => (await import('./init.ts')).runInit;
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(
@@ -50,7 +50,7 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
   });
 }
 
-function initRequest(args: readonly string[], options: CommandOptions): InitRequest {
+function initRequest(args: readonly string[], options: CommandOptions): InitCommandRequest {
   return {
     onlyPhase: phaseName(args),
     config: flagText(options, 'config'),

@@ -1,19 +1,19 @@
 import type { ExitCode } from '../base/errors.ts';
-import { type InitRequest as CommandRequest, type JoinCommands, openInit } from '../fleet/use-cases/open-init.ts';
+import { type InitRequest, type JoinCommands, openInit } from '../fleet/use-cases/open-init.ts';
 import { isSelectedBy } from '../host/run-workflow.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface InitRequest extends CommandRequest {
+export interface InitCommandRequest extends InitRequest {
   readonly plan: PlanRequest;
   /** `--print-manifest` of the addons. */
   readonly printsManifest: boolean;
 }
 
 /** `init` and `init phase NAME...`. */
-export function runInit(services: Services, request: InitRequest): Promise<ExitCode> {
+export function runInit(services: Services, request: InitCommandRequest): Promise<ExitCode> {
   const { plan } = request;
   if (request.printsManifest) return printManifests(services, request);
   return runOpened(services, plan, {
@@ -34,7 +34,7 @@ export function runInit(services: Services, request: InitRequest): Promise<ExitC
 }
 
 /** `init phase addon ... --print-manifest`. */
-async function printManifests(services: Services, { onlyPhase = '', config, flags }: InitRequest): Promise<ExitCode> {
+async function printManifests(services: Services, { onlyPhase = '', config, flags }: InitCommandRequest): Promise<ExitCode> {
   const [{ ADDONS, addonManifests }, { encodeYaml }] = await Promise.all([
     import('../kubeadm/use-cases/addon-manifests.ts'),
     import('../codec/yaml-encode.ts'),

@@ -3,8 +3,8 @@ import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
-import type { JoinRequest } from './join.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import type { JoinCommandRequest } from './join.ts';
 import {
   addAllowOptions,
   addApiServerOptions,
@@ -25,8 +25,8 @@ import { addConfirmOptions, addReasonOption, writingRequest } from './writing-op
 
 /** `join`, `join phase`. */
 export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
-  const load = async (): Promise<Run<JoinRequest>> => (await import('./join.ts')).runJoin;
-  const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinRequest => joinRequest(given, { endpoint });
+  const load = async (): Promise<Run<JoinCommandRequest>> => (await import('./join.ts')).runJoin;
+  const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinCommandRequest => joinRequest(given, { endpoint });
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(
@@ -54,7 +54,7 @@ export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
 }
 
 function addJoinOptions(command: Command): Command {
-  underHeading(command, HEADINGS.discovery, (discovery) =>
+  addOptionGroup(command, HEADINGS.discovery, (discovery) =>
     discovery
       .option('--token <token>', 'value for both --discovery-token and --tls-bootstrap-token')
       .option('--discovery-token <token>', 'token to validate the cluster information with')
@@ -65,7 +65,7 @@ function addJoinOptions(command: Command): Command {
       .option('--ca-cert <file>', 'the CA certificate of the cluster, instead of --discovery-token-ca-cert-hash'),
   );
   addKubeconfigOptions(command, 'kubeconfig of an administrator, for labels and taints that a node cannot set itself (default: none)');
-  underHeading(command, HEADINGS.node, (node) =>
+  addOptionGroup(command, HEADINGS.node, (node) =>
     node
       .option('--take-over', TAKE_OVER)
       .option(
@@ -73,7 +73,7 @@ function addJoinOptions(command: Command): Command {
         'wait until the Node is Ready and a test pod (the probe pod) runs on it. The duration limits the wait for Ready (5m if no duration is given); the wait for the pod is limited to 1m',
       ),
   );
-  underHeading(command, HEADINGS.controlPlane, (cluster) =>
+  addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option('--control-plane', 'join the host as a control plane')
       .option('--certificate-key <key>', 'with --control-plane: key to decrypt the uploaded control plane certificates with'),
@@ -82,7 +82,7 @@ function addJoinOptions(command: Command): Command {
 }
 
 /** `join phase NAME... [ADDRESS:PORT]`: no phase has a colon in its name, and no address is without. */
-function phaseRequest(args: readonly string[], options: CommandOptions): JoinRequest {
+function phaseRequest(args: readonly string[], options: CommandOptions): JoinCommandRequest {
   const last = args.at(-1);
   const endpoint = last?.includes(':') ? last : undefined;
   return joinRequest(options, { endpoint, onlyPhase: phaseName(args.slice(0, endpoint === undefined ? undefined : -1)) ?? '' });
@@ -91,7 +91,7 @@ function phaseRequest(args: readonly string[], options: CommandOptions): JoinReq
 function joinRequest(
   options: CommandOptions,
   { endpoint, onlyPhase }: { readonly endpoint: string | undefined; readonly onlyPhase?: string },
-): JoinRequest {
+): JoinCommandRequest {
   const caFile = flagText(options, 'caCert');
   if (caFile !== undefined && flagText(options, 'discoveryFile') !== undefined)
     throw usageError('--ca-cert and --discovery-file cannot be combined', 'A discovery file contains the CA: omit --ca-cert');

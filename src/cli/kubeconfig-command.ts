@@ -3,7 +3,7 @@ import { usageError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
-import type { UserKubeconfigRequest } from './kubeconfig-user.ts';
+import type { UserKubeconfigCommandRequest } from './kubeconfig-user.ts';
 import { addSshOptions, addTargetOption, collectList } from './options.ts';
 import { flagDuration, flagList, flagText, hostsRequest, verbosityOf } from './request-parts.ts';
 
@@ -30,7 +30,7 @@ export function defineKubeconfig(kubeconfig: Command, on: On): void {
 
 const YEAR_MS = 8760 * 3_600_000;
 
-function userRequest(_: readonly string[], options: CommandOptions): UserKubeconfigRequest {
+function userRequest(_: readonly string[], options: CommandOptions): UserKubeconfigCommandRequest {
   const clientName = flagText(options, 'clientName') ?? '';
   if (clientName === '') throw usageError('kubeconfig user: --client-name is missing', 'Name the user, e.g. --client-name alice');
   const hosts = hostsRequest(options);

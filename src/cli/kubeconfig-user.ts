@@ -1,9 +1,9 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type HostsRequest, readHostTargets } from '../fleet/use-cases/host-access.ts';
-import { type UserKubeconfigRequest as UserRequest, userKubeconfig } from '../fleet/use-cases/user-kubeconfig.ts';
+import { type UserKubeconfigRequest, userKubeconfig } from '../fleet/use-cases/user-kubeconfig.ts';
 import type { Services } from './services.ts';
 
-export interface UserKubeconfigRequest extends UserRequest {
+export interface UserKubeconfigCommandRequest extends UserKubeconfigRequest {
   readonly hosts: HostsRequest;
   readonly verbosity: number;
 }
@@ -12,7 +12,10 @@ export interface UserKubeconfigRequest extends UserRequest {
 const LONG_MS = 365 * 86_400_000;
 
 /** `kubeconfig user`: prints the kubeconfig on standard output. */
-export async function runUserKubeconfig(services: Services, { hosts, verbosity, ...request }: UserKubeconfigRequest): Promise<ExitCode> {
+export async function runUserKubeconfig(
+  services: Services,
+  { hosts, verbosity, ...request }: UserKubeconfigCommandRequest,
+): Promise<ExitCode> {
   const reporter = services.reporter({ verbosity, format: 'text' });
   if (request.validMs > LONG_MS && request.token === null) {
     const message = 'the client certificate is valid for more than a year and cannot be revoked. Hint: choose a shorter --validity-period';

@@ -1,6 +1,6 @@
 import { formatGoDuration } from '../base/text/go-duration.ts';
 import { nameRanges, sortedNames } from '../base/text/name-ranges.ts';
-import { visibleInLine } from '../base/text/printable.ts';
+import { escapeUnprintableInLine } from '../base/text/printable.ts';
 import { type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
 import { truncate } from '../base/text/table.ts';
 import type { TerminalSize } from './services.ts';
@@ -82,12 +82,12 @@ export function formatSeconds(ms: number): string {
 
 function headLines(view: LiveView, width: number, now: number): readonly Text[] {
   const { total, done, restMs } = view;
-  const title = truncate(visibleInLine(view.title), width);
+  const title = truncate(escapeUnprintableInLine(view.title), width);
   const rest = restMs === null || restMs <= 0 ? [] : [`~${roughly(restMs)} left`];
   const times = [formatSeconds(now - view.startedAt), ...rest].join('  ');
   const progress = total === 1 ? times : `${done}/${total}  ${times}`;
   const counts = view.counts.filter(({ count }) => count > 0);
-  const notes = view.notes.map(visibleInLine).filter(Boolean);
+  const notes = view.notes.map(escapeUnprintableInLine).filter(Boolean);
   const countText = counts.map(({ word, count }) => `${word} ${count}`).join(' · ');
   const short = title.length + 2 + progress.length;
   const long = short + (countText === '' ? 0 : 5 + countText.length);
@@ -177,7 +177,7 @@ function limited<Row extends { readonly hosts: readonly string[] }>(
 
 /** `edge-031`, `edge-[033:050] (18)`; a long list is truncated, but not its number. */
 function namesOf(hosts: readonly string[]): string {
-  const names = visibleInLine(nameRanges(sortedNames(hosts)).join(', '));
+  const names = escapeUnprintableInLine(nameRanges(sortedNames(hosts)).join(', '));
   return hosts.length === 1 ? truncate(names, MAX_NAME) : `${truncate(names, MAX_NAME - 6)} (${hosts.length})`;
 }
 
@@ -186,8 +186,8 @@ function rowLine(row: FoldedRow, shown: readonly FoldedRow[], { width, now }: { 
   const names = namesOf(row.hosts).padEnd(Math.max(...shown.map(({ hosts }) => namesOf(hosts).length)));
   const notes = Math.max(...shown.map((each) => noteOf(each, now).length));
   const room = Math.max(width - names.length - seconds.length - notes - 6, LEAST_ACTIVITY);
-  const activity = Math.min(room, Math.max(...shown.map((each) => visibleInLine(each.activity).length)));
-  const text = truncate(visibleInLine(row.activity), activity).padEnd(activity);
+  const activity = Math.min(room, Math.max(...shown.map((each) => escapeUnprintableInLine(each.activity).length)));
+  const text = truncate(escapeUnprintableInLine(row.activity), activity).padEnd(activity);
   const line = `  ${names}  ${text}  ${seconds}`;
   const note = truncate(noteOf(row, now), width - line.length);
   return line.length >= width ? truncate(line, width) : [line, row.isSlow ? styled('yellow', note) : note];
@@ -205,6 +205,6 @@ const SECONDS = 6;
 const LEAST_ACTIVITY = 12;
 
 function failureLine({ hosts, text }: FoldedFailure, width: number): Text {
-  const line = truncate(`  ✗ ${namesOf(hosts)} ${visibleInLine(text)}`, width);
+  const line = truncate(`  ✗ ${namesOf(hosts)} ${escapeUnprintableInLine(text)}`, width);
   return [styled('red', line)];
 }

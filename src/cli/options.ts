@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { IMPACTS } from '../host/plan/impact.ts';
-import { HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, HEADINGS } from './help-layout.ts';
 
 /** A repeatable option whose values may also be separated by commas, as kubeadm's lists are. */
 export function collectList(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -58,14 +58,14 @@ export function addTableOptions(
   command: Command,
   choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'wide', 'name', 'json', 'yaml', 'kyaml'],
 ): Command {
-  return underHeading(command, HEADINGS.output, (output) =>
+  return addOptionGroup(command, HEADINGS.output, (output) =>
     output.addOption(readOutputOption(choices)).option('--no-headers', 'print tables without the header'),
   );
 }
 
 /** The flags of kubeadm's printers that only exist for its scripts: no printed document has managed fields. */
 export function addPrinterFlags(command: Command): Command {
-  return underHeading(command, HEADINGS.output, (output) =>
+  return addOptionGroup(command, HEADINGS.output, (output) =>
     output
       .option(
         '--allow-missing-template-keys',
@@ -110,7 +110,7 @@ export function addInheritedOption(command: Command, flags: string, description:
 
 /** `--dry-run`, `-o`, `--exit-code`: for commands that create a plan. */
 export function addDryRunOptions(command: Command, description = 'print the plan; change nothing'): Command {
-  return underHeading(command, HEADINGS.output, (output) =>
+  return addOptionGroup(command, HEADINGS.output, (output) =>
     output
       .option('--dry-run', description)
       .addOption(outputOption(['text', 'json', 'yaml']))
@@ -121,7 +121,7 @@ export function addDryRunOptions(command: Command, description = 'print the plan
 /** `--dry-run`, `-o`, `--exit-code`, and the selection of phases and checks: for commands that plan phases. */
 export function addPlanOptions(command: Command): Command {
   addDryRunOptions(command, 'print the plan and a diff; change nothing');
-  return underHeading(command, HEADINGS.phases, (phases) =>
+  return addOptionGroup(command, HEADINGS.phases, (phases) =>
     addIgnoredChecks(
       phases.option('--skip-phases <phases>', 'phases to skip, as NAME or PARENT/CHILD, e.g. addon/kube-proxy (repeatable)', collectList),
     ),
@@ -130,14 +130,14 @@ export function addPlanOptions(command: Command): Command {
 
 /** `--show-origin`. */
 export function addShowOrigin(command: Command): Command {
-  return underHeading(command, HEADINGS.output, (output) =>
+  return addOptionGroup(command, HEADINGS.output, (output) =>
     output.option('--show-origin', 'show the source of each field (such as cluster, node, patch or flag) with file and line'),
   );
 }
 
 /** `--ignore-preflight-errors`. */
 export function addIgnoredChecks(command: Command): Command {
-  return underHeading(command, HEADINGS.phases, (phases) =>
+  return addOptionGroup(command, HEADINGS.phases, (phases) =>
     phases.option(
       '--ignore-preflight-errors <checks>',
       "preflight checks whose errors are shown as warnings; 'all' for every check (repeatable)",
@@ -157,7 +157,7 @@ export function addHostOptions(
   target?: string,
 ): Command {
   addTargetOption(command, target);
-  underHeading(command, HEADINGS.host, (host) => host.option('--rootfs <dir>', rootfs));
+  addOptionGroup(command, HEADINGS.host, (host) => host.option('--rootfs <dir>', rootfs));
   return addSshOptions(command);
 }
 
@@ -166,7 +166,7 @@ export function addTargetOption(
   command: Command,
   description = 'target host, reached over SSH (repeatable; default: the local host)',
 ): Command {
-  return underHeading(command, HEADINGS.host, (host) => host.option('--host <[user@]address[:port]>', description, collect));
+  return addOptionGroup(command, HEADINGS.host, (host) => host.option('--host <[user@]address[:port]>', description, collect));
 }
 
 /** The text of `--command-timeout` for commands without a fleet file. */
@@ -180,7 +180,7 @@ export const FLEET_COMMAND_TIMEOUT =
  * @param commandTimeout the text of `--command-timeout`
  */
 export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT): Command {
-  return underHeading(command, HEADINGS.ssh, (ssh) =>
+  return addOptionGroup(command, HEADINGS.ssh, (ssh) =>
     ssh
       .option('--ssh-config <file>', 'OpenSSH client configuration (default: ~/.ssh/config and /etc/ssh/ssh_config)')
       .option(
@@ -217,7 +217,7 @@ export function addSshOptions(command: Command, commandTimeout = COMMAND_TIMEOUT
 
 /** The fleet file. */
 export function addFleetFileOption(command: Command, description = "fleet file; '-' for standard input (default: fleet.yaml)"): Command {
-  return underHeading(command, HEADINGS.fleet, (fleet) => fleet.option('-f, --file <file>', description));
+  return addOptionGroup(command, HEADINGS.fleet, (fleet) => fleet.option('-f, --file <file>', description));
 }
 
 function hostPatterns(file: string): string {
@@ -235,7 +235,7 @@ export function addNodeSelectionOptions(command: Command, fleetNote = ''): Comma
 
 /** Selection of hosts of a fleet. `file`: the place of the names and labels. */
 export function addFleetSelectionOptions(command: Command, file = 'the fleet file'): Command {
-  return underHeading(command, HEADINGS.fleet, (fleet) =>
+  return addOptionGroup(command, HEADINGS.fleet, (fleet) =>
     fleet
       .option('--limit <hosts>', hostPatterns(file), collectList)
       .option(
@@ -257,7 +257,7 @@ export function addClusterOptions(
 
 /** `--kubeconfig` and `--context`. */
 export function addKubeconfigOptions(command: Command, description: string): Command {
-  return underHeading(command, HEADINGS.cluster, (cluster) =>
+  return addOptionGroup(command, HEADINGS.cluster, (cluster) =>
     cluster
       .option('--kubeconfig <file>', description)
       .option('--context <name>', 'context of the kubeconfig (default: its current context)')
@@ -277,7 +277,7 @@ export const ALLOW_POD_LOSS =
 
 /** `--allow` and `--allow-pod-loss` of a command that changes a node. */
 export function addAllowOptions(command: Command): Command {
-  return underHeading(command, HEADINGS.node, (node) => node.addOption(allowOption()).option('--allow-pod-loss', ALLOW_POD_LOSS));
+  return addOptionGroup(command, HEADINGS.node, (node) => node.addOption(allowOption()).option('--allow-pod-loss', ALLOW_POD_LOSS));
 }
 
 /** The text of `--allow`. */
@@ -317,7 +317,7 @@ export const KUBELET_CONFIG_DIR =
 
 /** Settings declared for one node, in place of detected ones. */
 export function addNodeOptions(command: Command): Command {
-  return underHeading(command, HEADINGS.node, (node) =>
+  return addOptionGroup(command, HEADINGS.node, (node) =>
     node
       .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
       .option('--node-name <name>', 'name of the Node (default: the hostname)')
@@ -341,7 +341,7 @@ export function addNodeOptions(command: Command): Command {
 
 /** The cluster that init creates, without `--kubeconfig`. */
 export function addInitOptions(command: Command): Command {
-  underHeading(command, HEADINGS.controlPlane, (cluster) =>
+  addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option(
         '--kubernetes-version <version>',
@@ -359,7 +359,7 @@ export function addInitOptions(command: Command): Command {
       .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated'),
   );
   addApiServerOptions(command);
-  underHeading(command, HEADINGS.controlPlane, (cluster) =>
+  addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option('--apiserver-cert-extra-sans <names>', 'additional SANs of the API server certificate (repeatable)', collectList)
       .option(
@@ -373,7 +373,7 @@ export function addInitOptions(command: Command): Command {
         'overwrite manually edited ConfigMaps (kubelet-config, kube-proxy, coredns) and the API server address in cluster-info',
       ),
   );
-  return underHeading(command, HEADINGS.token, (token) =>
+  return addOptionGroup(command, HEADINGS.token, (token) =>
     token
       .option('--token <token>', 'bootstrap token (default: an existing usable token, otherwise a new one)')
       .option('--token-ttl <duration>', 'TTL of the token; 0: never expires (default: 24h0m0s)')
@@ -383,7 +383,7 @@ export function addInitOptions(command: Command): Command {
 
 /** Listen address of a control plane's API server. */
 export function addApiServerOptions(command: Command, condition = ''): Command {
-  return underHeading(command, HEADINGS.controlPlane, (cluster) =>
+  return addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option('--apiserver-advertise-address <address>', `${condition}IP address the API server advertises (default: detected)`)
       .option('--apiserver-bind-port <port>', `${condition}port of the API server (default: 6443)`),

@@ -2,9 +2,9 @@ import { type Command, Option } from 'commander';
 import { AppError, type ExitCode, isAppError } from '../base/errors.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandOptions, CommandServices, On } from './command.ts';
+import { pathOf, StrictCommand } from './command-line-error.ts';
 import { columnsOf, DEFAULT_WIDTH, HEADINGS, helpOption } from './help-layout.ts';
 import { addModuleVerbosity, addVerbosity } from './options.ts';
-import { pathOf, StrictCommand } from './refused-line.ts';
 
 interface ProgramOptions {
   /** The command line; null: the tree of all commands, with their options and phases. */

@@ -286,7 +286,7 @@ export function nodeRequest(options: CommandOptions): NodeRequest {
     ...fieldsRequest(options),
     extraArgs: extraArgsOf(options),
     ignorePreflightErrors: ignoredChecks(options),
-    podLoss: podLossOf(options),
+    podLoss: parsePodLossPolicy(options),
     allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
   };
 }
@@ -297,7 +297,7 @@ export function allowedImpact(options: CommandOptions): Impact | undefined {
 }
 
 /** `--allow-pod-loss`. */
-export function podLossOf(options: CommandOptions): PodLossPolicy {
+export function parsePodLossPolicy(options: CommandOptions): PodLossPolicy {
   return options.allowPodLoss === true ? 'warn' : 'refuse';
 }
 

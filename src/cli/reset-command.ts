@@ -2,18 +2,18 @@ import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import { flagNode, flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
-import type { ResetRequest } from './reset.ts';
+import type { ResetCommandRequest } from './reset.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `reset`, `reset phase`. */
 export function defineReset(reset: Command, on: On, phases: PhaseLists): void {
-  const load = async (): Promise<Run<ResetRequest>> => (await import('./reset.ts')).runReset;
+  const load = async (): Promise<Run<ResetCommandRequest>> => (await import('./reset.ts')).runReset;
   const options = (command: Command): Command =>
     addReasonOption(
       addLockOption(
@@ -40,7 +40,7 @@ function addResetOptions(command: Command): Command {
     .option('--cri-socket <socket>', 'CRI socket of the container runtime (default: detected)')
     .option('--cert-dir <dir>', 'directory of the certificates (default: /etc/kubernetes/pki)')
     .option('--cleanup-tmp-dir', 'also empty /etc/kubernetes/tmp');
-  underHeading(command, HEADINGS.cluster, (cluster) =>
+  addOptionGroup(command, HEADINGS.cluster, (cluster) =>
     cluster
       .option('--delete-node', 'stop the kubelet and delete the Node, without draining the Node; needs the kubeconfig of an administrator')
       .option('--node-name <name>', 'with --delete-node: name of the Node (default: the name under which the host is registered)'),
@@ -51,7 +51,7 @@ function addResetOptions(command: Command): Command {
   );
 }
 
-function resetRequest(args: readonly string[], options: CommandOptions): ResetRequest {
+function resetRequest(args: readonly string[], options: CommandOptions): ResetCommandRequest {
   const nodeName = flagNode(options, 'nodeName');
   if (options.deleteNode !== true && nodeName !== undefined)
     throw usageError('--node-name requires --delete-node', 'Add --delete-node, or omit --node-name');

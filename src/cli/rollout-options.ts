@@ -3,7 +3,7 @@ import { usageError } from '../base/errors.ts';
 import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
 import type { CommandOptions } from './command.ts';
-import { HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import { flagNumber, flagText } from './request-parts.ts';
 
 /** Number of hosts that are processed at once without `--parallel`. */
@@ -15,7 +15,7 @@ export const DEFAULT_PARALLEL = 50;
  * @param defaults.serial the default of `--serial`, in the words of the help
  */
 export function addRolloutOptions(command: Command, { canary, serial }: { readonly canary: '0' | '1'; readonly serial: string }): Command {
-  return underHeading(command, HEADINGS.rollout, (rollout) =>
+  return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
         new Option(

@@ -3,11 +3,11 @@ import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { styled } from '../base/text/styled.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
+import { CommandLineError, describeRefusedLine } from './command-line-error.ts';
 import { MAX_VERBOSITY } from './options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
 import { exitCodeAs } from './program-name.ts';
-import { describeRefusedLine, RefusedLine } from './refused-line.ts';
 import type { Output, Services } from './services.ts';
 
 /** The hidden command that the completion scripts of shells run, named as in kubectl and other programs with cobra. */
@@ -69,7 +69,7 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const shown = error instanceof RefusedLine ? describeRefusedLine(error, await wholeTree(ownServices, commands)) : error;
+    const shown = error instanceof CommandLineError ? describeRefusedLine(error, await wholeTree(ownServices, commands)) : error;
     return showProblem(shown, services.output, verbosityOf(argv));
   }
 }

@@ -3,7 +3,7 @@ import type { LocalFiles } from '../base/local-files.ts';
 import type { ProblemPage } from '../base/problem-entries.ts';
 import type { Reporters } from '../base/reporter.ts';
 import type { Text } from '../base/text/styled.ts';
-import type { AgentMachine } from '../dynamic/ports.ts';
+import type { AgentHostPort } from '../dynamic/ports.ts';
 import type { RunJournals } from '../fleet/journal.ts';
 import type { PlanSignatures } from '../fleet/plan-signatures.ts';
 import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
@@ -96,7 +96,7 @@ export interface Services
     BundleAccess,
     LocalCommands,
     LocalMachine,
-    AgentMachine,
+    AgentHostPort,
     Terminal,
     ForcedExit,
     RunTime,

@@ -22,18 +22,18 @@ import {
   hostsRequest,
   kubeadmFlags,
   kubeconfigRequest,
+  parsePodLossPolicy,
   planRequest,
-  podLossOf,
 } from './request-parts.ts';
-import type { UpgradeApplyRequest } from './upgrade-apply.ts';
-import { ONE_CONTROL_PLANE } from './upgrade-plan-command.ts';
+import type { UpgradeApplyCommandRequest } from './upgrade-apply.ts';
+import { CONTROL_PLANE_HOST_HELP } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 const VERSION = 'version to upgrade to, e.g. v1.36.2 (default: kubernetesVersion of --config)';
 
 /** `upgrade apply`, `upgrade apply phase`. */
 export function defineUpgradeApply(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
-  const load = async (): Promise<Run<UpgradeApplyRequest>> => (await import('./upgrade-apply.ts')).runUpgradeApply;
+  const load = async (): Promise<Run<UpgradeApplyCommandRequest>> => (await import('./upgrade-apply.ts')).runUpgradeApply;
   const apply = upgrade
     .command('apply')
     .usage('[options] [version]')
@@ -69,7 +69,7 @@ function applyOptions(command: Command): Command {
   command.option('--print-config', 'also print the ClusterConfiguration that results from the upgrade');
   addShowOrigin(addPlanOptions(command));
   addKubeconfigOptions(command, 'kubeconfig of an administrator (default: /etc/kubernetes/admin.conf on the host)');
-  return addReasonOption(addConfirmOptions(addSshOptions(addTargetOption(addAllowOptions(command), ONE_CONTROL_PLANE))));
+  return addReasonOption(addConfirmOptions(addSshOptions(addTargetOption(addAllowOptions(command), CONTROL_PLANE_HOST_HELP))));
 }
 
 /** Options for the static Pods of a control plane, of `upgrade apply` and `upgrade node`. */
@@ -85,13 +85,13 @@ const FORCE =
   'upgrade despite these findings: the version is a pre-release; kubelets are too old; kubelets cannot be listed; the kubelet configuration has settings that the new version lacks. The upgrade deletes such settings. Implies --yes';
 
 /** The last word is the version, as with kubeadm. */
-function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyRequest {
+function phaseRequest(args: readonly string[], options: CommandOptions): UpgradeApplyCommandRequest {
   const last = args.at(-1) ?? '';
   const isVersion = args.length > 1 && parseKubernetesVersion(last) !== null;
   return applyRequest(isVersion ? args.slice(0, -1) : args, isVersion ? last : undefined, options);
 }
 
-function applyRequest(names: readonly string[], version: string | undefined, options: CommandOptions): UpgradeApplyRequest {
+function applyRequest(names: readonly string[], version: string | undefined, options: CommandOptions): UpgradeApplyCommandRequest {
   return {
     onlyPhase: phaseName(names),
     config: flagText(options, 'config'),
@@ -101,7 +101,7 @@ function applyRequest(names: readonly string[], version: string | undefined, opt
     fields: fieldsRequest(options),
     plan: planRequest(options),
     writing: writingRequest(options, 'upgrade apply'),
-    podLoss: podLossOf(options),
+    podLoss: parsePodLossPolicy(options),
     allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
     forget: false,
     yes: options.yes === true,

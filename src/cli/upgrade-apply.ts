@@ -2,8 +2,8 @@ import type { ExitCode } from '../base/errors.ts';
 import { releaseOfVersion } from '../base/kubernetes-version.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
-import { openUpgradeApply, type UpgradeApplyRequest as UpgradeApply } from '../fleet/use-cases/open-upgrade-apply.ts';
-import { openUpgradeNode, type UpgradeNodeRequest as UpgradeNode } from '../fleet/use-cases/open-upgrade-node.ts';
+import { openUpgradeApply, type UpgradeApplyRequest } from '../fleet/use-cases/open-upgrade-apply.ts';
+import { openUpgradeNode, type UpgradeNodeRequest } from '../fleet/use-cases/open-upgrade-node.ts';
 import { isClusterChange } from '../host/plan/change.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
 import { isRecovery } from '../kubeadm/workflows/upgrade/recover-upgrade.ts';
@@ -11,16 +11,16 @@ import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
 
-export interface UpgradeApplyRequest extends UpgradeApply {
+export interface UpgradeApplyCommandRequest extends UpgradeApplyRequest {
   readonly plan: PlanRequest;
 }
 
-export interface UpgradeNodeRequest extends UpgradeNode {
+export interface UpgradeNodeCommandRequest extends UpgradeNodeRequest {
   readonly plan: PlanRequest;
 }
 
 /** `upgrade apply VERSION` and `upgrade apply phase NAME... VERSION`. */
-export async function runUpgradeApply(services: Services, request: UpgradeApplyRequest): Promise<ExitCode> {
+export async function runUpgradeApply(services: Services, request: UpgradeApplyCommandRequest): Promise<ExitCode> {
   const { plan, onlyPhase } = request;
   return runOpened(services, plan, {
     title: 'upgrade apply',
@@ -58,6 +58,6 @@ function question(version: string, { host }: PlannedWorkflow): string {
 }
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
-export function runUpgradeNode(services: Services, request: UpgradeNodeRequest): Promise<ExitCode> {
+export function runUpgradeNode(services: Services, request: UpgradeNodeCommandRequest): Promise<ExitCode> {
   return runOpened(services, request.plan, { title: 'upgrade node', open: (reporter) => openUpgradeNode(services, request, reporter) });
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
 import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
-import { addSections, HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
   addAllowOptions,
   addKubeconfigOptions,
@@ -24,18 +24,18 @@ import {
   hostsRequest,
   kubeadmFlags,
   kubeconfigRequest,
+  parsePodLossPolicy,
   planRequest,
-  podLossOf,
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
-import type { UpgradeNodeRequest } from './upgrade-apply.ts';
+import type { UpgradeNodeCommandRequest } from './upgrade-apply.ts';
 import { addControlPlaneOptions, defineUpgradeApply } from './upgrade-apply-command.ts';
-import { defineDiff, definePlan } from './upgrade-plan-command.ts';
+import { defineDiff, defineUpgradePlan } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** The commands below `upgrade`. */
 export function defineUpgrade(upgrade: Command, on: On, phases: PhaseLists): void {
-  definePlan(upgrade, on);
+  defineUpgradePlan(upgrade, on);
   defineDiff(upgrade, on);
   defineUpgradeApply(upgrade, on, phases['upgrade apply']);
   defineUpgradeNode(upgrade, on, phases['upgrade node']);
@@ -43,7 +43,7 @@ export function defineUpgrade(upgrade: Command, on: On, phases: PhaseLists): voi
 
 /** `upgrade node`, `upgrade node phase`. */
 function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
-  const load = async (): Promise<Run<UpgradeNodeRequest>> => (await import('./upgrade-apply.ts')).runUpgradeNode;
+  const load = async (): Promise<Run<UpgradeNodeCommandRequest>> => (await import('./upgrade-apply.ts')).runUpgradeNode;
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(
@@ -68,7 +68,7 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
 }
 
 function addUpgradeOptions(command: Command): Command {
-  underHeading(command, HEADINGS.node, (node) =>
+  addOptionGroup(command, HEADINGS.node, (node) =>
     node
       .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
       .option(
@@ -104,7 +104,7 @@ function addUpgradeOptions(command: Command): Command {
   );
 }
 
-function upgradeRequest(args: readonly string[], options: CommandOptions): UpgradeNodeRequest {
+function upgradeRequest(args: readonly string[], options: CommandOptions): UpgradeNodeCommandRequest {
   return {
     onlyPhase: phaseName(args),
     config: flagText(options, 'config'),
@@ -117,7 +117,7 @@ function upgradeRequest(args: readonly string[], options: CommandOptions): Upgra
     writing: writingRequest(options, 'upgrade node'),
     nodeName: flagNode(options, 'nodeName') ?? null,
     forget: options.forget === true,
-    podLoss: podLossOf(options),
+    podLoss: parsePodLossPolicy(options),
     allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
   };
 }

@@ -6,10 +6,10 @@ import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, readFormat, ve
 import type { UpgradeDiffRequest, UpgradePlanRequest } from './upgrade-plan.ts';
 
 /** The text of `--host` for commands that use one control plane. */
-export const ONE_CONTROL_PLANE = 'control plane, reached over SSH (default: the local host)';
+export const CONTROL_PLANE_HOST_HELP = 'control plane, reached over SSH (default: the local host)';
 
 /** `upgrade plan`. */
-export function definePlan(upgrade: Command, on: On): void {
+export function defineUpgradePlan(upgrade: Command, on: On): void {
   const plan = upgrade
     .command('plan')
     .description('Check whether the cluster can be upgraded, and to which versions')
@@ -28,7 +28,7 @@ export function definePlan(upgrade: Command, on: On): void {
     .addOption(readOutputOption());
   addSections(
     on(
-      addUpgradeTarget(addPrinterFlags(plan), ONE_CONTROL_PLANE),
+      addUpgradeTarget(addPrinterFlags(plan), CONTROL_PLANE_HOST_HELP),
       planRequest,
       async () => (await import('./upgrade-plan.ts')).runUpgradePlan,
     ),

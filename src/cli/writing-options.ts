@@ -4,7 +4,7 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import { hasUnprintable } from '../base/text/printable.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import type { CommandOptions } from './command.ts';
-import { HEADINGS, underHeading } from './help-layout.ts';
+import { addOptionGroup, HEADINGS } from './help-layout.ts';
 import { flagText } from './request-parts.ts';
 
 const LEAST_CONFIRM_MS = 10_000;
@@ -14,14 +14,14 @@ const MAX_REASON = 500;
 
 /** `--break-lock`, which every command that changes hosts has. */
 export function addLockOption(command: Command): Command {
-  return underHeading(command, HEADINGS.rollback, (rollback) =>
+  return addOptionGroup(command, HEADINGS.rollback, (rollback) =>
     rollback.option('--break-lock', 'remove the lock of the host, even if another run of kubeletadm holds it'),
   );
 }
 
 /** `--confirm-timeout`, `--no-confirm`, `--break-lock`: for commands that change a running kubelet. */
 export function addConfirmOptions(command: Command): Command {
-  underHeading(command, HEADINGS.rollback, (rollback) =>
+  addOptionGroup(command, HEADINGS.rollback, (rollback) =>
     rollback
       .option(
         '--confirm-timeout <duration>',
@@ -37,7 +37,7 @@ export function addConfirmOptions(command: Command): Command {
 
 /** `--reason`: for commands whose changes are recorded on the host. */
 export function addReasonOption(command: Command): Command {
-  return underHeading(command, HEADINGS.rollback, (rollback) =>
+  return addOptionGroup(command, HEADINGS.rollback, (rollback) =>
     rollback.option('--reason <text>', 'reason of the change, recorded on each changed host; kubeletadm fleet history shows it'),
   );
 }

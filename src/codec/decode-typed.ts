@@ -1,9 +1,9 @@
 import type { Position, Problem } from '../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
-import { readScalar, type Token, zeroScalar } from './scalar.ts';
+import { readScalar, type ScalarToken, zeroScalar } from './scalar.ts';
 import type { SourceDocument, SourceEntry, SourceList, SourceMap, SourceNode, SourceScalar } from './source.ts';
 import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
-import { duplicateField, type FieldPlace, missingHeader, wrongKind, wrongScalar, wrongShape } from './typed-problems.ts';
+import { duplicateTypedField, type FieldLocation, missingTypedHeader, wrongKind, wrongScalar, wrongShape } from './typed-problems.ts';
 
 /** Creates the problems of unknown fields of one document. */
 export interface UnknownFieldReporter {
@@ -11,7 +11,7 @@ export interface UnknownFieldReporter {
    * @param parent the containing object type, and its path in the catalogue (`''` for the document)
    * @param name the key as written
    */
-  report(place: FieldPlace, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
+  report(place: FieldLocation, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
 }
 
 export interface TypedDecodeOptions {
@@ -121,7 +121,7 @@ class Decoder {
   }
 
   #missingHeader(offset: number, members: readonly HeaderMember[]): void {
-    for (const member of members) this.#add(offset, missingHeader(member, this.#options.header[member], this.#at(offset)));
+    for (const member of members) this.#add(offset, missingTypedHeader(member, this.#options.header[member], this.#at(offset)));
   }
 
   /** Reads a value that is not null; undefined when it is rejected. */
@@ -221,7 +221,7 @@ class Decoder {
 
   #reportDuplicate(path: string, entry: SourceEntry, first: SourceEntry): void {
     const line = this.#at(first.keyOffset).line;
-    this.#add(entry.keyOffset, duplicateField(this.#place(path, entry.keyOffset), this.#options.lenient ?? false, line));
+    this.#add(entry.keyOffset, duplicateTypedField(this.#place(path, entry.keyOffset), this.#options.lenient ?? false, line));
   }
 
   #reportUnknown(entry: SourceEntry, at: { readonly path: string; readonly pattern: string; readonly type: ObjectNode }): void {
@@ -238,7 +238,7 @@ class Decoder {
     this.#problems.push({ offset, problem });
   }
 
-  #place(path: string, offset: number): FieldPlace {
+  #place(path: string, offset: number): FieldLocation {
     return { path, position: this.#at(offset) };
   }
 
@@ -276,7 +276,7 @@ function headerEntries(root: SourceMap, member: HeaderMember, json: boolean): re
   return [...last.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-function tokenOf({ scalar, text }: SourceScalar, json: boolean): Token {
+function tokenOf({ scalar, text }: SourceScalar, json: boolean): ScalarToken {
   switch (scalar.type) {
     case 'null':
       return { kind: 'null' };

@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts';
-import { readScalar, type Token, zeroScalar } from './scalar.ts';
+import { readScalar, type ScalarToken, zeroScalar } from './scalar.ts';
 import type { FieldNode, ListNode, MapNode, ObjectNode, ScalarNode, TypeNode } from './type-node.ts';
 import { wrongScalar } from './typed-problems.ts';
 import { encodeYaml } from './yaml-encode.ts';
@@ -131,7 +131,7 @@ function isIntegerType({ kind }: ScalarNode): boolean {
   return kind === 'int64' || kind === 'durationOrNanoseconds';
 }
 
-function tokenOf(value: string | number | boolean): Token {
+function tokenOf(value: string | number | boolean): ScalarToken {
   if (typeof value === 'string') return { kind: 'string', value };
   return typeof value === 'boolean' ? { kind: 'bool', value } : { kind: 'number', text: Object.is(value, -0) ? '0' : String(value) };
 }

@@ -2,10 +2,10 @@ import { maskSecrets } from '../base/text/mask.ts';
 import { printable } from '../base/text/printable.ts';
 
 /** One step of a path: a field name or a list index. */
-export type Step = string | number;
+export type PathSegment = string | number;
 
 /** Formats a path: `nodeRegistration.taints[0].effect`. Names other than simple words are quoted. */
-export function formatFieldPath(steps: readonly Step[]): string {
+export function formatFieldPath(steps: readonly PathSegment[]): string {
   let text = '';
   for (const step of steps) {
     if (typeof step === 'number') text += `[${step}]`;

@@ -12,7 +12,7 @@ import {
   quoteValue,
   unknownField,
 } from './document-problems.ts';
-import { formatFieldPath, type Step, showFieldPath } from './field-path.ts';
+import { formatFieldPath, type PathSegment, showFieldPath } from './field-path.ts';
 import type { FieldTree } from './field-tree.ts';
 import { fieldTreeOf } from './field-tree.ts';
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from './source.ts';
@@ -90,7 +90,7 @@ class Reader {
   }
 
   /** The node as input of the schema; undefined when it is treated as absent. */
-  read(node: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
+  read(node: SourceNode, tree: FieldTree, steps: readonly PathSegment[]): unknown {
     if (node.kind === 'map' && (tree.kind === 'struct' || tree.kind === 'map')) return this.#readMap(node, tree, steps);
     if (node.kind === 'list' && tree.kind === 'list') return node.items.map((item, i) => this.#readItem(item, tree.item, [...steps, i]));
     return this.#isAbsent(node, tree) ? undefined : sourceToJson(node);
@@ -98,7 +98,7 @@ class Reader {
 
   /** Converts an issue of the schema into a problem with its position. */
   report(issue: Issue): void {
-    const steps = issue.path as readonly Step[];
+    const steps = issue.path as readonly PathSegment[];
     if (steps.some((_, i) => this.#nullItems.has(formatFieldPath(steps.slice(0, i + 1))))) return;
     const { node, tree } = this.#at(steps);
     const problem = problemOf(issue, node, this.#grammar);
@@ -107,7 +107,7 @@ class Reader {
   }
 
   /** The node at a path: null when absent or treated as absent. */
-  #at(steps: readonly Step[]): { readonly node: SourceNode | null; readonly tree: FieldTree | undefined } {
+  #at(steps: readonly PathSegment[]): { readonly node: SourceNode | null; readonly tree: FieldTree | undefined } {
     let node = this.#document.root;
     let tree: FieldTree | undefined = this.#tree;
     for (const step of steps) {
@@ -121,7 +121,7 @@ class Reader {
     return isNull(node) || (tree.kind === 'leaf' && tree.emptyIsAbsent && node.kind === 'scalar' && node.scalar.value === '');
   }
 
-  #readMap(node: SourceMap, tree: FieldTree & { readonly kind: 'struct' | 'map' }, steps: readonly Step[]): unknown {
+  #readMap(node: SourceMap, tree: FieldTree & { readonly kind: 'struct' | 'map' }, steps: readonly PathSegment[]): unknown {
     const json: { [key: string]: unknown } = Object.create(null);
     for (const entry of lastOfEach(node, (earlier, later) => this.#duplicate(earlier, later, steps))) {
       if (steps.length === 0 && isHeader(entry)) continue;
@@ -136,7 +136,7 @@ class Reader {
     return json;
   }
 
-  #readItem(item: SourceNode, tree: FieldTree, steps: readonly Step[]): unknown {
+  #readItem(item: SourceNode, tree: FieldTree, steps: readonly PathSegment[]): unknown {
     if (isNull(item)) {
       this.#problem(steps, nullItem());
       this.#nullItems.add(formatFieldPath(steps));
@@ -146,21 +146,21 @@ class Reader {
     return value === undefined && tree.kind === 'leaf' ? tree.zero : value;
   }
 
-  #unknown(entry: SourceEntry, steps: readonly Step[]): void {
+  #unknown(entry: SourceEntry, steps: readonly PathSegment[]): void {
     const parents = steps.filter((step) => typeof step === 'string');
     const position = this.#document.positionAt(entry.keyOffset);
     const hint = this.#grammar.suggest(parents, entry.key);
     this.problems.push({ ...unknownField(hint), position, path: showFieldPath(formatFieldPath([...steps, entry.key])) });
   }
 
-  #duplicate(earlier: SourceEntry, later: SourceEntry, steps: readonly Step[]): void {
+  #duplicate(earlier: SourceEntry, later: SourceEntry, steps: readonly PathSegment[]): void {
     const problem = duplicateField(this.#document.positionAt(earlier.keyOffset).line);
     const path = showFieldPath(formatFieldPath([...steps, later.key]));
     this.problems.push({ ...problem, position: this.#document.positionAt(later.keyOffset), path });
   }
 
   /** Adds a problem at the position of the value, or of the nearest enclosing node. */
-  #problem(steps: readonly Step[], problem: Problem): void {
+  #problem(steps: readonly PathSegment[], problem: Problem): void {
     const position = this.#document.positionAt(nearestOffset(this.#document, this.#tree, steps));
     this.problems.push({ ...problem, position, path: showFieldPath(formatFieldPath(steps)) });
   }
@@ -169,11 +169,11 @@ class Reader {
 /** The positions of all known and unknown members, by path. */
 function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<string, WrittenOrigin> {
   const origins = new Map<string, WrittenOrigin>();
-  const place = (steps: readonly Step[], offset: number): void => {
+  const place = (steps: readonly PathSegment[], offset: number): void => {
     const path = formatFieldPath(steps);
     origins.set(path, { position: document.positionAt(offset), path });
   };
-  const walk = (node: SourceNode, at: FieldTree | undefined, steps: readonly Step[]): void => {
+  const walk = (node: SourceNode, at: FieldTree | undefined, steps: readonly PathSegment[]): void => {
     if (node.kind === 'list' && at?.kind === 'list') {
       for (const [i, item] of node.items.entries()) {
         place([...steps, i], item.offset);
@@ -192,7 +192,7 @@ function originsIn(document: SourceDocument, tree: FieldTree): ReadonlyMap<strin
 }
 
 /** The position of the value at a path, or of the nearest enclosing node. */
-function nearestOffset({ root }: SourceDocument, tree: FieldTree, steps: readonly Step[]): number {
+function nearestOffset({ root }: SourceDocument, tree: FieldTree, steps: readonly PathSegment[]): number {
   let offset = root?.offset ?? 0;
   let node = root;
   let at: FieldTree | undefined = tree;
@@ -216,12 +216,12 @@ function isHeader({ key }: SourceEntry): boolean {
   return key === 'apiVersion' || key === 'kind';
 }
 
-function childOf(node: SourceNode | null, step: Step): SourceNode | null {
+function childOf(node: SourceNode | null, step: PathSegment): SourceNode | null {
   if (typeof step === 'string') return entryOf(node, step)?.value ?? null;
   return node?.kind === 'list' ? (node.items[step] ?? null) : null;
 }
 
-function memberOf(tree: FieldTree | undefined, step: Step): FieldTree | undefined {
+function memberOf(tree: FieldTree | undefined, step: PathSegment): FieldTree | undefined {
   switch (tree?.kind) {
     case 'struct':
       return tree.fields.get(String(step));
@@ -259,9 +259,9 @@ function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: 
     const result = schema.safeParse(json);
     if (result.success) return { value: result.data, issues: all };
     const gone = new Set<string>();
-    const before = new Set(all.map(({ path }) => formatFieldPath(path as readonly Step[])));
+    const before = new Set(all.map(({ path }) => formatFieldPath(path as readonly PathSegment[])));
     for (const issue of result.error.issues) {
-      const steps = issue.path as readonly Step[];
+      const steps = issue.path as readonly PathSegment[];
       // A required field that was removed as invalid is not reported as missing.
       if (!before.has(formatFieldPath(steps))) all.push(issue);
       else if (issue.code === 'invalid_value' && substitute(json, steps, issue.values)) continue;
@@ -275,11 +275,11 @@ function parsePruned<T>(schema: z.ZodType<T>, json: unknown): { readonly value: 
  * is validated and the replacement creates no duplicate items.
  * @returns false when the path has another form, or all values are used
  */
-function substitute(json: unknown, path: readonly Step[], values: readonly unknown[]): boolean {
+function substitute(json: unknown, path: readonly PathSegment[], values: readonly unknown[]): boolean {
   const [index, field] = path.slice(-2);
   if (typeof index !== 'number' || typeof field !== 'string') return false;
   let list: unknown = json;
-  for (const step of path.slice(0, -2)) list = (list as { [key: Step]: unknown } | undefined)?.[step];
+  for (const step of path.slice(0, -2)) list = (list as { [key: PathSegment]: unknown } | undefined)?.[step];
   if (!Array.isArray(list)) return false;
   const items = list as readonly { [key: string]: unknown }[];
   const free = values.find((value) => items.every((item) => item?.[field] !== value));
@@ -293,12 +293,12 @@ function substitute(json: unknown, path: readonly Step[], values: readonly unkno
  * Removes the nearest field at or above the path and returns its path. Lists keep their indices: a list is
  * removed as a whole when one of its items is not an object.
  */
-function prune(json: unknown, path: readonly Step[]): readonly Step[] {
+function prune(json: unknown, path: readonly PathSegment[]): readonly PathSegment[] {
   for (let end = path.length; end > 0; end--) {
     const last = path[end - 1];
     if (typeof last !== 'string') continue;
     let parent: unknown = json;
-    for (const step of path.slice(0, end - 1)) parent = (parent as { [key: Step]: unknown } | undefined)?.[step];
+    for (const step of path.slice(0, end - 1)) parent = (parent as { [key: PathSegment]: unknown } | undefined)?.[step];
     if (typeof parent !== 'object' || parent === null || Array.isArray(parent) || !Object.hasOwn(parent, last)) continue;
     delete (parent as { [key: string]: unknown })[last];
     return path.slice(0, end);

@@ -10,7 +10,7 @@ import type { ScalarNode } from './type-node.ts';
  * A scalar as the JSON input of the kubelet: numbers as text, because their format decides (`50` is an int32,
  * `50.5` is not).
  */
-export type Token =
+export type ScalarToken =
   | { readonly kind: 'null' }
   | { readonly kind: 'bool'; readonly value: boolean }
   | { readonly kind: 'number'; readonly text: string }
@@ -33,7 +33,7 @@ export type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFa
  * exactly; the encoder recognises it by the type.
  * @param token the caller handles null, except for durations, which reject it
  */
-export function readScalar(type: ScalarNode, token: Token): ScalarResult {
+export function readScalar(type: ScalarNode, token: ScalarToken): ScalarResult {
   switch (type.kind) {
     case 'string':
       return token.kind === 'string' ? { value: token.value } : wrongType('must be a string', token, hintString(token));
@@ -83,7 +83,7 @@ const RANGES = {
 } as const;
 const MAX_DIGITS = 400;
 
-function readInteger(type: keyof typeof RANGES, token: Token): ScalarResult {
+function readInteger(type: keyof typeof RANGES, token: ScalarToken): ScalarResult {
   if (token.kind !== 'number') return wrongType('must be an integer', token, hintNumber(token));
   const [min, max] = RANGES[type];
   const isWhole = /^-?[0-9]+$/.test(token.text);
@@ -101,14 +101,14 @@ function isHugeWhole(text: string): boolean {
   return /^-?[0-9](?:\.[0-9]+)?e\+[0-9]+$/.test(text);
 }
 
-function readFloat(token: Token): ScalarResult {
+function readFloat(token: ScalarToken): ScalarResult {
   if (token.kind !== 'number') return wrongType('must be a number', token, hintNumber(token));
   const value = Number(token.text);
   if (Number.isFinite(value)) return { value };
   return { fault: { kind: 'out-of-range', message: `must be a 64-bit number, not ${shorten(token.text)}` } };
 }
 
-function readDuration(token: Token): ScalarResult {
+function readDuration(token: ScalarToken): ScalarResult {
   if (token.kind !== 'string') return durationFault(`must be a duration, not ${describe(token)}`, hintDuration(token));
   const nanoseconds = parseGoDuration(token.value);
   if (nanoseconds !== null) return { value: formatGoDuration(nanoseconds) };
@@ -119,7 +119,7 @@ function durationFault(message: string, hint: string): ScalarResult {
   return { fault: { kind: 'invalid-duration', message, hint } };
 }
 
-function readQuantity(token: Token): ScalarResult {
+function readQuantity(token: ScalarToken): ScalarResult {
   if (token.kind === 'bool') return wrongType('must be a quantity', token);
   if (token.kind === 'null') return { value: '0' };
   const text = token.kind === 'string' ? trimGoSpace(token.value) : token.text;
@@ -136,7 +136,7 @@ function trimGoSpace(text: string): string {
   return trimTrailing(text, GO_SPACE).replace(/^[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/, '');
 }
 
-function readTimestamp(token: Token): ScalarResult {
+function readTimestamp(token: ScalarToken): ScalarResult {
   if (token.kind !== 'string') return wrongType('must be a timestamp', token);
   const value = normaliseRfc3339(token.value);
   if (value !== null) return { value };
@@ -149,26 +149,26 @@ function readTimestamp(token: Token): ScalarResult {
   };
 }
 
-function wrongType(expected: string, token: Token, hint?: string): ScalarResult {
+function wrongType(expected: string, token: ScalarToken, hint?: string): ScalarResult {
   return { fault: { kind: 'wrong-type', message: `${expected}, not ${describe(token)}`, hint } };
 }
 
-function hintString(token: Token): string | undefined {
+function hintString(token: ScalarToken): string | undefined {
   const text = token.kind === 'number' ? token.text : token.kind === 'bool' ? String(token.value) : undefined;
   return text === undefined ? undefined : `Quote the value: "${text}"`;
 }
 
-function hintBool(token: Token): string | undefined {
+function hintBool(token: ScalarToken): string | undefined {
   const text = token.kind === 'string' ? token.value.toLowerCase() : token.kind === 'number' ? token.text : '';
   if (['true', 'yes', 'on', 'y', '1'].includes(text)) return 'Use true, without quotes';
   return ['false', 'no', 'off', 'n', '0'].includes(text) ? 'Use false, without quotes' : undefined;
 }
 
-function hintNumber(token: Token): string | undefined {
+function hintNumber(token: ScalarToken): string | undefined {
   return token.kind === 'string' && /^[-+]?[0-9]+(?:\.[0-9]+)?$/.test(token.value) ? `Use ${token.value}, without quotes` : undefined;
 }
 
-function hintDuration(token: Token): string {
+function hintDuration(token: ScalarToken): string {
   if (token.kind === 'null') return 'Omit the field, or use 0s';
   return token.kind === 'number' ? `Add a unit, for example ${token.text}s` : 'Use a duration such as 1h30m or 10s';
 }
@@ -179,7 +179,7 @@ function hintDurationText(text: string): string {
   return /^[0-9]+$/.test(text) ? `Add a unit, for example ${shorten(text)}s` : 'Use a duration such as 1h30m or 10s';
 }
 
-function describe(token: Token): string {
+function describe(token: ScalarToken): string {
   switch (token.kind) {
     case 'null':
       return 'null';

@@ -188,7 +188,7 @@ function misplacedTab(text: string, documents: readonly Document[]): number | nu
   if (!text.includes('\t')) return null;
   const lines = [...text.matchAll(/^\t[ \t]*(?:#.*)?\r?$/gm)].map(({ index }) => index);
   if (lines.length === 0) return null;
-  const shelters = sheltersOf(documents);
+  const shelters = tabIndentRanges(documents);
   let [next, end] = [0, 0];
   for (const line of lines) {
     for (; next < shelters.length && (shelters[next]?.[0] ?? 0) < line; next++) end = Math.max(end, shelters[next]?.[1] ?? 0);
@@ -201,7 +201,7 @@ function misplacedTab(text: string, documents: readonly Document[]): number | nu
  * Ranges in which a line may begin with a tab: start and end of quoted scalars and flow collections, sorted
  * by start.
  */
-function sheltersOf(documents: readonly Document[]): readonly (readonly [number, number])[] {
+function tabIndentRanges(documents: readonly Document[]): readonly (readonly [number, number])[] {
   const shelters: [number, number][] = [];
   const add = (node: Node): void => {
     if (node.range) shelters.push([node.range[0], node.range[1]]);

@@ -4,13 +4,13 @@ import type { ScalarFault } from './scalar.ts';
 /** Problems of typed documents, such as KubeletConfiguration. */
 
 /** The location of a problem: position in the file and path of the field. */
-export interface FieldPlace {
+export interface FieldLocation {
   readonly path: string;
   readonly position: Position;
 }
 
 /** The document is empty, or `apiVersion` or `kind` is missing. */
-export function missingHeader(member: 'apiVersion' | 'kind', expected: string, position: Position): Problem {
+export function missingTypedHeader(member: 'apiVersion' | 'kind', expected: string, position: Position): Problem {
   return {
     code: 'CONFIG_MISSING_HEADER',
     message: `${member} is missing`,
@@ -29,12 +29,12 @@ export function wrongKind(member: 'apiVersion' | 'kind', found: string, expected
  * A field that this kubelet version does not have. With `lenient` it is a warning, because the kubelet
  * ignores the field.
  */
-export function unknownField(place: FieldPlace, lenient: boolean, hint?: string): Problem {
+export function unknownTypedField(place: FieldLocation, lenient: boolean, hint?: string): Problem {
   return { code: 'CONFIG_UNKNOWN_FIELD', message: 'unknown field', hint, ...severity(lenient), ...place };
 }
 
 /** A duplicate key of an object, of which the last is effective. With `lenient` it is a warning. */
-export function duplicateField(place: FieldPlace, lenient: boolean, firstLine: number): Problem {
+export function duplicateTypedField(place: FieldLocation, lenient: boolean, firstLine: number): Problem {
   const message = `duplicate field, first on line ${firstLine}`;
   return {
     code: 'CONFIG_DUPLICATE_FIELD',
@@ -47,7 +47,7 @@ export function duplicateField(place: FieldPlace, lenient: boolean, firstLine: n
 
 /** A list, object or single value where another type is expected. */
 export function wrongShape(
-  place: FieldPlace,
+  place: FieldLocation,
   { expected, found, hint }: { readonly expected: string; readonly found: string; readonly hint: string | undefined },
 ): Problem {
   return { code: 'CONFIG_WRONG_TYPE', message: `must be ${expected}, not ${found}`, hint, ...place };
@@ -62,7 +62,7 @@ const CODES = {
 } as const satisfies { readonly [K in ScalarFault['kind']]: string };
 
 /** A single value that is invalid for its field. */
-export function wrongScalar(place: Omit<FieldPlace, 'position'> & { readonly position?: Position }, fault: ScalarFault): Problem {
+export function wrongScalar(place: Omit<FieldLocation, 'position'> & { readonly position?: Position }, fault: ScalarFault): Problem {
   return { code: CODES[fault.kind], message: fault.message, hint: fault.hint, ...place };
 }
 

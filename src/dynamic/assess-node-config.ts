@@ -60,9 +60,9 @@ const LOOP_MS = 60_000;
 
 /** Assesses a node's configuration. @param event the last Event of its kubelet, if known */
 export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, now: Date): ConfigVerdict {
-  const changedAt = event?.at ?? config.word?.since ?? null;
+  const changedAt = event?.at ?? config.agentCondition?.since ?? null;
   /** The agent's message has the cause; the error text of the status only its category. */
-  const reported = (otherwise: string | null): string | null => config.word?.message ?? otherwise;
+  const reported = (otherwise: string | null): string | null => config.agentCondition?.message ?? otherwise;
   const verdict = (state: ConfigState, why: string | null = null, hint: string | null = null): ConfigVerdict => ({
     state,
     since: state === 'not-synced' ? notSyncedSince(config) : changedAt,
@@ -92,20 +92,24 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
         ? null
         : 'the reported error belongs to a previous assignment and can be ignored: the kubelet clears the error at its next restart';
     if (config.backend === 'native') return verdict('local', left ?? notReady);
-    return verdict('local', left ?? (config.word?.reason === ASSIGNMENT_LOST_REASON ? config.word.message : null));
+    return verdict('local', left ?? (config.agentCondition?.reason === ASSIGNMENT_LOST_REASON ? config.agentCondition.message : null));
   }
   // An unknown error text is the agent's message about a configuration that ran.
   if (known !== null && !known.rolledBack)
-    return verdict('not-synced', config.word?.reason === UNAVAILABLE_REASON ? config.word.message : known.cause, known.hint);
+    return verdict(
+      'not-synced',
+      config.agentCondition?.reason === UNAVAILABLE_REASON ? config.agentCondition.message : known.cause,
+      known.hint,
+    );
   if (!sameSource(assigned, source.source)) return verdict('waiting', ...whyNotReported(config, notReady));
-  if (error === null && !sameIdentity(assigned, active) && isOnItsWay(config)) return verdict('waiting', notReady ?? NOT_SEEN);
+  if (error === null && !sameIdentity(assigned, active) && isAssignmentInProgress(config)) return verdict('waiting', notReady ?? NOT_SEEN);
   if (error !== null || !sameIdentity(assigned, active))
     return verdict(
       isRejected(config, known?.code) ? 'rejected' : 'rolled-back',
       reported(known?.cause ?? error),
-      config.word === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name, isRejected(config, known?.code)),
+      config.agentCondition === null ? (known?.hint ?? SEE_LOG) : agentHint(config.name, isRejected(config, known?.code)),
     );
-  const message = config.word?.message ?? '';
+  const message = config.agentCondition?.message ?? '';
   const overridden = namesOverridden(message) ? message : null;
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady ?? overridden);
   return config.isTrialHealthy
@@ -114,18 +118,18 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
 }
 
 /** Event and condition may be older than the sync error: their times are not used. */
-function notSyncedSince({ report, word }: NodeConfig): Date | null {
+function notSyncedSince({ report, agentCondition }: NodeConfig): Date | null {
   const since = new Date(report?.errorSince ?? Number.NaN);
   if (!Number.isNaN(since.getTime())) return since;
-  return word?.reason === UNAVAILABLE_REASON ? word.since : null;
+  return agentCondition?.reason === UNAVAILABLE_REASON ? agentCondition.since : null;
 }
 
 /**
  * Whether the configuration was refused before it ran. A kubelet up to 1.23 reports that only by the text of
  * its error.
  */
-function isRejected({ word }: NodeConfig, code: ConfigErrorCode | undefined): boolean {
-  return word === null ? code === 'LOAD_FAILED' || code === 'VALIDATION_FAILED' : word.reason === REJECTED_REASON;
+function isRejected({ agentCondition }: NodeConfig, code: ConfigErrorCode | undefined): boolean {
+  return agentCondition === null ? code === 'LOAD_FAILED' || code === 'VALIDATION_FAILED' : agentCondition.reason === REJECTED_REASON;
 }
 
 /** An agent reads an assignment within a second and reports it even if the assignment is unusable. */
@@ -144,8 +148,8 @@ const NOT_SEEN = 'the kubelet has not been observed healthy with this configurat
  * The agent observed the active configuration. The condition is written first and may be ahead of the
  * annotation.
  */
-function isOnItsWay({ word }: NodeConfig): boolean {
-  return word !== null && [STARTING_REASON, TRIAL_REASON, GOOD_REASON].includes(word.reason);
+function isAssignmentInProgress({ agentCondition }: NodeConfig): boolean {
+  return agentCondition !== null && [STARTING_REASON, TRIAL_REASON, GOOD_REASON].includes(agentCondition.reason);
 }
 
 /**

@@ -29,14 +29,14 @@ export function isRolledBack({ state }: ConfigVerdict): boolean {
  * configuration.
  */
 export function assessProgress(config: NodeConfig, verdict: ConfigVerdict, goal: Goal, elapsedMs: number): Progress {
-  if (runsDesired(config, verdict, goal) && (goal.desired === null || config.isReady)) return 'updated';
+  if (isRunningDesired(config, verdict, goal) && (goal.desired === null || config.isReady)) return 'updated';
   // The rollback of a previous assignment is ignored.
   const isAbout = !isRolledBack(verdict) || sameSource(config.status?.assigned ?? null, goal.desired);
   return (FINAL.has(verdict.state) && isAbout) || (verdict.state === 'not-synced' && elapsedMs > SYNC_GRACE_MS) ? 'failed' : 'in-progress';
 }
 
 /** Whether a node runs the desired configuration, even if the node is not Ready. */
-export function runsDesired(config: NodeConfig, verdict: ConfigVerdict, { desired, until }: Goal): boolean {
+export function isRunningDesired(config: NodeConfig, verdict: ConfigVerdict, { desired, until }: Goal): boolean {
   if (desired === null) return verdict.state === 'local';
   const assigned = config.status?.assigned ?? null;
   // A newer version of the same ConfigMap counts as well: an edit in place.

@@ -8,7 +8,7 @@ import type { KubeletFailure } from '../kubelet/facts/kubelet-failure.ts';
 import { type MetaFile, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile, renderMetaFile } from './native-store.ts';
 
 /** Content of a store of a kubelet up to 1.23. */
-export interface StoreReading {
+export interface ObservedStore {
   /** `--dynamic-config-dir`. */
   readonly directory: string;
   /** Unix seconds, by the clock of the host. */
@@ -17,7 +17,7 @@ export interface StoreReading {
   readonly files: Readonly<Record<MetaName, FileFact | null>>;
   readonly payloads: Readonly<Record<MetaName, PayloadReading>>;
   readonly comparisons: Readonly<Record<MetaName, CheckpointComparison>>;
-  readonly checkpoints: readonly CheckpointReading[];
+  readonly checkpoints: readonly NativeCheckpoint[];
   /** Incomplete files of a kubelet that was killed while writing. */
   readonly leftovers: readonly string[];
   /**
@@ -43,7 +43,7 @@ export type CheckpointComparison =
   | { readonly kind: 'torn'; readonly path: string; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
-export interface CheckpointReading {
+export interface NativeCheckpoint {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly keys: readonly string[];
@@ -68,7 +68,7 @@ const TRIAL_SECONDS = 600;
 const MANY_FAILURES = 3;
 
 /** Reports the effect of a store on the next kubelet start, and its errors. */
-export function reportStore(reading: StoreReading): StoreReport {
+export function reportStore(reading: ObservedStore): StoreReport {
   const [assigned, lastKnownGood] = [metaOf(reading.files.assigned), metaOf(reading.files.lastKnownGood)];
   const starts = startsWith(reading, assigned, lastKnownGood);
   const written = reading.files.assigned?.modifiedAt ?? null;
@@ -84,7 +84,7 @@ export function reportStore(reading: StoreReading): StoreReport {
  * otherwise with the local configuration. A checkpoint that differs from its ConfigMap is removed: the
  * kubelet downloads it again with its first sync and restarts to use it. Other payloads are kept.
  */
-export function planStoreRepair(reading: StoreReading, report: StoreReport): readonly HostChange[] {
+export function planStoreRepair(reading: ObservedStore, report: StoreReport): readonly HostChange[] {
   const damaged = damagedCheckpoints(reading, report);
   if (!isStartImpossible(report) && damaged.length === 0) return [];
   const paths = nativeStorePaths(reading.directory);
@@ -105,7 +105,7 @@ export function planStoreRepair(reading: StoreReading, report: StoreReport): rea
   return [
     { kind: 'stop-unit', unit: 'kubelet', reason: 'the kubelet writes to the same directory' },
     ...writes,
-    ...tornDirectories(reading, report).map(
+    ...incompleteCheckpointDirectories(reading, report).map(
       (path): HostChange => ({
         kind: 'remove-directory',
         path,
@@ -120,7 +120,7 @@ export function planStoreRepair(reading: StoreReading, report: StoreReport): rea
  * The checkpoints that no file below `meta` names, except the newest, which the kubelet may be about to use.
  * Empty if one of these files cannot be read, because it may name any checkpoint.
  */
-export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, lastKnownGood }: StoreReport): StoreReading['checkpoints'] {
+export function unusedCheckpoints({ checkpoints }: ObservedStore, { assigned, lastKnownGood }: StoreReport): ObservedStore['checkpoints'] {
   const metas = [assigned, lastKnownGood];
   if (metas.some(({ kind }) => kind === 'corrupt')) return [];
   const newest = checkpoints.reduce((most, { resourceVersion }) => Math.max(most, Number(resourceVersion)), 0);
@@ -130,12 +130,12 @@ export function unusedCheckpoints({ checkpoints }: StoreReading, { assigned, las
 }
 
 /** Configuration of the kubelet after a repair; null: the local configuration. */
-export function storeRollback(reading: StoreReading, report: StoreReport): ConfigIdentity | null {
+export function storeRollback(reading: ObservedStore, report: StoreReport): ConfigIdentity | null {
   return repairedMeta(reading, report).assigned;
 }
 
 /** Checkpoints that the kubelet must download again before using them: torn, or not in the store. */
-export function damagedCheckpoints({ payloads, comparisons }: StoreReading, report: Pick<StoreReport, MetaName>): readonly MetaName[] {
+export function damagedCheckpoints({ payloads, comparisons }: ObservedStore, report: Pick<StoreReport, MetaName>): readonly MetaName[] {
   return META_NAMES.filter((name) => report[name].kind === 'source' && (payloads[name] === null || comparisons[name].kind === 'torn'));
 }
 
@@ -149,7 +149,7 @@ function isStartImpossible({ isLooping: looping, starts }: StoreReport): boolean
  * The new content of the meta files. A last known good configuration with a damaged checkpoint is dropped: a
  * kubelet that rolls back to it exits and never uses the local configuration.
  */
-function repairedMeta(reading: StoreReading, report: StoreReport): Readonly<Record<MetaName, ConfigIdentity | null>> {
+function repairedMeta(reading: ObservedStore, report: StoreReport): Readonly<Record<MetaName, ConfigIdentity | null>> {
   const damaged = damagedCheckpoints(reading, report);
   const { assigned, lastKnownGood } = report;
   const payload = reading.payloads.lastKnownGood;
@@ -167,7 +167,7 @@ function identityOf(meta: MetaFile): ConfigIdentity | null {
   return meta.kind === 'source' ? meta.identity : null;
 }
 
-function tornDirectories({ directory, comparisons }: StoreReading, report: StoreReport): readonly string[] {
+function incompleteCheckpointDirectories({ directory, comparisons }: ObservedStore, report: StoreReport): readonly string[] {
   const paths = META_NAMES.flatMap((name) => {
     const identity = identityOf(report[name]);
     return identity !== null && comparisons[name].kind === 'torn' ? [nativeCheckpointDirectory(directory, identity)] : [];
@@ -181,7 +181,7 @@ function metaOf(file: FileFact | null): MetaFile {
   return parseMetaFile(file.content ?? '');
 }
 
-function startsWith({ payloads }: StoreReading, assigned: MetaFile, lastKnownGood: MetaFile): StoreReport['starts'] {
+function startsWith({ payloads }: ObservedStore, assigned: MetaFile, lastKnownGood: MetaFile): StoreReport['starts'] {
   if (assigned.kind === 'corrupt' || lastKnownGood.kind === 'corrupt') return 'nothing';
   if (assigned.kind === 'local') return 'local';
   if (isWhole(payloads.assigned)) return 'assigned';
@@ -197,7 +197,7 @@ function isWhole(payload: PayloadReading): boolean {
  * The restart counter of systemd has no time. Systemd restarts counting at each manual start, and failures
  * before that, for example before a repair, do not concern the current process.
  */
-function isLooping(reading: StoreReading): boolean {
+function isLooping(reading: ObservedStore): boolean {
   const { unit } = reading;
   if (unit === null) return false;
   const failures = failuresOf(reading);
@@ -205,7 +205,7 @@ function isLooping(reading: StoreReading): boolean {
   return unit.subState === 'auto-restart' && failures > 0;
 }
 
-function failuresOf({ unit, recentFailures }: Pick<StoreReading, 'unit' | 'recentFailures'>): number {
+function failuresOf({ unit, recentFailures }: Pick<ObservedStore, 'unit' | 'recentFailures'>): number {
   return unit === null ? recentFailures : Math.min(recentFailures, unit.restarts + 1);
 }
 
@@ -213,7 +213,7 @@ const ASSIGN = 'kubeletadm dynamic assign NODE --file FILE';
 
 type Validated = Omit<StoreReport, 'findings'>;
 
-function metaFindings(reading: StoreReading, report: Validated): readonly Problem[] {
+function metaFindings(reading: ObservedStore, report: Validated): readonly Problem[] {
   const paths = nativeStorePaths(reading.directory);
   return (['assigned', 'lastKnownGood'] as const).flatMap((name): readonly Problem[] => {
     const meta = report[name];
@@ -269,7 +269,7 @@ function metaFindings(reading: StoreReading, report: Validated): readonly Proble
 }
 
 function runFindings(
-  { unit, failure, recentFailures }: StoreReading,
+  { unit, failure, recentFailures }: ObservedStore,
   { starts, isLooping: looping, assigned, lastKnownGood, assignedAgeSeconds }: Validated,
 ): readonly Problem[] {
   const findings: Problem[] = [];

@@ -49,7 +49,7 @@ export interface NodeConfig {
    */
   readonly isTrialHealthy: boolean;
   /** Condition of the agent; null: native, or no condition. */
-  readonly word: { readonly reason: string; readonly message: string; readonly since: Date | null } | null;
+  readonly agentCondition: { readonly reason: string; readonly message: string; readonly since: Date | null } | null;
   /** Report of the agent; null: native, or an earlier version of the agent. */
   readonly report: ConfigReport | null;
   /** Condition and status do not belong together: the agent is about to write the other one. */
@@ -89,7 +89,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
     // The agent writes the condition before the annotation.
     isTrialHealthy: backend === 'native' || [TRIAL_REASON, GOOD_REASON].includes(conditionOf(node, CONFIG_CONDITION)?.reason ?? ''),
-    word: backend === 'agent' ? wordOf(node) : null,
+    agentCondition: backend === 'agent' ? wordOf(node) : null,
     report: backend === 'agent' ? report : null,
     isReporting: backend === 'agent' && report !== null && !isConditionOf(report, conditionOf(node, CONFIG_CONDITION) ?? {}),
     isReady: isNodeReady(node),
@@ -98,7 +98,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
   };
 }
 
-function wordOf(node: KubeObject): NodeConfig['word'] {
+function wordOf(node: KubeObject): NodeConfig['agentCondition'] {
   const condition = conditionOf(node, CONFIG_CONDITION);
   if (condition === null) return null;
   const since = new Date(condition.lastTransitionTime ?? Number.NaN);

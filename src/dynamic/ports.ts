@@ -1,5 +1,5 @@
 /** The response for a path. */
-export interface LocalAnswer {
+export interface LocalResponse {
   readonly status: number;
   /** The content type. */
   readonly type: string;
@@ -13,19 +13,19 @@ export interface LocalServer {
 }
 
 /** The host of an agent, apart from its kubelet. */
-export interface AgentMachine {
+export interface AgentHostPort {
   /**
    * Calls a function when a file of the local host was changed, replaced, created or removed, until the
    * signal is aborted.
    */
   watchFile(path: string, onChange: () => void, signal: AbortSignal): void;
   /** Serves GETs on an address of the local host; null: 404. */
-  serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer>;
+  serveLocal(host: string, port: number, answer: (path: string) => LocalResponse | null): Promise<LocalServer>;
   /** A random number from 0 up to 1, not for secrets. */
   random(): number;
   /**
    * Prepares the process to wait most of the time.
    * @returns a function to call after each activity: it releases memory when no other activity follows
    */
-  saveIdleMemory(): Promise<() => void>;
+  releaseMemoryWhenIdle(): Promise<() => void>;
 }

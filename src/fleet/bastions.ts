@@ -1,6 +1,6 @@
 import { isAppError } from '../base/errors.ts';
 import { parseSshDestination } from '../ssh/destination.ts';
-import type { Findings } from './findings.ts';
+import type { ProblemCollector } from './findings.ts';
 import { bastionCycle, invalidFleetValue } from './fleet-problems.ts';
 import type { BastionText, HostSettings } from './host-settings.ts';
 import type { ResolvedBastion } from './model.ts';
@@ -22,7 +22,7 @@ const UNSAID: Route = { jumps: [], direct: false };
  */
 export function bastionRoutes(
   hosts: ReadonlyMap<string, { readonly settings: HostSettings }>,
-  findings: Findings,
+  findings: ProblemCollector,
 ): (name: string) => Route {
   const known = new Map<string, Route>();
   const routeOf = (name: string, seen: readonly string[]): Route => {
@@ -72,7 +72,7 @@ interface Hop {
   readonly follow: boolean;
 }
 
-function destination(text: string, { place }: BastionText, findings: Findings): readonly ResolvedBastion[] {
+function destination(text: string, { place }: BastionText, findings: ProblemCollector): readonly ResolvedBastion[] {
   try {
     const { host, user, port } = parseSshDestination(text);
     const rest = { ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };

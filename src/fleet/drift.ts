@@ -1,6 +1,6 @@
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
-import { CONFIG_YAML } from '../kube/well-known.ts';
+import { KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
 import { type HostOutcome, hasChangesOrDeferred } from './fleet.ts';
 import { shownChanges } from './operations.ts';
@@ -25,7 +25,9 @@ export function overridesOf({ plan }: HostOutcome): readonly Drift[] {
 }
 
 function overridesIn({ warnings }: NonNullable<HostOutcome['plan']>): readonly Drift[] {
-  return warnings.flatMap(({ code, field, message }) => (code === CONFIG_OVERRIDDEN ? [{ what: field ?? CONFIG_YAML, why: message }] : []));
+  return warnings.flatMap(({ code, field, message }) =>
+    code === CONFIG_OVERRIDDEN ? [{ what: field ?? KUBELET_CONFIG_FILE, why: message }] : [],
+  );
 }
 
 /**
@@ -59,6 +61,6 @@ function isNew(phases: HostPlan['phases']): boolean {
   return phases.some(
     ({ phase, plan }) =>
       phase === 'join' ||
-      plan.changes.some((change) => change.kind === 'write-file' && change.path === CONFIG_YAML && change.before === null),
+      plan.changes.some((change) => change.kind === 'write-file' && change.path === KUBELET_CONFIG_FILE && change.before === null),
   );
 }

@@ -1,5 +1,5 @@
 import type { SourceDocument } from '../codec/source.ts';
-import type { Findings, Place } from './findings.ts';
+import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { duplicateHost, invalidInventoryName, invalidRange, rangesDiffer, tooManyHosts } from './fleet-problems.ts';
 import { fileLayer, importedLayer, type Layer } from './layer.ts';
 import { type Expanded, expandRanges, MAX_HOSTS } from './range.ts';
@@ -8,7 +8,7 @@ import type { FleetFile, FleetHost, FleetLayer } from './schema.ts';
 /** A host from an imported inventory. */
 export interface ImportedHost {
   readonly name: string;
-  readonly place: Place;
+  readonly place: SettingLocation;
   /** In layer order, lowest first. */
   readonly groups: readonly string[];
   /** Its settings in the inventory: address, ssh, variables. */
@@ -27,7 +27,7 @@ export interface ImportedInventory {
 /** A host before groups and templates are applied. */
 export interface HostEntry {
   readonly name: string;
-  readonly place: Place;
+  readonly place: SettingLocation;
   readonly groups: readonly GroupRef[];
   /** Layers of the host itself, above those of its groups. */
   readonly layers: readonly Layer[];
@@ -40,7 +40,7 @@ export interface HostEntry {
 /** A reference to a group, with its position. */
 export interface GroupRef {
   readonly name: string;
-  readonly place: Place;
+  readonly place: SettingLocation;
 }
 
 /** Start character, then letters; includes addresses, which inventories use as names. */
@@ -55,7 +55,7 @@ export function hostEntries(
   fleet: FleetFile,
   document: SourceDocument,
   imports: readonly ImportedInventory[],
-  findings: Findings,
+  findings: ProblemCollector,
 ): ReadonlyMap<string, HostEntry> {
   const entries = new Map<string, HostEntry>();
   const imported = importedEntries(fleet, document, imports, findings);
@@ -73,13 +73,13 @@ export function hostEntries(
   return entries;
 }
 
-function refuse(findings: Findings, { place }: HostEntry, entries: ReadonlyMap<string, HostEntry>): ReadonlyMap<string, HostEntry> {
+function refuse(findings: ProblemCollector, { place }: HostEntry, entries: ReadonlyMap<string, HostEntry>): ReadonlyMap<string, HostEntry> {
   findings.add(tooManyHosts(MAX_HOSTS), place);
   return entries;
 }
 
 /** `file:line:column`. */
-export function formatPlace({ position: { file, line, column } }: Place): string {
+export function formatPlace({ position: { file, line, column } }: SettingLocation): string {
   return `${file}:${line}:${column}`;
 }
 
@@ -88,7 +88,7 @@ function joined(entry: HostEntry, imported: HostEntry | undefined): HostEntry {
   return { ...entry, groups: [...imported.groups, ...entry.groups], layers: [...imported.layers, ...entry.layers] };
 }
 
-function* expandHost(host: FleetHost, layer: Layer, findings: Findings): Iterable<HostEntry> {
+function* expandHost(host: FleetHost, layer: Layer, findings: ProblemCollector): Iterable<HostEntry> {
   const place = layer.place(['name']);
   const names = expanded(host.name, place, findings);
   const addresses = host.address === undefined || !hasRange(host.address) ? [] : expanded(host.address, layer.place(['address']), findings);
@@ -111,7 +111,7 @@ function isHostName(name: string): boolean {
   return HOST_NAME.test(name) && name !== 'all';
 }
 
-function expanded(pattern: string, place: Place, findings: Findings): readonly Expanded[] {
+function expanded(pattern: string, place: SettingLocation, findings: ProblemCollector): readonly Expanded[] {
   const expansion = expandRanges(pattern);
   if ('items' in expansion) return expansion.items;
   findings.add(invalidRange(expansion.fault.message, expansion.fault.hint), place);
@@ -122,7 +122,7 @@ function importedEntries(
   fleet: FleetFile,
   document: SourceDocument,
   imports: readonly ImportedInventory[],
-  findings: Findings,
+  findings: ProblemCollector,
 ): ReadonlyMap<string, HostEntry> {
   const entries = new Map<string, HostEntry>();
   for (const [index, { hosts }] of imports.entries()) {

@@ -3,7 +3,7 @@ import { showFieldPath } from '../codec/field-path.ts';
 import { sortProblems } from '../kubeadm/config/origins.ts';
 
 /** Place of a fleet setting. */
-export interface Place {
+export interface SettingLocation {
   readonly position: Position;
   /** Path inside the document; empty for imported settings. */
   readonly path: string;
@@ -15,22 +15,22 @@ const MAX_OF_A_KIND = 20;
 /**
  * Collects problems. A problem of many hosts is reported once, with the first host and the number of others.
  */
-export class Findings {
+export class ProblemCollector {
   readonly #problems: Problem[] = [];
-  readonly #shared = new Map<string, { readonly make: (others: number) => Problem; readonly place: Place; hosts: number }>();
+  readonly #shared = new Map<string, { readonly make: (others: number) => Problem; readonly place: SettingLocation; hosts: number }>();
 
   get isEmpty(): boolean {
     return this.#problems.length === 0 && this.#shared.size === 0;
   }
 
-  add(problem: Problem, place: Place): void {
+  add(problem: Problem, place: SettingLocation): void {
     this.#problems.push(placed(problem, place));
   }
 
   /**
    * @param make builds the problem of the first host, given the number of other hosts with the same problem
    */
-  addShared(key: string, place: Place, make: (others: number) => Problem): void {
+  addShared(key: string, place: SettingLocation, make: (others: number) => Problem): void {
     const id = `${key}\0${place.position.file}\0${place.position.line}:${place.position.column}`;
     const known = this.#shared.get(id);
     if (known) known.hosts++;
@@ -56,7 +56,7 @@ export class Findings {
   }
 }
 
-function placed(problem: Problem, { position, path }: Place): Problem {
+function placed(problem: Problem, { position, path }: SettingLocation): Problem {
   return { ...problem, position, ...(path === '' ? {} : { path: showFieldPath(path) }) };
 }
 

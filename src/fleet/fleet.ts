@@ -16,7 +16,7 @@ export interface FleetMember {
    * Changed while no other member is, and inspected after similar members that already started have ended,
    * because their changes affect it.
    */
-  readonly isAlone?: boolean;
+  readonly isExclusive?: boolean;
   /** Required by the later stages: if this member fails, they are skipped. */
   readonly isNeeded?: boolean;
   /** Connects, inspects and plans; changes nothing. */
@@ -77,7 +77,7 @@ export interface FleetRules extends RolloutRules {
   /** Only inspect and plan; stages do not wait for each other. */
   readonly dryRun: boolean;
   /** Run the phases of unchanged hosts as well, which verifies their state. */
-  readonly proveUnchanged?: boolean;
+  readonly verifyUnchanged?: boolean;
   /**
    * Inspect all hosts before the first change, so that each is compared with all others
    * (`FleetPorts.claims`). This needs `maxOpen` connections for all hosts.
@@ -95,7 +95,7 @@ export interface FleetProgress {
   /** The first hosts to be changed must succeed before others start. Default: false. */
   readonly isCanary?: boolean;
   /** Number of hosts that may be changed at once now. Absent: no host is changed. */
-  readonly atOnce?: number;
+  readonly maxConcurrent?: number;
 }
 
 export interface FleetPorts {
@@ -146,7 +146,7 @@ class FleetRun {
   readonly #waiting: Waiting[] = [];
   /** Indexes of the members, by stage. */
   readonly #order: readonly number[];
-  readonly #alone: ReadonlySet<string>;
+  readonly #exclusive: ReadonlySet<string>;
   /** Number of unfinished members by stage. */
   readonly #left = new Map<number, number>();
   #next = 0;
@@ -163,7 +163,7 @@ class FleetRun {
     this.#members = members;
     this.#rules = rules;
     this.#ports = ports;
-    this.#alone = new Set(members.flatMap(({ name, isAlone }) => (isAlone === true ? [name] : [])));
+    this.#exclusive = new Set(members.flatMap(({ name, isExclusive }) => (isExclusive === true ? [name] : [])));
     this.#order = [...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b);
     for (const index of members.keys()) this.#left.set(this.#stageOf(index), (this.#left.get(this.#stageOf(index)) ?? 0) + 1);
   }
@@ -239,9 +239,9 @@ class FleetRun {
   }
 
   #waitsForOneLikeIt(index: number): boolean {
-    if (this.#rules.dryRun || this.#members[index]?.isAlone !== true) return false;
+    if (this.#rules.dryRun || this.#members[index]?.isExclusive !== true) return false;
     const started = [...this.#looking, ...this.#changing, ...this.#waiting.map(({ member }) => member.name)];
-    return started.some((name) => this.#alone.has(name));
+    return started.some((name) => this.#exclusive.has(name));
   }
 
   /**
@@ -249,7 +249,7 @@ class FleetRun {
    */
   #takeWaiting(): Waiting | null {
     const first = this.#waiting.reduce((best, one) => (one.index < best.index ? one : best));
-    if (this.#changing.size > 0 && (first.member.isAlone === true || [...this.#changing].some((name) => this.#alone.has(name))))
+    if (this.#changing.size > 0 && (first.member.isExclusive === true || [...this.#changing].some((name) => this.#exclusive.has(name))))
       return null;
     this.#waiting.splice(this.#waiting.indexOf(first), 1);
     return first;
@@ -279,7 +279,7 @@ class FleetRun {
     const open = found.value;
     const { planned } = open;
     const pending = hasChangesOrDeferred(planned.host);
-    if (this.#rules.observesFirst === true || (!this.#rules.dryRun && (pending || this.#rules.proveUnchanged === true))) {
+    if (this.#rules.observesFirst === true || (!this.#rules.dryRun && (pending || this.#rules.verifyUnchanged === true))) {
       this.#waiting.push({ index, member, open });
       return;
     }
@@ -342,11 +342,11 @@ class FleetRun {
     this.#tellProgress();
   }
 
-  #limits(): Pick<FleetProgress, 'isCanary' | 'atOnce'> {
+  #limits(): Pick<FleetProgress, 'isCanary' | 'maxConcurrent'> {
     const { canary, dryRun } = this.#rules;
     if (dryRun) return {};
     const state = this.#state();
-    return { isCanary: state.passed < canary, atOnce: hostsAllowedToStart(this.#rules, { ...state, changing: 0 }) };
+    return { isCanary: state.passed < canary, maxConcurrent: hostsAllowedToStart(this.#rules, { ...state, changing: 0 }) };
   }
 
   #tellProgress(): void {

@@ -17,7 +17,7 @@ const MAX_ITEMS = 40;
 const MAX_TEXT = 500;
 
 /** The operator's part of an entry: the same for all hosts of a run. */
-export interface HistoryNote {
+export interface RunAttribution {
   /** As the user types it: `apply`, `upgrade node`. */
   readonly command: string;
   /** `--reason`. */
@@ -64,7 +64,7 @@ export interface RecordedChange {
   readonly id: string;
   readonly time: Date;
   readonly operator: string;
-  readonly note: HistoryNote;
+  readonly note: RunAttribution;
   readonly result: HistoryResult;
   /** Codes of a failure. */
   readonly problems: readonly string[];

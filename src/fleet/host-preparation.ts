@@ -1,6 +1,6 @@
 import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { quoteValue } from '../codec/document-problems.ts';
-import type { Step } from '../codec/field-path.ts';
+import type { PathSegment } from '../codec/field-path.ts';
 import { MODULE_NAME, SYSCTL_NAME } from '../host/install/kernel.ts';
 import {
   type BinaryInstall,
@@ -14,7 +14,7 @@ import {
   type ProxySetting,
 } from '../host/install/model.ts';
 import { minorOf, PACKAGE_VERSION } from '../host/install/plan-packages.ts';
-import type { Findings, Place } from './findings.ts';
+import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { invalidFleetValue } from './fleet-problems.ts';
 import { hostProxy } from './host-proxy.ts';
 import type { Layer } from './layer.ts';
@@ -23,7 +23,7 @@ import type { Scope } from './scope.ts';
 
 interface Context {
   readonly scope: Scope;
-  readonly findings: Findings;
+  readonly findings: ProblemCollector;
   /** Kubernetes version of the fleet file. */
   readonly kubernetesVersion: string | null;
 }
@@ -53,7 +53,7 @@ function optionalProxy(proxy: ProxySetting | undefined): Pick<HostPreparation, '
 
 interface Reported<T> {
   readonly value: T;
-  readonly place: (...steps: readonly Step[]) => Place;
+  readonly place: (...steps: readonly PathSegment[]) => SettingLocation;
 }
 
 type Written<K extends keyof FleetLayer> = NonNullable<FleetLayer[K]>;
@@ -103,7 +103,7 @@ class PreparationReader {
     return Object.fromEntries(values);
   }
 
-  #sysctlValue(name: string, value: string, place: Place): string {
+  #sysctlValue(name: string, value: string, place: SettingLocation): string {
     if (!/[\n\0]/.test(value)) return value;
     const { scope, findings } = this.#context;
     findings.addShared(`sysctl ${name}`, place, (others) => {
@@ -126,7 +126,7 @@ class PreparationReader {
     }
   }
 
-  #packages(asked: Place): PackageInstall | null {
+  #packages(asked: SettingLocation): PackageInstall | null {
     const version = this.#packageVersion(asked);
     const runtime = this.#member('runtime');
     const [repository, key] = [this.#member('repository'), this.#member('key')];
@@ -161,7 +161,7 @@ class PreparationReader {
     return { value, place: (...steps) => layer.place(['packages', member, ...steps]) };
   }
 
-  #packageVersion(asked: Place): string | null {
+  #packageVersion(asked: SettingLocation): string | null {
     const reported = this.#member('version');
     const version = reported === null ? this.#context.kubernetesVersion : this.#text(reported.value, reported.place());
     if (version === null) {
@@ -178,7 +178,7 @@ class PreparationReader {
     return null;
   }
 
-  #packageName(name: string, place: Place): string {
+  #packageName(name: string, place: SettingLocation): string {
     if (!/^[a-z0-9][a-z0-9+._-]*$/i.test(name)) this.#wrong(`${JSON.stringify(name)} is not a valid package name`, place);
     return name;
   }
@@ -219,13 +219,13 @@ class PreparationReader {
     });
   }
 
-  #word(text: string, place: Place): string {
+  #word(text: string, place: SettingLocation): string {
     if (/[\s\p{Cc}[\]#]|^$/u.test(text))
       this.#wrong(`${JSON.stringify(text)} is not valid in an apt source line`, place, 'Use a value without spaces, brackets and #');
     return text;
   }
 
-  #needsKey(place: Place): void {
+  #needsKey(place: SettingLocation): void {
     this.#wrong(
       'the key of a repository cannot be downloaded over http',
       place,
@@ -233,7 +233,7 @@ class PreparationReader {
     );
   }
 
-  #url(reported: { readonly value: string; place(): Place }): string {
+  #url(reported: { readonly value: string; place(): SettingLocation }): string {
     const place = reported.place();
     const text = this.#text(reported.value, place);
     const url = URL.canParse(text) ? new URL(text) : null;
@@ -245,13 +245,13 @@ class PreparationReader {
   }
 
   /** Resolves a path or an https URL. */
-  #key(reported: { readonly value: string; place(): Place }): string {
+  #key(reported: { readonly value: string; place(): SettingLocation }): string {
     const key = this.#text(reported.value, reported.place());
     if (key.startsWith('http://')) this.#needsKey(reported.place());
     return key;
   }
 
-  #binaries(asked: Place): BinaryInstall | null {
+  #binaries(asked: SettingLocation): BinaryInstall | null {
     const reported = this.last('binaries');
     if (reported === null || reported.value.files === undefined || reported.value.files.length === 0) {
       this.#wrong('install: binaries needs a list of files', asked, 'List the files in binaries.files, each with name and sha256');
@@ -309,11 +309,11 @@ class PreparationReader {
     };
   }
 
-  #text(text: string, place: Place): string {
+  #text(text: string, place: SettingLocation): string {
     return this.#context.scope.text(text, () => place) ?? text;
   }
 
-  #wrong(message: string, place: Place, hint?: string): void {
+  #wrong(message: string, place: SettingLocation, hint?: string): void {
     this.#context.findings.addShared(message, place, () => invalidFleetValue(message, hint));
   }
 }

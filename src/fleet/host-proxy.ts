@@ -1,5 +1,5 @@
 import type { ProxyCredentials, ProxySetting } from '../host/install/model.ts';
-import type { Findings, Place } from './findings.ts';
+import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { inlineSecret, invalidFleetValue } from './fleet-problems.ts';
 import type { Layer } from './layer.ts';
 import type { FleetLayer } from './schema.ts';
@@ -7,7 +7,7 @@ import type { Scope } from './scope.ts';
 
 interface Context {
   readonly scope: Scope;
-  readonly findings: Findings;
+  readonly findings: ProblemCollector;
 }
 
 /** Characters of addresses, subnets, domains and ports. */
@@ -41,7 +41,10 @@ type ProxyMember = keyof NonNullable<FleetLayer['proxy']>;
 function lastOf<K extends ProxyMember>(
   member: K,
   layers: readonly Layer[],
-): { readonly value: NonNullable<NonNullable<FleetLayer['proxy']>[K]>; readonly place: (...steps: readonly number[]) => Place } | null {
+): {
+  readonly value: NonNullable<NonNullable<FleetLayer['proxy']>[K]>;
+  readonly place: (...steps: readonly number[]) => SettingLocation;
+} | null {
   const layer = layers.findLast(({ written }) => written.proxy?.[member] !== undefined);
   if (layer === undefined) return null;
   const value = layer.written.proxy?.[member] as NonNullable<NonNullable<FleetLayer['proxy']>[K]>;

@@ -2,7 +2,7 @@ import type { Arg } from '../base/arg.ts';
 import { goDurationMs, parseGoDuration } from '../base/text/go-duration.ts';
 import { parseIp } from '../base/text/ip.ts';
 import { upTo } from '../base/text/up-to.ts';
-import type { Step } from '../codec/field-path.ts';
+import type { PathSegment } from '../codec/field-path.ts';
 import { type HostHook, type HostHooks, NO_HOOKS } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import type { HookName } from '../host/plan/operation.ts';
@@ -16,7 +16,7 @@ import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
 import { formatPlace, type HostEntry } from './entries.ts';
-import type { Findings, Place } from './findings.ts';
+import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { invalidFleetValue, invalidHostAddress, mutuallyExclusiveMembers } from './fleet-problems.ts';
 import { hostPreparation } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
@@ -38,18 +38,18 @@ export interface HostSettings {
   readonly hooks: HostHooks;
   readonly scope: Scope;
   /** Place of a member. */
-  readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => Place;
+  readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => SettingLocation;
 }
 
 export interface BastionText {
   readonly text: string;
-  readonly place: Place;
+  readonly place: SettingLocation;
   /** Set by the baseline or a group, whose hosts may include the bastion itself. */
   readonly inherited: boolean;
 }
 
 export interface SettingsContext {
-  readonly findings: Findings;
+  readonly findings: ProblemCollector;
   readonly kubernetesVersion: string | null;
   readonly byAdministrator: boolean;
 }
@@ -101,7 +101,7 @@ interface Reported<T> {
 
 interface PlacedArg {
   readonly arg: Arg;
-  readonly place: Place;
+  readonly place: SettingLocation;
 }
 
 type SshMember = keyof NonNullable<FleetLayer['ssh']>;
@@ -110,7 +110,7 @@ class SettingsReader {
   readonly scope: Scope;
   readonly #entry: HostEntry;
   readonly #layers: readonly Layer[];
-  readonly #findings: Findings;
+  readonly #findings: ProblemCollector;
   readonly #byAdministrator: boolean;
   /** A label of the fleet file has a finding. */
   #wrongLabels = false;
@@ -137,7 +137,7 @@ class SettingsReader {
     return null;
   }
 
-  placeOf(member: keyof FleetLayer): Place {
+  placeOf(member: keyof FleetLayer): SettingLocation {
     return this.last(member)?.layer.place([member]) ?? this.#entry.place;
   }
 
@@ -157,7 +157,7 @@ class SettingsReader {
     return text === null ? this.#entry.name : this.#checkedAddress(text, place);
   }
 
-  #checkedAddress(address: string, place: Place): string {
+  #checkedAddress(address: string, place: SettingLocation): string {
     const isIp = parseIp(upTo(address, '%')) !== null;
     if (!isSafeHostName(address) || (!isIp && !/^[\w.%][\w.%-]*$/.test(address)))
       this.#findings.addShared(`address ${address}`, place, () => invalidHostAddress(address));
@@ -284,10 +284,10 @@ class SettingsReader {
   }
 
   #labels(): string | undefined {
-    const labels = new Map<string, { readonly value: string; readonly place: Place }>();
+    const labels = new Map<string, { readonly value: string; readonly place: SettingLocation }>();
     for (const layer of this.#layers) {
       for (const [key, written] of Object.entries(layer.written.labels ?? {})) {
-        const place = (): Place => layer.place(['labels', key]);
+        const place = (): SettingLocation => layer.place(['labels', key]);
         const value = this.scope.text(written, place);
         if (value !== null) labels.set(key, { value, place: place() });
       }
@@ -332,9 +332,9 @@ class SettingsReader {
     }
   }
 
-  #placeOfRegistration(member: string, index: string | undefined): Place {
+  #placeOfRegistration(member: string, index: string | undefined): SettingLocation {
     const name = (member === 'name' ? 'nodeName' : member) as keyof FleetLayer;
-    const steps: Step[] = index === undefined ? [name] : [name, Number(index)];
+    const steps: PathSegment[] = index === undefined ? [name] : [name, Number(index)];
     return this.last(name)?.layer.place(steps) ?? this.#entry.place;
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { combineFacts } from '../host/facts/fact.ts';
 import { fileFacts } from '../host/facts/file-facts.ts';
 import { operatingSystem } from '../host/facts/operating-system.ts';
-import { CONFIG_YAML } from '../kube/well-known.ts';
+import { KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import type { HostText } from '../kubelet/effective/running-config.ts';
 import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
 import { kubeletBinary } from '../kubelet/facts/kubelet-version.ts';
@@ -12,7 +12,7 @@ export const statusFacts = combineFacts({
   os: operatingSystem,
   kubelet: kubeletBinary,
   identity: clientIdentity,
-  files: fileFacts([CONFIG_YAML]),
+  files: fileFacts([KUBELET_CONFIG_FILE]),
 });
 
 type StatusFacts = ReturnType<typeof statusFacts.parse>;
@@ -31,7 +31,7 @@ export interface HostStatusFacts {
  * @param dropIns drop-in files of `--config-dir`, in merge order
  */
 export function statusOf({ kubelet, identity, files }: StatusFacts, dropIns: readonly HostText[] = []): HostStatusFacts {
-  const content = files.get(CONFIG_YAML)?.content;
+  const content = files.get(KUBELET_CONFIG_FILE)?.content;
   const texts = [content ?? '', ...dropIns.map(({ text }) => text)].join('\0');
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   return {

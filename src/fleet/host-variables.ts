@@ -1,5 +1,5 @@
 import type { HostEntry } from './entries.ts';
-import { Findings, type Place } from './findings.ts';
+import { ProblemCollector, type SettingLocation } from './findings.ts';
 import { invalidVariable, reservedVariable } from './fleet-problems.ts';
 import { type Layer, scalarOf } from './layer.ts';
 import type { VariableValue } from './model.ts';
@@ -25,7 +25,12 @@ export function hostVariables({ name, indexes, place }: HostEntry, layers: reado
       // Inventories may define variables with these names, which are ignored.
       if (BUILT_IN.test(variable)) return undefined;
       const layer = layers.findLast(({ variables }) => variables.has(variable));
-      return layer && { value: layer.variables.get(variable) as VariableText, place: (): Place => layer.place(['variables', variable]) };
+      return (
+        layer && {
+          value: layer.variables.get(variable) as VariableText,
+          place: (): SettingLocation => layer.place(['variables', variable]),
+        }
+      );
     },
     names: () => new Set([...own.keys(), ...layers.flatMap(({ variables }) => [...variables.keys()].filter((key) => !BUILT_IN.test(key)))]),
   };
@@ -46,7 +51,7 @@ function indexVariable(text: string, suffix: string): readonly (readonly [string
 /** All resolvable variables of a host; variables with a failing template are omitted. */
 export function variableValues(entry: HostEntry, layers: readonly Layer[]): ReadonlyMap<string, VariableValue> {
   const variables = hostVariables(entry, layers);
-  const scope = new Scope(entry.name, variables, new Findings());
+  const scope = new Scope(entry.name, variables, new ProblemCollector());
   const values = new Map<string, VariableValue>();
   for (const name of variables.names()) {
     const value = scope.lookUp(name, () => entry.place);
@@ -56,9 +61,9 @@ export function variableValues(entry: HostEntry, layers: readonly Layer[]): Read
 }
 
 /** Reports invalid variable names of a layer. */
-export function validateVariableNames(layer: Layer, findings: Findings): void {
+export function validateVariableNames(layer: Layer, findings: ProblemCollector): void {
   for (const name of layer.variables.keys()) {
-    const place = (): Place => layer.place(['variables', name]);
+    const place = (): SettingLocation => layer.place(['variables', name]);
     if (BUILT_IN.test(name)) findings.add(reservedVariable(name), place());
     else if (!/^[A-Za-z_]\w*$/.test(name)) findings.add(invalidVariable(name), place());
   }

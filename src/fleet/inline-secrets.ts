@@ -1,5 +1,5 @@
 import type { Problem } from '../base/errors.ts';
-import { formatFieldPath, type Step, showFieldPath } from '../codec/field-path.ts';
+import { formatFieldPath, type PathSegment, showFieldPath } from '../codec/field-path.ts';
 import { entryOf, type SourceDocument, type SourceNode } from '../codec/source.ts';
 import { inlineSecret } from './fleet-problems.ts';
 
@@ -26,13 +26,13 @@ const HINT_TOKEN = 'Set cluster.token to {env: NAME} or {file: PATH}';
 /** Finds secrets anywhere in a fleet file. The messages contain no values. */
 export function secretProblems(document: SourceDocument): readonly Problem[] {
   const problems: Problem[] = [];
-  const found = (problem: Problem, offset: number, steps: readonly Step[]): void => {
+  const found = (problem: Problem, offset: number, steps: readonly PathSegment[]): void => {
     problems.push({ ...problem, position: document.positionAt(offset), path: showFieldPath(formatFieldPath(steps)) });
   };
   const token = entryOf(entryOf(document.root, 'cluster')?.value ?? null, 'token');
   if (token?.value.kind === 'scalar' && token.value.scalar.type !== 'null')
     found(inlineSecret('a bootstrap token', HINT_TOKEN), token.value.offset, ['cluster', 'token']);
-  const walk = (node: SourceNode, steps: readonly Step[]): void => {
+  const walk = (node: SourceNode, steps: readonly PathSegment[]): void => {
     if (node.kind === 'list') for (const [i, item] of node.items.entries()) walk(item, [...steps, i]);
     if (node.kind === 'map') {
       for (const { key, keyOffset, value } of node.entries) {

@@ -1,7 +1,7 @@
 import type { Position } from '../base/errors.ts';
-import { formatFieldPath, type Step } from '../codec/field-path.ts';
+import { formatFieldPath, type PathSegment } from '../codec/field-path.ts';
 import { entryOf, type SourceDocument, type SourceNode, type SourceScalar } from '../codec/source.ts';
-import type { Place } from './findings.ts';
+import type { SettingLocation } from './findings.ts';
 import type { FleetLayer } from './schema.ts';
 import type { VariableText } from './scope.ts';
 
@@ -15,11 +15,11 @@ export interface Layer {
   readonly document: SourceDocument | null;
   readonly variables: ReadonlyMap<string, VariableText>;
   /** Position of a member, or of its nearest parent. */
-  place(steps: readonly Step[]): Place;
+  place(steps: readonly PathSegment[]): SettingLocation;
 }
 
 /** A layer of a fleet file. `path` is the path of its object. */
-export function fileLayer(label: string, written: FleetLayer, document: SourceDocument, path: readonly Step[]): Layer {
+export function fileLayer(label: string, written: FleetLayer, document: SourceDocument, path: readonly PathSegment[]): Layer {
   const node = path.reduce<SourceNode | null>(childOf, document.root);
   const variables = entryOf(node, 'variables')?.value;
   const texts = variables?.kind === 'map' ? variables.entries : [];
@@ -34,13 +34,13 @@ export function fileLayer(label: string, written: FleetLayer, document: SourceDo
 }
 
 /** Computed on demand, because most positions are never reported. */
-class FilePlace implements Place {
+class FilePlace implements SettingLocation {
   readonly #document: SourceDocument;
   readonly #node: SourceNode | null;
-  readonly #way: readonly Step[];
-  readonly #steps: readonly Step[];
+  readonly #way: readonly PathSegment[];
+  readonly #steps: readonly PathSegment[];
 
-  constructor(document: SourceDocument, node: SourceNode | null, route: readonly Step[], steps: readonly Step[]) {
+  constructor(document: SourceDocument, node: SourceNode | null, route: readonly PathSegment[], steps: readonly PathSegment[]) {
     this.#document = document;
     this.#node = node;
     this.#way = route;
@@ -57,7 +57,7 @@ class FilePlace implements Place {
 }
 
 /** A layer from an import, with a single position. */
-export function importedLayer(label: string, written: FleetLayer, place: Place): Layer {
+export function importedLayer(label: string, written: FleetLayer, place: SettingLocation): Layer {
   const variables = Object.entries(written.variables ?? {}).map(([name, value]) => [name, scalarOf(value)] as const);
   return { label, written, document: null, kubelet: null, variables: new Map(variables), place: () => place };
 }
@@ -75,13 +75,13 @@ export function scalarOf(value: string | number | boolean): Omit<SourceScalar, '
   }
 }
 
-function childOf(node: SourceNode | null, step: Step): SourceNode | null {
+function childOf(node: SourceNode | null, step: PathSegment): SourceNode | null {
   if (typeof step === 'number') return node?.kind === 'list' ? (node.items[step] ?? null) : null;
   return entryOf(node, step)?.value ?? null;
 }
 
 /** Position of a scalar's value, or of the key of an object or list. */
-function offsetOf(node: SourceNode | null, steps: readonly Step[]): number | null {
+function offsetOf(node: SourceNode | null, steps: readonly PathSegment[]): number | null {
   let offset = node?.offset ?? null;
   let at = node;
   for (const step of steps) {
@@ -94,6 +94,6 @@ function offsetOf(node: SourceNode | null, steps: readonly Step[]): number | nul
   return offset;
 }
 
-function ownOffset(document: SourceDocument, path: readonly Step[]): number {
+function ownOffset(document: SourceDocument, path: readonly PathSegment[]): number {
   return offsetOf(document.root, path) ?? 0;
 }

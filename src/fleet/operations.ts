@@ -67,7 +67,7 @@ function neutral(planned: Change): unknown {
   const change = withoutTexts(planned);
   switch (change.kind) {
     case 'write-file': {
-      if (change.summary !== undefined) return withoutWhatIsNew(change);
+      if (change.summary !== undefined) return withoutGeneratedContent(change);
       const sensitive = change.content instanceof SensitiveText;
       const before =
         change.before === null
@@ -93,7 +93,12 @@ function neutral(planned: Change): unknown {
  * Generated keys and certificates differ each time, including their start time; only their subject is
  * compared.
  */
-function withoutWhatIsNew({ content: _, before, summary, ...change }: Omit<Extract<Change, { kind: 'write-file' }>, 'reason'>): unknown {
+function withoutGeneratedContent({
+  content: _,
+  before,
+  summary,
+  ...change
+}: Omit<Extract<Change, { kind: 'write-file' }>, 'reason'>): unknown {
   const { notBefore: _from, notAfter: _to, ...certificate } = summary?.certificate ?? {};
   return { ...change, existing: before !== null, certificate, kubeconfig: summary?.kubeconfig };
 }

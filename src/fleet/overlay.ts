@@ -1,6 +1,6 @@
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from '../codec/source.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../kubelet/decode.ts';
-import type { Place } from './findings.ts';
+import type { SettingLocation } from './findings.ts';
 import type { Layer } from './layer.ts';
 import type { FleetOverlay } from './model.ts';
 import type { Scope } from './scope.ts';
@@ -20,7 +20,10 @@ export function overlayBuilder(layer: Layer): OverlayBuilder {
   const { kubelet, document } = layer;
   if (kubelet?.kind !== 'map' || document === null) return { for: () => null };
   const root = withHeader(kubelet);
-  const place = (offset: number): Place => ({ path: layer.place(['kubeletConfiguration']).path, position: document.positionAt(offset) });
+  const place = (offset: number): SettingLocation => ({
+    path: layer.place(['kubeletConfiguration']).path,
+    position: document.positionAt(offset),
+  });
   const variables = [...variablesIn(kubelet)];
   const known = new Map<string, FleetOverlay>();
   const overlay = (node: SourceMap): FleetOverlay => ({
@@ -92,7 +95,7 @@ function variablesIn(node: SourceNode): Iterable<{ readonly name: string; readon
   return found.values();
 }
 
-function fill(node: SourceNode, scope: Scope, place: (offset: number) => Place): SourceNode | null {
+function fill(node: SourceNode, scope: Scope, place: (offset: number) => SettingLocation): SourceNode | null {
   switch (node.kind) {
     case 'scalar': {
       if (node.scalar.type !== 'string' || !isTemplate(node.text)) return node;

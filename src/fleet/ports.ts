@@ -66,7 +66,7 @@ export interface LocalCommands {
 export type FleetFilePorts = LocalFiles & SshConfigSource & LocalCommands;
 
 /** Ports for naming the owner of a host's lock. */
-export type WritingPorts = Pick<HostConnections, 'self'> & Pick<SecretSource, 'newId'>;
+export type LockOwnerPorts = Pick<HostConnections, 'self'> & Pick<SecretSource, 'newId'>;
 
 /** Ports for commands that bootstrap, join and reset hosts. */
 export type NodeCommandPorts = LocalFiles & RunTime & HostConnections & ClusterConnections & SecretSource & TemplateSource;

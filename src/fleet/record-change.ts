@@ -8,7 +8,7 @@ import type { Operation } from '../host/plan/operation.ts';
 import { isConnectionLost, runHost, type WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { nodeEvent } from '../kube/node-event.ts';
-import { HISTORY_PATH, type HistoryEnd, type HistoryEntry, type HistoryNote, historyEntry, journalOperation } from './host-history.ts';
+import { HISTORY_PATH, type HistoryEnd, type HistoryEntry, historyEntry, journalOperation, type RunAttribution } from './host-history.ts';
 
 /** The end of a change of a host. */
 export interface ChangeEnd {
@@ -21,7 +21,7 @@ export interface ChangeEnd {
 /** The start of a change of a host. */
 export interface ChangeStart {
   readonly id: string;
-  readonly note: HistoryNote;
+  readonly note: RunAttribution;
   readonly operator: string;
   readonly time: Date;
   readonly planned: HostPlan;
@@ -44,7 +44,7 @@ export interface ChangeRecorder {
   /** Opens a new connection if that of `host` was lost. */
   readonly connect: () => Promise<Host>;
   readonly writing: WriterOptions;
-  readonly note: HistoryNote;
+  readonly note: RunAttribution;
   readonly cluster: Cluster | null;
   /** The Node of the host; null: unknown. */
   readonly node: string | null;

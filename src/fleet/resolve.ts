@@ -6,7 +6,7 @@ import { apiServerEndpoint, caPin } from '../kubeadm/config/rules.ts';
 import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { bastionRoutes, type Route } from './bastions.ts';
 import { formatPlace, type GroupRef, type HostEntry, hostEntries, type ImportedInventory } from './entries.ts';
-import { Findings } from './findings.ts';
+import { ProblemCollector } from './findings.ts';
 import {
   duplicateAddress,
   duplicateGroup,
@@ -40,7 +40,7 @@ export interface Resolution {
  * @param imports results of the entries of `imports` in the file, in that order
  */
 export function resolveFleet(loaded: LoadedFleet, imports: readonly ImportedInventory[] = []): Resolution {
-  const findings = new Findings();
+  const findings = new ProblemCollector();
   findings.addAll(loaded.problems);
   const hosts = loaded.document === null ? null : resolveHosts(loaded, imports, findings);
   const problems = findings.list();
@@ -80,7 +80,7 @@ interface Hosts {
 
 type Document = NonNullable<LoadedFleet['document']>;
 
-function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly ImportedInventory[], findings: Findings): Hosts {
+function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly ImportedInventory[], findings: ProblemCollector): Hosts {
   const root = fileLayer('file', {}, document as Document, []);
   validateFile(fleet, root, findings);
   const groups = groupLayers(fleet, document as Document, findings);
@@ -173,7 +173,7 @@ function overlayMakers(): (layer: Layer) => OverlayBuilder {
 }
 
 /** Rules for the file as a whole. */
-function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: Findings): void {
+function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, root: Layer, findings: ProblemCollector): void {
   if (kubernetesVersion !== undefined) {
     const minor = parseMinor(kubernetesVersion);
     if (minor === null || !isSupportedMinor(minor))
@@ -209,7 +209,7 @@ function validateFile({ kubernetesVersion, cluster, imports = [] }: FleetFile, r
       );
 }
 
-function groupLayers({ groups = [] }: FleetFile, document: Document, findings: Findings): ReadonlyMap<string, Layer> {
+function groupLayers({ groups = [] }: FleetFile, document: Document, findings: ProblemCollector): ReadonlyMap<string, Layer> {
   const layers = new Map<string, Layer>();
   for (const [i, group] of groups.entries()) {
     const layer = fileLayer(`group ${group.name}`, group, document, ['groups', i]);
@@ -226,7 +226,7 @@ function groupLayers({ groups = [] }: FleetFile, document: Document, findings: F
 interface KnownGroups {
   readonly groups: ReadonlyMap<string, Layer>;
   readonly importedGroups: ReadonlySet<string>;
-  readonly findings: Findings;
+  readonly findings: ProblemCollector;
 }
 
 /** Each group once; for duplicates the later position wins. */
@@ -247,7 +247,7 @@ function groupNames(refs: readonly GroupRef[], { groups, importedGroups, finding
 interface Together {
   readonly prepared: ReadonlyMap<string, PreparedHost>;
   readonly route: (name: string) => Route;
-  readonly findings: Findings;
+  readonly findings: ProblemCollector;
 }
 
 /** Values that must be unique across hosts: address with route, node name and node IP. */

@@ -1,6 +1,6 @@
 import { closestName } from '../base/text/closest-name.ts';
 import type { SourceScalar } from '../codec/source.ts';
-import type { Findings, Place } from './findings.ts';
+import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { invalidTemplate, unknownVariable, variableCycle } from './fleet-problems.ts';
 
 /** A variable's value with its type and its text: `01` stays `01` in a string. */
@@ -9,7 +9,7 @@ export type VariableText = Pick<SourceScalar, 'scalar' | 'text'>;
 /** Source of a host's variables. */
 export interface Variables {
   /** The value as written, possibly a template, with its place. */
-  find(name: string): { readonly value: VariableText; readonly place: () => Place } | undefined;
+  find(name: string): { readonly value: VariableText; readonly place: () => SettingLocation } | undefined;
   names(): Iterable<string>;
 }
 
@@ -18,23 +18,23 @@ export class Scope {
   /** The name of the host. */
   readonly host: string;
   readonly #variables: Variables;
-  readonly #findings: Findings;
+  readonly #findings: ProblemCollector;
   readonly #values = new Map<string, VariableText | null>();
   readonly #open: string[] = [];
 
-  constructor(host: string, variables: Variables, findings: Findings) {
+  constructor(host: string, variables: Variables, findings: ProblemCollector) {
     this.host = host;
     this.#variables = variables;
     this.#findings = findings;
   }
 
   /** The text with resolved variables; null after an error, which has been reported. */
-  text(text: string, place: () => Place): string | null {
+  text(text: string, place: () => SettingLocation): string | null {
     return isTemplate(text) ? (this.scalar(text, place)?.text ?? null) : text;
   }
 
   /** The same for a value: a template of a single variable has that variable's type. */
-  scalar(text: string, place: () => Place): VariableText | null {
+  scalar(text: string, place: () => SettingLocation): VariableText | null {
     const template = parseTemplate(text);
     if ('fault' in template) {
       this.#findings.addShared(template.fault, place(), () => invalidTemplate(text, template.fault));
@@ -52,7 +52,7 @@ export class Scope {
   }
 
   /** A variable's value, resolved at the first use. */
-  lookUp(name: string, place: () => Place): VariableText | null {
+  lookUp(name: string, place: () => SettingLocation): VariableText | null {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     const found = this.#variables.find(name);
@@ -67,7 +67,7 @@ export class Scope {
     return value;
   }
 
-  #workOut(name: string, text: string, place: () => Place): VariableText | null {
+  #workOut(name: string, text: string, place: () => SettingLocation): VariableText | null {
     if (this.#open.includes(name)) {
       const circle = [...this.#open.slice(this.#open.indexOf(name)), name];
       this.#findings.addShared('circle', place(), () => variableCycle(circle));

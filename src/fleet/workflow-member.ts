@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
-import type { OwnClaim } from '../host/own-claim.ts';
+import type { NodeClaimRegistration } from '../host/own-claim.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import type { Operation } from '../host/plan/operation.ts';
@@ -11,7 +11,7 @@ import type { WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import type { FleetMember } from './fleet.ts';
-import type { HistoryNote } from './host-history.ts';
+import type { RunAttribution } from './host-history.ts';
 import { type ChangeEnd, type ChangeStart, recordChange, recordStart } from './record-change.ts';
 
 export interface WorkflowMember {
@@ -25,17 +25,17 @@ export interface WorkflowMember {
   readonly clusterOf?: ((host: Host) => Promise<Cluster | null>) | undefined;
   readonly clock: Clock;
   /** Null: files are staged, or nothing is changed. */
-  readonly writing?: MemberWriting | null;
+  readonly writing?: MemberWriteOptions | null;
   /** Node claims of the run. */
   readonly claims?: NodeClaims | undefined;
 }
 
 /** Settings for writing to a host; changes are confirmed over a new connection made by `connect`. */
-export interface MemberWriting extends Omit<WriterOptions, 'confirm'> {
+export interface MemberWriteOptions extends Omit<WriterOptions, 'confirm'> {
   /** Time limit for confirming a kubelet change; null: final at once. */
   readonly confirmMs: number | null;
   /** Recorded on the host when it was changed; absent: changes are not recorded. */
-  readonly note?: HistoryNote | undefined;
+  readonly note?: RunAttribution | undefined;
 }
 
 /** A host of a fleet run with its workflow. */
@@ -75,7 +75,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
 }
 
 /** A claim that remembers the Node. */
-function rememberedClaim(claim: OwnClaim | undefined): OwnClaim & { node(): string | null } {
+function rememberedClaim(claim: NodeClaimRegistration | undefined): NodeClaimRegistration & { node(): string | null } {
   let name: string | null = null;
   return {
     set: (host, node) => {

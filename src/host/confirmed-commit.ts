@@ -4,7 +4,7 @@ import { checkpointOf } from './commit/checkpoint.ts';
 import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from './commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from './commit/record.ts';
 import { observe } from './observe.ts';
-import type { ObservedPhase, PhaseContext, ProveCommit } from './phase.ts';
+import type { ObservedPhase, PhaseContext, VerifyCommit } from './phase.ts';
 import type { HostChange } from './plan/change.ts';
 import type { Operation } from './plan/operation.ts';
 import { type ConfirmOptions, isConnectionLost, type RunHost, type WriterOptions } from './run-host.ts';
@@ -79,7 +79,7 @@ interface Guard {
   readonly run: RunHost;
   readonly owner: WriterOptions['owner'];
   readonly confirm: ConfirmOptions;
-  readonly prove: ProveCommit;
+  readonly prove: VerifyCommit;
 }
 
 function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm, prove }: Guard): OpenCommit {
@@ -90,8 +90,8 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
   const deadline = end - Math.min(CONFIRM_MARGIN_MS, confirm.timeoutMs / 4);
   let applied = false;
   let isAsked = false;
-  run.patientUntil(deadline);
-  const closed = (): void => run.patientUntil(null);
+  run.reconnectUntil(deadline);
+  const closed = (): void => run.reconnectUntil(null);
 
   const confirmOnce = async (): Promise<void> => {
     const again = await confirm.reconnect();
@@ -104,7 +104,9 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
   };
 
   const revertOnce = (why: string): Promise<void> =>
-    run.over((existing) => existing.perform([{ kind: 'revert-commit', id, why }, ...run.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }));
+    run.withConnection((existing) =>
+      existing.perform([{ kind: 'revert-commit', id, why }, ...run.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }),
+    );
 
   /**
    * The error when the change no longer waits for its confirmation; null when it does, was confirmed by hand,
@@ -112,7 +114,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
    */
   const findGone = async (): Promise<CommitGoneError | null> => {
     try {
-      const record = await run.over((existing) => observe(existing, commitRecord));
+      const record = await run.withConnection((existing) => observe(existing, commitRecord));
       const isOpen = record === null || (record.state === 'armed' && isOurs(record, id));
       return isOpen ? null : new CommitGoneError(host.name, record, 'cannot confirm the change');
     } catch (error) {
@@ -144,7 +146,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
 
   /** False: the host is unreachable. @throws AppError: the kubelet is not healthy with the previous files */
   const isHealthyAgain = async (): Promise<boolean> => {
-    run.patientUntil(clock.now().getTime() + GRACE_MS);
+    run.reconnectUntil(clock.now().getTime() + GRACE_MS);
     try {
       await phase.observed.verifyUndone();
       return true;
@@ -196,7 +198,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
         else if (gone.record === null || !isOurs(gone.record, id))
           return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
         else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
-        const isHealthy = phase.observed.provenState !== null && (await isHealthyAgain());
+        const isHealthy = phase.observed.verifiedState !== null && (await isHealthyAgain());
         return rolledBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
       } catch (cause) {
         if (isConnectionLost(cause))

@@ -1,32 +1,32 @@
 import type { Clock } from '../base/clock.ts';
-import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey } from './facts/query.ts';
+import { type FactQueries, type FactQuery, type FactQueryResult, type FactQueryResults, queryKey } from './facts/query.ts';
 
 /**
  * The facts of one run on one host. While a run is prepared and planned, each fact is queried once. During
  * apply, each phase queries only its own facts again, directly before its changes. Lasting facts are never dropped.
  */
-export interface HeldFacts {
+export interface FactCacheControl {
   /**
    * Starts the inspection of a phase. After `releaseFacts`, facts older than two seconds are dropped.
    * @param phase its queries are recorded, and sent together in one round trip the next time
    * @param group phases inspected one after the other, including `phase`: the recorded queries of all of them
    * are sent together
    */
-  holdFacts(phase: string, group?: readonly string[]): void;
+  cacheFacts(phase: string, group?: readonly string[]): void;
   /**
    * From now on each query goes to the host and drops all earlier facts, because a wait needs current values. Ends
-   * with the next `holdFacts`, which keeps the facts of the last query.
+   * with the next `cacheFacts`, which keeps the facts of the last query.
    */
-  releaseFacts(): void;
+  bypassFactCache(): void;
 }
 
-export interface FactCache extends HeldFacts {
+export interface FactCache extends FactCacheControl {
   /**
    * Returns cached facts, and queries those that are missing.
    * @param options.areKeys the names of the queries are their keys
    * @param options.send queries the host
    */
-  query<Q extends FactQueries>(queries: Q, options: CachedQuery): Promise<Answers<Q>>;
+  query<Q extends FactQueries>(queries: Q, options: CachedQuery): Promise<FactQueryResults<Q>>;
   /** Drops all facts, before an operation: each phase queries its own facts again anyway. */
   drop(): void;
 }
@@ -73,18 +73,19 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
   const ask = async (batch: FactQueries, send: CachedQuery['send']): Promise<ReadFacts> => {
     const given = await send(batch);
     const kept = Object.keys(batch).filter((key) => 'lasting' in (batch[key] as FactQuery));
-    if (kept.length > 0) lasting = { ...lasting, ...Object.fromEntries(kept.map((key) => [key, given[key] as Answer<FactQuery>])) };
+    if (kept.length > 0)
+      lasting = { ...lasting, ...Object.fromEntries(kept.map((key) => [key, given[key] as FactQueryResult<FactQuery>])) };
     return given;
   };
   return {
-    holdFacts: (phase, group = [phase]) => {
+    cacheFacts: (phase, group = [phase]) => {
       if (!holding && clock.now().getTime() - askedAt > FRESH_MS) drop();
       holding = true;
       const queries = recorded.get(phase) ?? new Set<FactQueries>();
       recorded.set(phase, queries);
       current = { queries, group };
     },
-    releaseFacts: () => {
+    bypassFactCache: () => {
       holding = false;
       current = null;
     },
@@ -103,25 +104,25 @@ export function factCache(clock: Clock, expected: FactQueries): FactCache {
         isEmpty = false;
         answers = known;
         // Queries named by key find their facts in the complete response.
-        if (areKeys && missing.length === keys.length) return given as Answers<Q>;
+        if (areKeys && missing.length === keys.length) return given as FactQueryResults<Q>;
       }
-      if (areKeys && known.length === 1) return known[0] as Answers<Q>;
-      const result: Record<string, Answer<FactQuery> | undefined> = {};
+      if (areKeys && known.length === 1) return known[0] as FactQueryResults<Q>;
+      const result: Record<string, FactQueryResult<FactQuery> | undefined> = {};
       for (const [name, key] of named ?? keys.map((key) => [key, key] as const)) result[name] = answerTo(key, known);
-      return result as Answers<Q>;
+      return result as FactQueryResults<Q>;
     },
     drop,
   };
 }
 
 /** The facts of one round trip, by key. */
-type ReadFacts = Readonly<Record<string, Answer<FactQuery>>>;
+type ReadFacts = Readonly<Record<string, FactQueryResult<FactQuery>>>;
 
 const NO_FACTS: ReadFacts = {};
 const NONE: readonly ReadFacts[] = [];
 
 /** The last fact wins. */
-function answerTo(key: string, answers: readonly ReadFacts[]): Answer<FactQuery> | undefined {
+function answerTo(key: string, answers: readonly ReadFacts[]): FactQueryResult<FactQuery> | undefined {
   for (const given of answers) if (given[key] !== undefined) return given[key];
   return undefined;
 }

@@ -5,10 +5,10 @@ import { CommitGoneError, HostLockedError, hostShuttingDown } from './commit/com
 import { REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
 import { parseLockHolder, parseRecord } from './commit/record.ts';
 import {
-  type Answer,
-  type Answers,
   type CommandFact,
   type FactQuery,
+  type FactQueryResult,
+  type FactQueryResults,
   type FileFact,
   type HttpFact,
   MAX_FILE_BYTES,
@@ -72,10 +72,10 @@ export function hostOverTransport(transport: Transport, options: HostOptions): H
           ...queryOptions,
         },
       );
-      const byName = new Map(asked.map((name, i) => [name, answers[i] as Answer<FactQuery>]));
-      const answerOf = (name: string): Answer<FactQuery> | null =>
+      const byName = new Map(asked.map((name, i) => [name, answers[i] as FactQueryResult<FactQuery>]));
+      const answerOf = (name: string): FactQueryResult<FactQuery> | null =>
         byName.has(name) ? (byName.get(name) ?? null) : queries[name]?.kind === 'file' ? null : STAGED_ANSWER;
-      return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as Answers<typeof queries>;
+      return Object.fromEntries(names.map((name) => [name, answerOf(name)])) as FactQueryResults<typeof queries>;
     },
     perform: async (operations, given = {}) => {
       log.operations(operations);
@@ -126,7 +126,7 @@ interface Asking {
 }
 
 /** One answer for each query, in order. */
-async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise<readonly Answer<FactQuery>[]> {
+async function answersTo(queries: readonly FactQuery[], asking: Asking): Promise<readonly FactQueryResult<FactQuery>[]> {
   const { transport, rootDir, signal, timeoutMs } = asking;
   const nonce = asking.nonce();
   const result = await transport.run(shellLoader(nonce), {
@@ -264,7 +264,7 @@ function countFrames(nonce: string, total: number, onDone: (index: number) => vo
 
 const MAX_MARK_BYTES = 1024;
 
-function readAnswer(question: FactQuery, frame: Frame | undefined, errors: Frame | undefined, host: string): Answer<FactQuery> {
+function readAnswer(question: FactQuery, frame: Frame | undefined, errors: Frame | undefined, host: string): FactQueryResult<FactQuery> {
   const stdout = decode(frame?.body);
   const stderr = decode(errors?.body);
   switch (question.kind) {

@@ -1,6 +1,6 @@
 import type { Dial } from '../kube/dial.ts';
 import type { ParseText } from './facts/parse-text.ts';
-import type { Answers, FactQueries } from './facts/query.ts';
+import type { FactQueries, FactQueryResults } from './facts/query.ts';
 import type { Operation } from './plan/operation.ts';
 
 export interface PerformOptions {
@@ -26,7 +26,7 @@ export interface QueryOptions {
  */
 export interface Host {
   readonly name: string;
-  query<Q extends FactQueries>(queries: Q, options?: QueryOptions): Promise<Answers<Q>>;
+  query<Q extends FactQueries>(queries: Q, options?: QueryOptions): Promise<FactQueryResults<Q>>;
   perform(operations: readonly Operation[], options?: PerformOptions): Promise<void>;
   /** Opens a TCP connection from the host. Absent: the local host reaches the same addresses directly. */
   readonly dial?: Dial | undefined;

@@ -10,7 +10,7 @@ export interface NodeClaim {
 }
 
 /** The claim of one member. */
-export interface OwnClaim {
+export interface NodeClaimRegistration {
   /**
    * Replaces an earlier claim when the host is planned again.
    * @param host its name in messages

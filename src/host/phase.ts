@@ -4,7 +4,7 @@ import type { Cluster } from '../kube/cluster.ts';
 import type { EtcdCluster } from '../kube/etcd-cluster.ts';
 import type { ParseText } from './facts/parse-text.ts';
 import type { Host } from './host.ts';
-import type { OwnClaim } from './own-claim.ts';
+import type { NodeClaimRegistration } from './own-claim.ts';
 import type { Change, HostChange, PhasePlan } from './plan/change.ts';
 import type { RunHost, WriterOptions } from './run-host.ts';
 
@@ -27,7 +27,7 @@ export interface PhaseContext {
   /** Parses texts of the hosts of a run. Absent: each text is parsed. */
   readonly parseText?: ParseText | undefined;
   /** The Node that the host claims in a run over several hosts. Absent: single host. */
-  readonly claim?: OwnClaim;
+  readonly claim?: NodeClaimRegistration;
 }
 
 /** The context of a workflow that needs an API server. */
@@ -57,7 +57,7 @@ export interface PhaseCommit<Input, Facts> {
    * Records, before the change, the state that the change may break.
    * @returns waits until that state is restored, and verifies the change
    */
-  prepare(context: PhaseContext, input: Input, facts: Facts, changes: readonly HostChange[]): Promise<ProveCommit>;
+  prepare(context: PhaseContext, input: Input, facts: Facts, changes: readonly HostChange[]): Promise<VerifyCommit>;
 }
 
 /**
@@ -67,7 +67,7 @@ export interface PhaseCommit<Input, Facts> {
  *   stop; undefined: all was verified
  * @throws AppError when the verification fails until the deadline, or errors of `checkOpen`
  */
-export type ProveCommit = (deadline: number, checkOpen: () => Promise<void>) => Promise<string | undefined>;
+export type VerifyCommit = (deadline: number, checkOpen: () => Promise<void>) => Promise<string | undefined>;
 
 /**
  * A step of a workflow: `observe` only reads, `plan` is pure, the engine applies the changes, `verify` checks
@@ -113,7 +113,7 @@ export interface PhaseDefinition<Input, Facts> {
    */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void> | Promise<string | undefined>;
   /** The state that `verifyUndone` proves, as a clause. Default: the kubelet is healthy again. */
-  readonly provenState?: string;
+  readonly verifiedState?: string;
   /** Absent: its changes are final immediately. */
   readonly commit?: PhaseCommit<Input, Facts>;
 }
@@ -124,10 +124,10 @@ export interface ObservedPhase {
   verify(applied: readonly Change[]): Promise<void>;
   undo(applied: readonly HostChange[]): readonly HostChange[] | null;
   /** The state that `verifyUndone` proves, as a clause; null: the rollback cannot be verified. */
-  readonly provenState: string | null;
+  readonly verifiedState: string | null;
   /** @returns what else was rolled back, as a sentence without a full stop; undefined: nothing */
   verifyUndone(): Promise<string | undefined>;
-  readonly commit: { readonly paths: readonly string[]; prepare(changes: readonly HostChange[]): Promise<ProveCommit> } | null;
+  readonly commit: { readonly paths: readonly string[]; prepare(changes: readonly HostChange[]): Promise<VerifyCommit> } | null;
 }
 
 /** A phase that makes no changes in this run, and has nothing to verify. */
@@ -136,7 +136,7 @@ export function planOnly(plan: PhasePlan): ObservedPhase {
     plan,
     verify: async () => undefined,
     undo: () => null,
-    provenState: null,
+    verifiedState: null,
     verifyUndone: async () => undefined,
     commit: null,
   };
@@ -188,7 +188,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
         plan: definition.plan(facts, input),
         verify: async (applied) => definition.verify?.(context, input, facts, applied),
         undo: (applied) => definition.undo?.(facts, applied) ?? null,
-        provenState: definition.verifyUndone === undefined ? null : (definition.provenState ?? 'the kubelet is healthy again'),
+        verifiedState: definition.verifyUndone === undefined ? null : (definition.verifiedState ?? 'the kubelet is healthy again'),
         verifyUndone: async () => {
           const { signal: _, ...uninterrupted } = context;
           const others = await definition.verifyUndone?.(uninterrupted, input, facts);

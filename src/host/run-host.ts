@@ -3,7 +3,7 @@ import { isAppError } from '../base/errors.ts';
 import type { Dial } from '../kube/dial.ts';
 import { CommitGoneError, HostLockedError } from './commit/commit-problems.ts';
 import type { LockHolder, LockOwner, LockRequest, RevertRequest } from './commit/record.ts';
-import { factCache, type HeldFacts } from './fact-cache.ts';
+import { type FactCacheControl, factCache } from './fact-cache.ts';
 import type { ParseText } from './facts/parse-text.ts';
 import type { FactQueries } from './facts/query.ts';
 import type { Host, PerformOptions, QueryOptions } from './host.ts';
@@ -36,7 +36,7 @@ export interface ConfirmOptions {
  * The host of one run. Its facts are cached, and its lock is taken with the first operation. The lock is held
  * for one run of one host, so both have the same lifetime.
  */
-export interface RunHost extends Host, HeldFacts {
+export interface RunHost extends Host, FactCacheControl {
   /** Null: no lock, and changes are final immediately (files staged into a directory). */
   readonly writing: WriterOptions | null;
   /**
@@ -49,9 +49,9 @@ export interface RunHost extends Host, HeldFacts {
    * Until then (Unix milliseconds) a lost connection is reopened on the next request. Null: a lost connection
    * is an error.
    */
-  patientUntil(time: number | null): void;
+  reconnectUntil(time: number | null): void;
   /** Uses the existing connection, or a new one if it was lost. Does not use the lock. */
-  over<T>(work: (host: Host) => Promise<T>): Promise<T>;
+  withConnection<T>(work: (host: Host) => Promise<T>): Promise<T>;
   /**
    * The operations that release the lock; empty if it is not held. After running them, the caller must call
    * `wasReleased`.
@@ -88,7 +88,7 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
   let armed: RevertRequest | null = null;
   /** The armed change that, as far as known, waits for its confirmation. */
   let open: string | null = null;
-  let patience: number | null = null;
+  let reconnectUntilMs: number | null = null;
   const confirm = writing?.confirm ?? null;
   const release: readonly Operation[] = writing === undefined ? [] : [{ kind: 'release-lock', id: writing.owner.id }];
 
@@ -128,7 +128,7 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
       throw error;
     }
   };
-  const over = <T>(work: (host: Host) => Promise<T>): Promise<T> => noticing(connection().then(work));
+  const withConnection = <T>(work: (host: Host) => Promise<T>): Promise<T> => noticing(connection().then(work));
 
   const performLocked = async (
     { owner, breakLock, isGone }: WriterOptions,
@@ -152,9 +152,9 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
   const query: Host['query'] = async (queries, options) => {
     for (;;) {
       try {
-        return await over((host) => host.query(queries, options));
+        return await withConnection((host) => host.query(queries, options));
       } catch (error) {
-        if (!isConnectionLost(error) || patience === null || clock.now().getTime() >= patience) throw error;
+        if (!isConnectionLost(error) || reconnectUntilMs === null || clock.now().getTime() >= reconnectUntilMs) throw error;
         await clock.sleep(RETRY_MS, options?.signal);
       }
     }
@@ -163,16 +163,16 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
   return {
     name: first.name,
     writing: writing ?? null,
-    holdFacts: facts.holdFacts,
-    releaseFacts: facts.releaseFacts,
+    cacheFacts: facts.cacheFacts,
+    bypassFactCache: facts.bypassFactCache,
     arm: (revert) => {
       armed = revert;
       if (revert === null) open = null;
     },
-    patientUntil: (time) => {
-      patience = time;
+    reconnectUntil: (time) => {
+      reconnectUntilMs = time;
     },
-    over,
+    withConnection,
     releasing: () => (held ? release : []),
     wasReleased: () => {
       held = false;
@@ -192,11 +192,11 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
         await performLocked(writing, operations, options);
       }
     },
-    dial: first.dial && ((address, signal) => over((host) => dialFrom(host, address, signal))),
+    dial: first.dial && ((address, signal) => withConnection((host) => dialFrom(host, address, signal))),
     parseText,
     end: async () => {
       try {
-        if (held) await over((host) => host.perform(release));
+        if (held) await withConnection((host) => host.perform(release));
       } catch (error) {
         if (!isAppError(error)) throw error;
       }

@@ -33,7 +33,7 @@ export async function planPhases<Input>(
   const plans: NamedPhasePlan[] = [];
   for (const phase of phases) {
     const own = await phase.contextFor(context, input);
-    context.run?.holdFacts(phase.name);
+    context.run?.cacheFacts(phase.name);
     const { plan } = await phase.inspect(own, input);
     plans.push({ phase: phase.name, plan });
   }
@@ -223,11 +223,11 @@ async function observeCached<Input>(
   context: PhaseContext,
   { input, group }: { readonly input: Input; readonly group: readonly string[] },
 ): Promise<ObservedPhase> {
-  context.run?.holdFacts(phase.name, group);
+  context.run?.cacheFacts(phase.name, group);
   try {
     return await phase.inspect(context, input);
   } finally {
-    context.run?.releaseFacts();
+    context.run?.bypassFactCache();
   }
 }
 
@@ -335,7 +335,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
     host: host.name,
     phase,
     message:
-      observed.provenState !== null ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
+      observed.verifiedState !== null ? 'rolling back to the last working configuration' : 'rolling back to the previous configuration',
   });
   let others: string | undefined;
   try {
@@ -353,7 +353,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   const back = {
     host: host.name,
     code: 'ROLLED_BACK',
-    message: `${phase}: the previous files were restored${observed.provenState === null ? '' : ` and ${observed.provenState}`}${others === undefined ? '' : `. ${others}`}`,
+    message: `${phase}: the previous files were restored${observed.verifiedState === null ? '' : ` and ${observed.verifiedState}`}${others === undefined ? '' : `. ${others}`}`,
   };
   throw new AppError([...error.problems, back], {
     exitCode: 5,
@@ -458,7 +458,7 @@ export async function planWorkflow<Options, Input>(
   const refusals = [...prepared.refusals, ...(context.claim?.problems() ?? [])];
   if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
   const planned = await planPhases(phases, held, input);
-  host.releaseFacts();
+  host.bypassFactCache();
   const forbidden = impactNotAllowed({ name: host.name, phases: planned }, run.allow);
   if (forbidden !== null && !run.dryRun) throw new AppError(forbidden, { exitCode: 3 });
   if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);

@@ -44,7 +44,7 @@ const MEMBERS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
 ]);
 
 /** The object that a request expects. */
-export interface Asked {
+export interface ExpectedObject {
   readonly kind: string;
   /** Set when the request names an object. */
   readonly name?: string | undefined;
@@ -53,7 +53,7 @@ export interface Asked {
 }
 
 /** Why a response is not the expected object, as a clause that begins with the field; null when it is. */
-export function objectIssue(body: JsonObject, { kind, name, isUnnamed = false }: Asked): string | null {
+export function objectIssue(body: JsonObject, { kind, name, isUnnamed = false }: ExpectedObject): string | null {
   const issue = issueOf(isUnnamed ? UNNAMED_OBJECT : OBJECT, body);
   if (issue !== null) return issue;
   if (body.kind !== kind) return `kind: expected ${kind}, received ${String(body.kind)}`;

@@ -92,7 +92,7 @@ function parseJson(text: unknown): unknown {
   }
 }
 
-export interface MarksLeft {
+export interface IncompleteNodeMarks {
   readonly nodeName: string;
   /**
    * Labels and taints that are still to be added or removed, as text; null: only their record is outdated.
@@ -107,7 +107,7 @@ export interface MarksLeft {
  * @returns the finished part, the remaining part and the reason; for CLUSTER_FORBIDDEN the hint names the
  *   required permissions
  */
-export function nodeMarksIncomplete(error: AppError, { nodeName, left }: MarksLeft): AppError {
+export function nodeMarksIncomplete(error: AppError, { nodeName, left }: IncompleteNodeMarks): AppError {
   const done =
     left === null
       ? `Node ${nodeName} has the declared labels and taints, but their record in namespace ${MARKS_NAMESPACE} is not up to date`

@@ -5,7 +5,7 @@
  */
 
 export const KUBELET_DIR = '/var/lib/kubelet';
-export const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+export const KUBELET_CONFIG_FILE = '/var/lib/kubelet/config.yaml';
 export const INSTANCE_CONFIG = '/var/lib/kubelet/instance-config.yaml';
 export const FLAGS_ENV = '/var/lib/kubelet/kubeadm-flags.env';
 export const KUBELET_PKI_DIR = '/var/lib/kubelet/pki';

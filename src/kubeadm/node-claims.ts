@@ -1,10 +1,10 @@
-import type { NodeClaim, OwnClaim } from '../host/own-claim.ts';
+import type { NodeClaim, NodeClaimRegistration } from '../host/own-claim.ts';
 import { nodeClaimConflict } from './node-identity.ts';
 
 /** The Nodes claimed by the members of a run. */
 export interface NodeClaims {
   /** @param name of the member, unique in the run */
-  of(name: string): OwnClaim;
+  of(name: string): NodeClaimRegistration;
 }
 
 export function nodeClaims(): NodeClaims {

@@ -2,7 +2,7 @@ import type { Secret } from '../base/text/secret.ts';
 import type { Templates } from '../codec/render-template.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { EtcdCluster } from '../kube/etcd-cluster.ts';
-import type { Web } from '../kube/web.ts';
+import type { HttpsClient } from '../kube/https-client.ts';
 import type { CertificateIssuer } from '../x509/certificate-issuer.ts';
 import type { ClusterTarget, EtcdTarget } from './cluster-target.ts';
 
@@ -13,7 +13,7 @@ export interface ClusterConnections {
   limitRequests(perSecond: number): void;
   /** The members of an etcd cluster, as objects. */
   connectEtcd(target: EtcdTarget): Promise<EtcdCluster>;
-  readonly web: Web;
+  readonly web: HttpsClient;
 }
 
 /** Generates unpredictable secrets and keys. */

@@ -2,7 +2,7 @@ import { AppError, type Problem } from '../base/errors.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
 import { withBigIntegers } from '../codec/yaml-encode.ts';
 import type { Warning } from '../host/plan/change.ts';
-import { CONFIG_YAML } from '../kube/well-known.ts';
+import { KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
 import { enclosingPaths } from './enclosing-paths.ts';
 import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
@@ -15,7 +15,7 @@ import { isStartupRule, validateKubeletConfiguration } from './validate/validate
  * @throws AppError with exit code 2 and all problems, each with its layer
  */
 export function checkNodeFields(layered: LayeredConfig, { minor, assumed, catalogue }: KubeletToCheck): readonly Warning[] {
-  const document = documentOfValue(withBigIntegers(layered.config, catalogue.configurationType(minor)), CONFIG_YAML);
+  const document = documentOfValue(withBigIntegers(layered.config, catalogue.configurationType(minor)), KUBELET_CONFIG_FILE);
   const problems = validateKubeletConfiguration(document, { minor, catalogue })
     .problems.filter(({ severity, code }) => severity !== 'warning' || isStartupRule(code))
     .map(({ severity: _, ...problem }) => withOrigin(problem, layered));

@@ -4,7 +4,7 @@ import type { JsonObject } from '../base/json.ts';
 import { API_PAUSE, waitUntil } from '../base/wait-until.ts';
 import { unitState } from '../host/facts/unit.ts';
 import { observe } from '../host/observe.ts';
-import type { PhaseContext, ProveCommit } from '../host/phase.ts';
+import type { PhaseContext, VerifyCommit } from '../host/phase.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
@@ -48,7 +48,7 @@ const POLL_MS = 2_000;
  *   before, by a newer heartbeat, its configz has the new values, its pods still run, and a probe pod starts.
  *   Facts that were not visible before, or not permitted, are not required
  */
-export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<ProveCommit> {
+export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<VerifyCommit> {
   const { phase, restarts, after } = change;
   const found = await findNode(context, proof.nodeName);
   if ('why' in found || !isNodeReady(found.node)) {
@@ -66,7 +66,7 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
  *   was Ready until the same is visible as for `prepareProof`. If the API server or the Node was not visible before, or
  *   the kubelet did not report to it, the function returns that the connection is unknown
  */
-export async function prepareRestartProof(context: PhaseContext, proof: NodeToProve, phase: string): Promise<ProveCommit> {
+export async function prepareRestartProof(context: PhaseContext, proof: NodeToProve, phase: string): Promise<VerifyCommit> {
   const { nodeName } = proof;
   const found = await findNode(context, nodeName);
   if ('why' in found || !isReporting(found.node)) {
@@ -107,7 +107,7 @@ interface NodeChange {
   readonly config: { readonly reader: KubeletProof; readonly after: string; readonly fields: readonly string[] } | null;
 }
 
-async function prepareReady(context: PhaseContext, change: NodeChange): Promise<ProveCommit> {
+async function prepareReady(context: PhaseContext, change: NodeChange): Promise<VerifyCommit> {
   const { clock } = context;
   const { cluster, node: found, proof, phase, config } = change;
   const target = {

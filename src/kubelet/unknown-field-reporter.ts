@@ -2,7 +2,7 @@ import type { Problem } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import type { UnknownFieldReporter } from '../codec/decode-typed.ts';
 import type { ObjectNode } from '../codec/type-node.ts';
-import { type FieldPlace, unknownField } from '../codec/typed-problems.ts';
+import { type FieldLocation, unknownTypedField } from '../codec/typed-problems.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
 
 const KUBELET_KIND = 'KubeletConfiguration';
@@ -29,7 +29,7 @@ export function unknownFieldReporter(context: UnknownFieldContext): UnknownField
     report: (place, parent, name) => {
       const entry = context.catalogue.fields.get(parent.path === '' ? name : `${parent.path}.${name}`);
       if (entry) return fieldOfOtherMinor(place, context.lenient, { used: context.minor, range: entry.minors });
-      return unknownField(place, context.lenient, guesses++ < MAX_GUESSES ? guess(context, parent.type, name) : undefined);
+      return unknownTypedField(place, context.lenient, guesses++ < MAX_GUESSES ? guess(context, parent.type, name) : undefined);
     },
   };
 }
@@ -38,7 +38,8 @@ export function unknownFieldReporter(context: UnknownFieldContext): UnknownField
 export function unknownFieldOf(kind: string): UnknownFieldReporter {
   let guesses = 0;
   return {
-    report: (place, { type }, name) => unknownField(place, false, guesses++ < MAX_GUESSES ? guessSibling(kind, type, name) : undefined),
+    report: (place, { type }, name) =>
+      unknownTypedField(place, false, guesses++ < MAX_GUESSES ? guessSibling(kind, type, name) : undefined),
   };
 }
 
@@ -76,7 +77,7 @@ function placesOf(catalogue: Catalogue, minor: Minor): ReadonlyMap<string, reado
 
 /** A field of another minor. */
 function fieldOfOtherMinor(
-  place: FieldPlace,
+  place: FieldLocation,
   lenient: boolean,
   minors: { readonly used: Minor; readonly range: readonly [Minor, Minor] },
 ): Problem {

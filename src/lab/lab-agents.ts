@@ -14,7 +14,7 @@ import { AGENT_NAMESPACE, NAMESPACE_ANNOTATION } from '../kube/agent-namespace.t
 import type { Cluster } from '../kube/cluster.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
-import { CONFIG_YAML, KUBELET_CONF } from '../kube/well-known.ts';
+import { KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
 import { agentRights } from '../kubeadm/node-agent/agent-rights.ts';
 import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN, renderAgentUnit, renderPointerDropIn } from '../kubeadm/node-agent/agent-units.ts';
@@ -207,7 +207,7 @@ async function runOne(
       random: () => services.random(),
       catalogue,
       directory: AGENT_DIRECTORY,
-      localConfig: CONFIG_YAML,
+      localConfig: KUBELET_CONFIG_FILE,
       namespace: optionOf(command, '--namespace') ?? AGENT_NAMESPACE,
       allow: (optionOf(command, '--allow') ?? 'new-pods-only') as LiveChange,
       timing: { ...DEFAULT_TIMING, trialMs: trial === null ? trialMs : Number(trial / 1_000_000n) },

@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { LocalFiles } from '../base/local-files.ts';
 import { readOperatorKubeconfig } from '../kube/operator-kubeconfig.ts';
-import { CONFIG_YAML, FLAGS_ENV, KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../kube/well-known.ts';
+import { FLAGS_ENV, KUBE_SYSTEM, KUBELET_CONFIG_FILE, KUBELET_CONFIG_NAME } from '../kube/well-known.ts';
 import { type LabAgentPorts, startLabAgents } from './lab-agents.ts';
 import type { Lab, LabHost } from './lab-options.ts';
 
@@ -89,7 +89,7 @@ function joinCommandIn(printed: string): readonly string[] {
 
 async function readHostFiles(services: DemoPorts, { name, rootDir }: LabHost): Promise<HostFiles> {
   const files = await services.listFiles(rootDir, ['etc/kubernetes', 'etc/systemd/system', 'var/lib/kubelet']);
-  const config = await services.input.readText(`${rootDir}${CONFIG_YAML}`);
+  const config = await services.input.readText(`${rootDir}${KUBELET_CONFIG_FILE}`);
   const configLines = config.split('\n').filter((line) => /^(cgroupDriver|clusterDomain|maxPods|resolvConf|rotateCertificates)/.test(line));
   return { host: name, files, configLines, flagsEnv: (await services.input.readText(`${rootDir}${FLAGS_ENV}`)).trim() };
 }

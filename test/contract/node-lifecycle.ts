@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/text/secret.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { mayDo } from '../../src/kube/may-do.ts';
+import { hasPermission } from '../../src/kube/has-permission.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { bootstrapRbac } from '../../src/kubeadm/bootstrap-rbac.ts';
 import { explainBootstrap } from '../../src/kubeadm/explain-bootstrap.ts';
@@ -94,8 +94,8 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
 
     it('a token may neither approve nor delete', async () => {
       await token.create(await csr('node-csr-w9', 'w9', CLIENT_SIGNER));
-      expect(await mayDo(token, { verb: 'delete', group: '', resource: 'nodes', name: 'w1' })).toBe(false);
-      expect(await mayDo(token, { verb: 'list', group: 'certificates.k8s.io', resource: 'certificatesigningrequests' })).toBe(true);
+      expect(await hasPermission(token, { verb: 'delete', group: '', resource: 'nodes', name: 'w1' })).toBe(false);
+      expect(await hasPermission(token, { verb: 'list', group: 'certificates.k8s.io', resource: 'certificatesigningrequests' })).toBe(true);
     });
 
     it('a node registers, labels itself within limits, reads kubelet-config and removes its annotation', async () => {
@@ -204,8 +204,8 @@ export function nodeLifecycleContract(name: string, start: () => Promise<Lifecyc
     it('an administrator deletes a Node, the node itself is not permitted to', async () => {
       const ref = { apiVersion: 'v1', kind: 'Node', name: 'w1' } as const;
       const asked = { verb: 'delete', group: '', resource: 'nodes', name: 'w1' };
-      expect(await mayDo(node, asked)).toBe(false);
-      expect(await mayDo(world.admin, asked)).toBe(true);
+      expect(await hasPermission(node, asked)).toBe(false);
+      expect(await hasPermission(world.admin, asked)).toBe(true);
       await expect(node.delete(ref)).rejects.toMatchObject({ code: 'CLUSTER_FORBIDDEN' });
       await world.admin.delete(ref);
       await expect.poll(() => world.admin.get(ref), poll).toBeNull();

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { type Cluster, clientForPolls } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { RequestPace } from '../../src/kube/request-pace.ts';
+import type { RequestRateLimiter } from '../../src/kube/request-rate-limiter.ts';
 import { createCa } from '../../src/lab/api-server/pki.ts';
 import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { collect, take } from '../contract/cluster.ts';
@@ -51,12 +51,12 @@ function clusterOf(text: string, options: Partial<Parameters<typeof kubeCluster>
 }
 
 /** Counts the turns and waits for none. */
-function countingPace(): RequestPace & { turns: number; polls: number } {
+function countingPace(): RequestRateLimiter & { turns: number; polls: number } {
   const pace = {
     turns: 0,
     polls: 0,
     limit: () => undefined,
-    turn: async (_?: AbortSignal, urgency?: string) => void (urgency === 'poll' ? pace.polls++ : pace.turns++),
+    waitForSlot: async (_?: AbortSignal, urgency?: string) => void (urgency === 'poll' ? pace.polls++ : pace.turns++),
   };
   return pace;
 }

@@ -4,7 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Web } from '../../src/kube/web.ts';
+import type { HttpsClient } from '../../src/kube/https-client.ts';
 import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { type FakeHost, fakeHost } from '../support/fake-host.ts';
 import { findRealBinaries } from '../support/real-apiserver.ts';
@@ -45,7 +45,7 @@ async function startWorld(options: UpgradeClusterOptions, files: Readonly<Record
 }
 
 /** dl.k8s.io with these labels; without any it does not answer. */
-function releaseServer(releases: Readonly<Record<string, string>>, asked: string[]): Web {
+function releaseServer(releases: Readonly<Record<string, string>>, asked: string[]): HttpsClient {
   return {
     get: async ({ url }) => {
       const label = /^https:\/\/dl\.k8s\.io\/release\/(.*)\.txt$/.exec(url)?.[1] ?? url;

@@ -6,10 +6,10 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/text/secret.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import { nodeWeb } from '../../src/kube/adapters/web.ts';
+import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import type { Dial, DialAddress } from '../../src/kube/dial.ts';
+import type { WebFailureCause } from '../../src/kube/https-response.ts';
 import { tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
-import type { WebFailureCause } from '../../src/kube/web-answer.ts';
 import { type CertificateAuthority, createCa, type KeyPair } from '../../src/lab/api-server/pki.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';
@@ -42,7 +42,7 @@ async function tcp(serve: Parameters<typeof startTcpServer>[0]): Promise<number>
 }
 
 async function troubleAt(port: number): Promise<WebFailureCause | string> {
-  const answer = await nodeWeb({}).get({ url: `https://127.0.0.1:${port}/`, trust: TRUST(), timeoutMs: 5_000 });
+  const answer = await nodeHttpsClient({}).get({ url: `https://127.0.0.1:${port}/`, trust: TRUST(), timeoutMs: 5_000 });
   return answer.kind === 'failed' ? answer.issue : `answered ${answer.status}`;
 }
 
@@ -109,7 +109,7 @@ describe('an intermediate CA', () => {
       (_, response) => void response.end('{"gitVersion":"v1.36.2"}'),
     );
     const url = `https://127.0.0.1:${await listen(server)}`;
-    const trusting = (pem: string) => nodeWeb({}).get({ url, trust: { kind: 'ca', pem } });
+    const trusting = (pem: string) => nodeHttpsClient({}).get({ url, trust: { kind: 'ca', pem } });
     expect(await trusting(chain.intermediatePem)).toMatchObject({ kind: 'answer', status: 200 });
     expect(await trusting(chain.rootPem)).toMatchObject({ issue: { kind: 'unknown-authority' } });
     const options = { clusterName: 'c', server: url, caPem: chain.intermediatePem, user: 'u', token: new Secret('x') };
@@ -129,7 +129,7 @@ describe('a single pinned certificate', () => {
     const port = await listen(server);
     const other = await ca.issueServer(['127.0.0.1'], { commonName: 'kube-apiserver' });
     const get = (pem: string) =>
-      nodeWeb({ HTTPS_PROXY: 'http://127.0.0.1:9' }).get({
+      nodeHttpsClient({ HTTPS_PROXY: 'http://127.0.0.1:9' }).get({
         url: `https://127.0.0.1:${port}/configz`,
         serverName: 'a-name-it-is-not-for',
         trust: { kind: 'certificate', pem },
@@ -140,7 +140,7 @@ describe('a single pinned certificate', () => {
     for (const pem of [other.certPem, ca.certPem, `${other.certPem}\n${serving.certPem}`])
       expect(await get(pem)).toMatchObject({ issue: { kind: 'other-certificate', peer: { issuer: expect.any(String) } } });
     const unverified = { url: `https://127.0.0.1:${port}/`, trust: { kind: 'unverified' }, bearerToken: new Secret('abc') } as const;
-    expect(await nodeWeb({}).get(unverified)).toMatchObject({ kind: 'failed' });
+    expect(await nodeHttpsClient({}).get(unverified)).toMatchObject({ kind: 'failed' });
     expect(asked).toEqual(['Bearer abc']);
   });
 
@@ -156,7 +156,7 @@ describe('a single pinned certificate', () => {
     const port = await listen(server);
     const trust = { kind: 'certificate', pem: serving.certPem } as const;
     const get = (certificate: string, key: string) =>
-      nodeWeb({}).get({
+      nodeHttpsClient({}).get({
         url: `https://127.0.0.1:${port}/configz`,
         trust,
         clientCertificate: { certificate, key: new Secret(key) },
@@ -185,7 +185,7 @@ describe('route', () => {
       server.listen(0, '::1', () => resolve((server.address() as { port: number }).port));
     });
     open.push({ close: () => void server.close() });
-    const answer = await nodeWeb({}).get({ url: `https://[::1]:${port}/`, trust: TRUST() });
+    const answer = await nodeHttpsClient({}).get({ url: `https://[::1]:${port}/`, trust: TRUST() });
     expect(answer).toMatchObject({ kind: 'answer', status: 200 });
   });
 
@@ -201,7 +201,7 @@ describe('route', () => {
       });
       client.on('error', () => target.destroy()).on('close', () => target.destroy());
     });
-    const web = nodeWeb({ HTTPS_PROXY: `http://127.0.0.1:${await listen(proxy)}` });
+    const web = nodeHttpsClient({ HTTPS_PROXY: `http://127.0.0.1:${await listen(proxy)}` });
     expect(await web.get({ url: 'https://api.example.test:6443/', trust: TRUST() })).toMatchObject({ kind: 'answer' });
     expect(await web.get({ url: 'https://other.example.test:6443/', trust: TRUST() })).toMatchObject({ issue: { kind: 'wrong-name' } });
     expect(asked).toEqual(['api.example.test:6443', 'other.example.test:6443']);
@@ -214,7 +214,7 @@ describe('route', () => {
       asked.push(address);
       return connect(port, '127.0.0.1');
     };
-    const web = nodeWeb({ HTTPS_PROXY: 'http://127.0.0.1:1' });
+    const web = nodeHttpsClient({ HTTPS_PROXY: 'http://127.0.0.1:1' });
     const get = (name: string) => web.get({ url: `https://${name}:6443/version`, trust: TRUST(), dial });
     expect(await get('api.example.test')).toMatchObject({ kind: 'answer', text: '{}' });
     expect(await get('other.example.test')).toMatchObject({ issue: { kind: 'wrong-name' } });
@@ -233,7 +233,10 @@ describe('route', () => {
   ] as const)('a proxy rejects with %d', async (status, kind) => {
     const proxy = createHttpServer().on('connect', (_, client) => client.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`));
     const origin = `127.0.0.1:${await listen(proxy)}`;
-    const answer = await nodeWeb({ HTTPS_PROXY: `http://me:hunter2@${origin}` }).get({ url: 'https://api.example.test/', trust: TRUST() });
+    const answer = await nodeHttpsClient({ HTTPS_PROXY: `http://me:hunter2@${origin}` }).get({
+      url: 'https://api.example.test/',
+      trust: TRUST(),
+    });
     expect(answer).toEqual({
       kind: 'failed',
       issue: { kind: 'proxy-refused', proxy: `http://${origin}`, refusal: { why: `with status ${status}`, kind } },
@@ -245,7 +248,10 @@ describe('route', () => {
     const asked: string[] = [];
     const proxy = await listen(socksProxy({ login: 'me:p@ss', to: { port }, asked }));
     const get = (login: string) =>
-      nodeWeb({ HTTPS_PROXY: `socks5://${login}127.0.0.1:${proxy}` }).get({ url: 'https://api.example.test:6443/', trust: TRUST() });
+      nodeHttpsClient({ HTTPS_PROXY: `socks5://${login}127.0.0.1:${proxy}` }).get({
+        url: 'https://api.example.test:6443/',
+        trust: TRUST(),
+      });
     expect(await get('me:p%40ss@')).toMatchObject({ kind: 'answer', status: 200, text: '{}' });
     expect(asked).toEqual(['api.example.test:6443']);
     const refusal = { why: '(authentication failed)', kind: 'login' };
@@ -259,14 +265,17 @@ describe('route', () => {
     [5, 'ConnectionRefused', 'failure'],
   ] as const)('a SOCKS proxy rejects with %d', async (to, answer, kind) => {
     const proxy = await listen(socksProxy({ to, asked: [] }));
-    const issue = await nodeWeb({ HTTPS_PROXY: `socks5h://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
+    const issue = await nodeHttpsClient({ HTTPS_PROXY: `socks5h://127.0.0.1:${proxy}` }).get({
+      url: 'https://10.0.0.1:6443/',
+      trust: TRUST(),
+    });
     expect(issue).toMatchObject({ issue: { kind: 'proxy-refused', refusal: { why: `(${answer})`, kind } } });
   });
 
   it('a SOCKS proxy of another protocol, or one that disconnects', async () => {
     const get = async (greeting: string) => {
       const proxy = await tcp((client) => client.once('data', () => client.end(greeting)));
-      return nodeWeb({ HTTPS_PROXY: `socks5://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
+      return nodeHttpsClient({ HTTPS_PROXY: `socks5://127.0.0.1:${proxy}` }).get({ url: 'https://10.0.0.1:6443/', trust: TRUST() });
     };
     expect(await get('HTTP/1.1 400 Bad Request\r\n')).toMatchObject({ issue: { refusal: { why: '(not a SOCKS 5 proxy)' } } });
     expect(await get('')).toMatchObject({ issue: { kind: 'proxy-unreachable' } });
@@ -274,7 +283,7 @@ describe('route', () => {
 
   it('a proxy that does not exist, and a server that is not a proxy', async () => {
     const port = await freePort();
-    const get = (proxy: string) => nodeWeb({ HTTPS_PROXY: proxy }).get({ url: 'https://api.example.test/', trust: TRUST() });
+    const get = (proxy: string) => nodeHttpsClient({ HTTPS_PROXY: proxy }).get({ url: 'https://api.example.test/', trust: TRUST() });
     expect(await get(`127.0.0.1:${port}`)).toEqual({
       kind: 'failed',
       issue: { kind: 'proxy-unreachable', proxy: `http://127.0.0.1:${port}`, why: 'connection refused' },

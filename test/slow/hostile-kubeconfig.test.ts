@@ -325,7 +325,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
       reporter,
     });
     try {
-      await opened.settle({ outcomes: [{ host: 'node1', status: 'changed' }] } as unknown as FleetResult);
+      await opened.finish({ outcomes: [{ host: 'node1', status: 'changed' }] } as unknown as FleetResult);
     } finally {
       await opened.close();
     }

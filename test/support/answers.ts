@@ -1,6 +1,6 @@
 import type { Fact } from '../../src/host/facts/fact.ts';
 import { parseEach } from '../../src/host/facts/parse-text.ts';
-import type { Answers, CommandFact, FactQueries, FileFact } from '../../src/host/facts/query.ts';
+import type { CommandFact, FactQueries, FactQueryResults, FileFact } from '../../src/host/facts/query.ts';
 
 /** The result of a successful command, with its output. */
 export function commandOutput(stdout: string): CommandFact {
@@ -22,7 +22,7 @@ export function parseFact<T>(fact: Fact<T>, given: Readonly<Record<string, unkno
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(fact.queries, name));
   if (unknown.length > 0) throw new Error(`the fact does not ask: ${unknown.join(', ')}`);
   const answers = Object.entries(fact.queries).map(([name, { kind }]) => [name, Object.hasOwn(given, name) ? given[name] : NOTHING[kind]]);
-  return fact.parse(Object.fromEntries(answers) as Answers<FactQueries>, parseEach);
+  return fact.parse(Object.fromEntries(answers) as FactQueryResults<FactQueries>, parseEach);
 }
 
 const NOTHING = { file: null, list: null, command: commandFailure(), http: { error: 'Connection refused' } } as const;

@@ -3,11 +3,11 @@ import { gunzipSync } from 'node:zlib';
 import { AppError } from '../../src/base/errors.ts';
 import { revealText } from '../../src/base/text/secret.ts';
 import {
-  type Answer,
-  type Answers,
   type CommandFact,
   type FactQueries,
   type FactQuery,
+  type FactQueryResult,
+  type FactQueryResults,
   type FileFact,
   type HttpFact,
   MAX_FILE_BYTES,
@@ -145,7 +145,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
       options.onAsk?.();
       queries.push(...Object.values(asked));
       const answers = Object.entries(asked).map(([key, query]) => [key, answer(query)]);
-      return Object.fromEntries(answers) as Answers<Q>;
+      return Object.fromEntries(answers) as FactQueryResults<Q>;
     },
     perform: async (operations, performOptions: PerformOptions = {}) => {
       if (operations.length > 0) state.roundTrips++;
@@ -167,7 +167,7 @@ export function fakeHost(options: FakeHostOptions = {}): FakeHost {
     },
   };
 
-  function answer(question: FactQuery): Answer<FactQuery> {
+  function answer(question: FactQuery): FactQueryResult<FactQuery> {
     switch (question.kind) {
       case 'file':
         return checkedSize(readFile(files, question.path, question.content !== false), question.path);

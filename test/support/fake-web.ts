@@ -1,9 +1,9 @@
 import { onAbort } from '../../src/base/abort.ts';
-import type { Web, WebRequest } from '../../src/kube/web.ts';
-import type { PeerCertificate, WebAnswer, WebFailure, WebFailureCause } from '../../src/kube/web-answer.ts';
+import type { HttpsClient, WebRequest } from '../../src/kube/https-client.ts';
+import type { HttpsResponse, PeerCertificate, WebFailure, WebFailureCause } from '../../src/kube/https-response.ts';
 
 /** The answer of a server; missing members have defaults. `silence` never answers. */
-export type FakeReply = (Partial<WebAnswer> & { readonly issue?: undefined }) | { readonly issue: WebFailureCause } | 'silence';
+export type FakeReply = (Partial<HttpsResponse> & { readonly issue?: undefined }) | { readonly issue: WebFailureCause } | 'silence';
 
 export interface FakeServer {
   /** PEM of the CA that signed its certificate; absent: an unknown CA. */
@@ -17,7 +17,7 @@ export interface FakeServer {
   reply(request: WebRequest): FakeReply;
 }
 
-export interface FakeWeb extends Web {
+export interface FakeWeb extends HttpsClient {
   readonly requests: readonly WebRequest[];
 }
 
@@ -47,7 +47,7 @@ export function fakeWeb({ servers, machine = [], now = () => new Date() }: FakeW
       const reply = server.reply(request);
       if (reply === 'silence') return silence(request);
       if (reply.issue !== undefined) return failed(reply.issue);
-      const answer: WebAnswer = {
+      const answer: HttpsResponse = {
         kind: 'answer',
         status: 200,
         contentType: 'application/json',

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { wholeProgram } from '../../scripts/reference/whole-program.ts';
-import { pathOf } from '../../src/cli/refused-line.ts';
+import { pathOf } from '../../src/cli/command-line-error.ts';
 import type { ProgramName } from '../../src/cli/services.ts';
 
 /** The help of one command. */

@@ -3,7 +3,7 @@ import { describe, it } from 'vitest';
 import { parseGoDuration } from '../../src/base/text/go-duration.ts';
 import { parseIp } from '../../src/base/text/ip.ts';
 import { maskSecrets } from '../../src/base/text/mask.ts';
-import { printable, visible } from '../../src/base/text/printable.ts';
+import { escapeUnprintable, printable } from '../../src/base/text/printable.ts';
 import { parseQuantity } from '../../src/base/text/quantity.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { renderTable } from '../../src/base/text/table.ts';
@@ -91,7 +91,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseIp,
   maskSecrets,
   printable,
-  visible,
+  visible: escapeUnprintable,
   parseQuantity,
   table: (text) => renderTable([[text, text]]),
   encodeYaml: (text) => encodeYaml({ a: text }),

@@ -11,7 +11,7 @@ const ALLOWED: readonly (readonly [file: RegExp, line: RegExp])[] = [
   // Names of shell functions and variables in scripts.
   [/^src\/(?:base\/text\/shell-program|host\/commit\/.*|host\/install\/operations)\.ts$|\.sh$/, /\b(?:say|told|tell|said|trouble|want)\b/],
   // The authority of a URL, and the table header of kubeadm.
-  [/kubelet\/validate\/go-url\.ts$|support\/fake-web\.ts$|contract\/web\.test\.ts$|workflows\/discovery\//, /\bauthority\b/],
+  [/kubelet\/validate\/go-url\.ts$|support\/fake-web\.ts$|contract\/https-client\.test\.ts$|workflows\/discovery\//, /\bauthority\b/],
   [/expiration-info|certs-control-plane\.test\.ts$/, /CERTIFICATE +.*AUTHORITY|^CERTIFICATE AUTHORITY|CERTIFICATE AUTHORITY/],
   [/kubeconfig\.test\.ts$/, /authority-data/],
   // Written to the disk of nodes by earlier versions, or the name of a flag.

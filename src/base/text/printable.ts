@@ -34,13 +34,13 @@ export function replaceUnprintable(text: string, replacement: (codePoint: number
  * tabs are kept; backslashes are not escaped.
  * @see CVE-2021-25743: kubectl escapes the text of tables since 1.26
  */
-export function visible(text: string): string {
+export function escapeUnprintable(text: string): string {
   return replaceUnprintable(text, escapeCode);
 }
 
 /** As visible(), for text inside one line: newlines (`\x0a`) and tabs (`\x09`) are escaped, too. */
-export function visibleInLine(text: string): string {
-  return visible(text).replace(/[\t\n]/g, (character) => escapeCode(character.charCodeAt(0)));
+export function escapeUnprintableInLine(text: string): string {
+  return escapeUnprintable(text).replace(/[\t\n]/g, (character) => escapeCode(character.charCodeAt(0)));
 }
 
 function escapeCode(code: number): string {

@@ -1,4 +1,4 @@
-import { visible, visibleInLine } from './printable.ts';
+import { escapeUnprintable, escapeUnprintableInLine } from './printable.ts';
 
 /** The style of a part of a text on a terminal with colours. */
 export type Style = 'bold' | 'red' | 'green' | 'yellow' | 'cyan';
@@ -33,7 +33,7 @@ export function joinLines(lines: readonly Text[]): Text {
 /** Renders a text for a terminal, or without styles when `colour` is false. */
 export function renderText(text: Text, colour: boolean): string {
   return partsOf(text)
-    .map((part) => (typeof part === 'string' ? visible(part) : paint(part, colour)))
+    .map((part) => (typeof part === 'string' ? escapeUnprintable(part) : paint(part, colour)))
     .join('');
 }
 
@@ -47,11 +47,11 @@ function inLine(part: string | StyledPart): string | StyledPart {
 
 /** Lines of displayed files may contain tabs; a newline is never part of a line. */
 function keepTabs(text: string): string {
-  return text.split('\t').map(visibleInLine).join('\t');
+  return text.split('\t').map(escapeUnprintableInLine).join('\t');
 }
 
 const CODES: Readonly<Record<Style, number>> = { bold: 1, red: 31, green: 32, yellow: 33, cyan: 36 };
 
 function paint({ text, style }: StyledPart, colour: boolean): string {
-  return colour ? `\u001b[${CODES[style]}m${visible(text)}\u001b[0m` : visible(text);
+  return colour ? `\u001b[${CODES[style]}m${escapeUnprintable(text)}\u001b[0m` : escapeUnprintable(text);
 }

@@ -1,4 +1,4 @@
-import { visibleInLine } from './printable.ts';
+import { escapeUnprintableInLine } from './printable.ts';
 
 /**
  * Renders rows with aligned columns, separated by two spaces. Control characters in a cell are escaped before
@@ -17,7 +17,7 @@ export function renderTable(rows: readonly (readonly string[])[], width: number 
 export function tableRenderer(): (rows: readonly (readonly string[])[]) => readonly string[] {
   const widths: number[] = [];
   return (rows) => {
-    const cells = rows.map((row) => row.map(visibleInLine));
+    const cells = rows.map((row) => row.map(escapeUnprintableInLine));
     for (const row of cells)
       for (const [i, cell] of row.entries()) if (i < row.length - 1) widths[i] = Math.max(widths[i] ?? 0, [...cell].length);
     return cells.map((row) =>
@@ -39,7 +39,7 @@ export function renderWrappedTable(
   rows: readonly (readonly string[])[],
   { width, flexible }: { readonly width: number | undefined; readonly flexible: number },
 ): readonly string[] {
-  const cells = rows.map((row) => row.map(visibleInLine));
+  const cells = rows.map((row) => row.map(escapeUnprintableInLine));
   const count = Math.max(0, ...cells.map((row) => row.length));
   const natural = Array.from({ length: count }, (_, i) => Math.max(...cells.map((row) => [...(row[i] ?? '')].length)));
   const fixed = natural.slice(0, count - flexible).reduce((sum, size) => sum + size, 0);

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { LocalAnswer, LocalServer } from '../../dynamic/ports.ts';
+import type { LocalResponse, LocalServer } from '../../dynamic/ports.ts';
 
 /**
  * Serves GETs on an address of the local host.
  * @param answer null: 404, nothing at that path
  * @throws the error of `listen`
  */
-export async function serveLocal(host: string, port: number, answer: (path: string) => LocalAnswer | null): Promise<LocalServer> {
+export async function serveLocal(host: string, port: number, answer: (path: string) => LocalResponse | null): Promise<LocalServer> {
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://localhost').pathname;
     const found = request.method === 'GET' || request.method === 'HEAD' ? answer(path) : null;

@@ -13,7 +13,7 @@ const FLAGS = ['--optimize-for-size', '--no-sparkplug', '--no-maglev', '--no-opt
  * @returns a function to call after each activity: when none follows for ten seconds, garbage is collected and the
  *   freed pages are returned. V8 does this only when memory is allocated, and an idle process allocates none
  */
-export function saveIdleMemory(): () => void {
+export function releaseMemoryWhenIdle(): () => void {
   for (const flag of FLAGS) setFlagsFromString(flag);
   // The documented way to collect garbage in a process that was not started with --expose-gc: new contexts have the function.
   const gc = runInNewContext('gc') as NodeJS.GCFunction;

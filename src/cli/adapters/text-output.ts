@@ -1,4 +1,4 @@
-import { visible } from '../../base/text/printable.ts';
+import { escapeUnprintable } from '../../base/text/printable.ts';
 import { joinLines, renderText } from '../../base/text/styled.ts';
 import type { Output, RawOutput } from '../services.ts';
 
@@ -13,7 +13,7 @@ export function textOutput(raw: RawOutput, { colour, isTerminal }: { readonly co
   return {
     stdout: (text) => raw.stdout(renderText(text, colour)),
     stderr: (text) => raw.stderr(renderText(text, colour)),
-    document: (text) => raw.stdout(isTerminal ? visible(text) : text),
+    document: (text) => raw.stdout(isTerminal ? escapeUnprintable(text) : text),
     width,
     ...(status === undefined
       ? {}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { visible } from '../../base/text/printable.ts';
+import { escapeUnprintable } from '../../base/text/printable.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import type { ReportModel } from '../../fleet/report/report-model.ts';
 import { pageOf } from './report-page.ts';
@@ -42,7 +42,7 @@ function hashOf(text: string): string {
 
 /** Escapes control characters in all texts: bidirectional controls could reorder what a reader sees. */
 function visibleValues(value: unknown): unknown {
-  if (typeof value === 'string') return visible(value);
+  if (typeof value === 'string') return escapeUnprintable(value);
   if (Array.isArray(value)) return value.map(visibleValues);
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, visibleValues(item)]));

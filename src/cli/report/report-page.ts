@@ -3,7 +3,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import type { Text } from '../../base/text/styled.ts';
 import { shownChanges } from '../../fleet/operations.ts';
-import type { CensusTable, FieldMatrix, ReportModel, SharedProblem } from '../../fleet/report/report-model.ts';
+import type { FieldMatrix, ReportModel, SharedProblem, ValueDistribution } from '../../fleet/report/report-model.ts';
 import { formatClusterName } from '../../host/plan/document.ts';
 import type { HostGroup } from '../../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../../host/plan/impact.ts';
@@ -129,7 +129,7 @@ function textOf(text: Text): string {
   return typeof text === 'string' ? text : text.map((part) => (typeof part === 'string' ? part : part.text)).join('');
 }
 
-function censusView({ title, entries }: CensusTable): object {
+function censusView({ title, entries }: ValueDistribution): object {
   const total = entries.reduce((sum, { hosts }) => sum + hosts.length, 0);
   return {
     title,

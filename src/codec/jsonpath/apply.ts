@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../../base/json.ts';
-import { type JsonPath, JsonPathError, type Operator, type Part, type Step } from './parse.ts';
+import { type JsonPath, JsonPathError, type JsonPathPart, type JsonPathStep, type Operator } from './parse.ts';
 
 /** How the results of a template are printed. */
 export interface JsonPathOptions {
@@ -24,7 +24,7 @@ export function applyJsonPath({ parts }: JsonPath, document: Json, options: Json
 }
 
 /** The results of each text and path, in the order of printing. */
-function applyPart(part: Part, current: Json, refuses: boolean): readonly (readonly Json[])[] {
+function applyPart(part: JsonPathPart, current: Json, refuses: boolean): readonly (readonly Json[])[] {
   if (part.kind === 'text') return [[part.text]];
   const results = part.steps.reduce<readonly Json[]>(
     (values, step) => {
@@ -39,11 +39,11 @@ function applyPart(part: Part, current: Json, refuses: boolean): readonly (reado
   return results.flatMap((item) => part.body.flatMap((each) => applyPart(each, item, refuses)));
 }
 
-function applySteps(steps: readonly Step[], values: readonly Json[], offset: number): readonly Json[] {
+function applySteps(steps: readonly JsonPathStep[], values: readonly Json[], offset: number): readonly Json[] {
   return steps.reduce<readonly Json[]>((current, step) => applyStep(step, current, offset), values);
 }
 
-function applyStep(step: Step, values: readonly Json[], offset: number): readonly Json[] {
+function applyStep(step: JsonPathStep, values: readonly Json[], offset: number): readonly Json[] {
   switch (step.kind) {
     case 'literal':
       return [step.value];
@@ -69,7 +69,7 @@ function applyStep(step: Step, values: readonly Json[], offset: number): readonl
   }
 }
 
-function passes({ left, test, offset }: Step & { readonly kind: 'filter' }, item: Json): boolean {
+function passes({ left, test, offset }: JsonPathStep & { readonly kind: 'filter' }, item: Json): boolean {
   const lefts = applySteps(left, [item], offset);
   if (test === null) return lefts.length > 0;
   const rights = applySteps(test.right, [item], offset);
@@ -88,7 +88,7 @@ function compare(a: Json, operator: Operator, b: Json): boolean {
   return operator === '>' ? a > b : a >= b;
 }
 
-function slice({ start, end, step, isIndex, offset }: Step & { readonly kind: 'slice' }, value: Json): readonly Json[] {
+function slice({ start, end, step, isIndex, offset }: JsonPathStep & { readonly kind: 'slice' }, value: Json): readonly Json[] {
   if (value === null) return [];
   const list = listOf(value, offset);
   const position = (index: number): number => (index < 0 ? index + list.length : index);

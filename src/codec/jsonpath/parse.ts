@@ -6,16 +6,16 @@
 export interface JsonPath {
   /** As written. */
   readonly template: string;
-  readonly parts: readonly Part[];
+  readonly parts: readonly JsonPathPart[];
 }
 
 /** Text, a path whose results are printed, or a loop over the results of a path. */
-export type Part =
+export type JsonPathPart =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'path'; readonly steps: readonly Step[]; readonly offset: number }
-  | { readonly kind: 'range'; readonly steps: readonly Step[]; readonly offset: number; readonly body: readonly Part[] };
+  | { readonly kind: 'path'; readonly steps: readonly JsonPathStep[]; readonly offset: number }
+  | { readonly kind: 'range'; readonly steps: readonly JsonPathStep[]; readonly offset: number; readonly body: readonly JsonPathPart[] };
 
-export type Step =
+export type JsonPathStep =
   | { readonly kind: 'field'; readonly name: string }
   /** A quoted key in brackets: the field of this name, otherwise the field at the path. */
   | { readonly kind: 'key'; readonly name: string; readonly path: readonly string[] }
@@ -31,13 +31,13 @@ export type Step =
       readonly isIndex: boolean;
       readonly offset: number;
     }
-  | { readonly kind: 'union'; readonly members: readonly (readonly Step[])[] }
-  | { readonly kind: 'filter'; readonly left: readonly Step[]; readonly test: FilterTest | null; readonly offset: number }
+  | { readonly kind: 'union'; readonly members: readonly (readonly JsonPathStep[])[] }
+  | { readonly kind: 'filter'; readonly left: readonly JsonPathStep[]; readonly test: FilterTest | null; readonly offset: number }
   | { readonly kind: 'literal'; readonly value: string | number | boolean };
 
 export interface FilterTest {
   readonly operator: Operator;
-  readonly right: readonly Step[];
+  readonly right: readonly JsonPathStep[];
 }
 
 export type Operator = '==' | '!=' | '<' | '<=' | '>' | '>=';
@@ -68,9 +68,9 @@ export function parseJsonPath(template: string): JsonPath {
 }
 
 interface OpenRange {
-  readonly steps: readonly Step[];
+  readonly steps: readonly JsonPathStep[];
   readonly offset: number;
-  readonly parts: Part[];
+  readonly parts: JsonPathPart[];
 }
 
 class Parser {
@@ -81,8 +81,8 @@ class Parser {
     this.#text = text;
   }
 
-  parse(): readonly Part[] {
-    const parts: Part[] = [];
+  parse(): readonly JsonPathPart[] {
+    const parts: JsonPathPart[] = [];
     const open: OpenRange[] = [];
     while (this.#at < this.#text.length) {
       const current = open.at(-1)?.parts ?? parts;
@@ -136,8 +136,8 @@ class Parser {
   }
 
   /** The steps up to one of these characters, which is not consumed. */
-  #steps(until: string, opening: number): readonly Step[] {
-    const steps: Step[] = [];
+  #steps(until: string, opening: number): readonly JsonPathStep[] {
+    const steps: JsonPathStep[] = [];
     for (;;) {
       this.#spaces();
       const offset = this.#at;
@@ -154,7 +154,7 @@ class Parser {
     }
   }
 
-  #dot(): readonly Step[] {
+  #dot(): readonly JsonPathStep[] {
     const offset = this.#at;
     this.#at += 1;
     if (this.#text[this.#at] === '.') {
@@ -181,7 +181,7 @@ class Parser {
     return name;
   }
 
-  #bareword(): Step {
+  #bareword(): JsonPathStep {
     const offset = this.#at;
     const word = this.#name();
     if (word === 'true' || word === 'false') return { kind: 'literal', value: word === 'true' };
@@ -217,11 +217,11 @@ class Parser {
     throw new JsonPathError('this quote is not closed', start);
   }
 
-  #bracket(): readonly Step[] {
+  #bracket(): readonly JsonPathStep[] {
     const offset = this.#at;
     if (this.#text.startsWith('[?(', offset)) return [this.#filter()];
     this.#at += 1;
-    const members: (readonly Step[])[] = [];
+    const members: (readonly JsonPathStep[])[] = [];
     for (;;) {
       this.#spaces();
       members.push(this.#member(offset));
@@ -232,11 +232,11 @@ class Parser {
       if (next === undefined) throw new JsonPathError('this [ is not closed', offset);
       if (next !== ',') throw new JsonPathError(`unexpected ${JSON.stringify(next)} in brackets`, this.#at - 1);
     }
-    return members.length === 1 ? (members[0] as readonly Step[]) : [{ kind: 'union', members }];
+    return members.length === 1 ? (members[0] as readonly JsonPathStep[]) : [{ kind: 'union', members }];
   }
 
   /** `*`, `'key'`, `0`, `1:3`, `::2`, or in a union also `.field`. */
-  #member(opening: number): readonly Step[] {
+  #member(opening: number): readonly JsonPathStep[] {
     const next = this.#text[this.#at];
     if (next === '*') {
       this.#at += 1;
@@ -259,7 +259,7 @@ class Parser {
     return [{ kind: 'slice', start, end, step: step ?? 1, isIndex: numbers.length === 1, offset }];
   }
 
-  #filter(): Step {
+  #filter(): JsonPathStep {
     const offset = this.#at;
     this.#at += 3;
     const left = this.#steps(')=!<>', offset);
@@ -284,7 +284,7 @@ function splitKey(text: string): readonly string[] {
   return names.map((name) => name.replace(/\\([\s\S])/g, '$1'));
 }
 
-function fieldOf(name: string): Step {
+function fieldOf(name: string): JsonPathStep {
   return name === '*' ? { kind: 'wildcard' } : { kind: 'field', name };
 }
 

@@ -6,10 +6,10 @@ import { type AgentEffect, type AgentEvent, next } from './next.ts';
 import type { ReportNodeEvent } from './node-event-reporter.ts';
 import { type AgentState, neededHashes, newAgentState } from './state.ts';
 import { sameOnDisk } from './state-file.ts';
-import { conditionOf } from './status.ts';
+import { agentConditionOf } from './status.ts';
 
 /** The state of an agent. */
-export interface AgentMachine {
+export interface AgentStateMachine {
   readonly state: AgentState;
   /** Applies an event and executes the resulting effects. */
   dispatch(event: AgentEvent): Promise<void>;
@@ -28,7 +28,7 @@ export interface AgentMachineOptions {
 }
 
 /** Runs the state machine. A decision is written to disk before its effects are executed. */
-export function agentMachine({ store, loaded, clock, timing, report, execute, onState }: AgentMachineOptions): AgentMachine {
+export function agentMachine({ store, loaded, clock, timing, report, execute, onState }: AgentMachineOptions): AgentStateMachine {
   const now = (): number => clock.now().getTime();
   let { generation } = loaded;
   let state: AgentState = loaded.state ?? newAgentState(now());
@@ -80,7 +80,7 @@ function isReportedOtherwise(before: AgentState, after: AgentState): boolean {
     !sameOnDisk(before, after) ||
     before.sync !== after.sync ||
     before.switching !== after.switching ||
-    before.unseen !== after.unseen ||
-    JSON.stringify(conditionOf(before)) !== JSON.stringify(conditionOf(after))
+    before.notObservedReason !== after.notObservedReason ||
+    JSON.stringify(agentConditionOf(before)) !== JSON.stringify(agentConditionOf(after))
   );
 }

@@ -22,6 +22,6 @@ export interface Address {
  * Whether an agent with this policy replaces state files of the kubelet's managers, as a change of cpuManagerPolicy
  * needs: its unit can then write to the root directory of the kubelet.
  */
-export function replacesManagerStates(allow: LiveChange): boolean {
+export function canReplaceManagerState(allow: LiveChange): boolean {
   return !exceeds('drain', allow);
 }

@@ -10,7 +10,7 @@ import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-pr
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
 /** A checkpoint on disk. */
-export interface CheckpointReading {
+export interface AgentCheckpoint {
   readonly hash: string;
   /** The ConfigMap of the checkpoint; null: its manifest cannot be read. */
   readonly source: string | null;
@@ -28,7 +28,7 @@ export interface AgentReading {
   readonly state: AgentState | null;
   /** State files that cannot be read. */
   readonly damaged: readonly string[];
-  readonly checkpoints: readonly CheckpointReading[];
+  readonly checkpoints: readonly AgentCheckpoint[];
   /** Payload of the next kubelet start; null: the local configuration. */
   readonly pointer: string | null;
   readonly hasPointerFile: boolean;

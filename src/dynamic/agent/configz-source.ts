@@ -4,10 +4,10 @@ import { Secret } from '../../base/text/secret.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import type { HttpsClient } from '../../kube/https-client.ts';
+import type { WebFailureCause } from '../../kube/https-response.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { clientKeyOf } from '../../kube/kubeconfig-render.ts';
-import type { Web } from '../../kube/web.ts';
-import type { WebFailureCause } from '../../kube/web-answer.ts';
 import type { ObservedKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
 import { kubeletServerOf } from '../../kubelet/effective/configz.ts';
 
@@ -19,7 +19,7 @@ export interface ConfigzSource {
 
 export interface ConfigzSourceOptions {
   readonly host: Host;
-  readonly web: Web;
+  readonly web: HttpsClient;
   /** Kubeconfig of the kubelet, on its host. */
   readonly kubeconfig: string;
   readonly signal: AbortSignal;

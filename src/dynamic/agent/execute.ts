@@ -1,5 +1,5 @@
 import { messageOf } from '../../base/errors.ts';
-import { CheckpointDamagedError, type Switched, type SwitchPorts, switchKubelet } from './kubelet-control.ts';
+import { CheckpointDamagedError, type SwitchPorts, type SwitchResult, switchKubelet } from './kubelet-control.ts';
 import type { KubeletWatch } from './kubelet-watch.ts';
 import type { AgentEffect, AgentEvent } from './next.ts';
 import type { ReportNodeEvent } from './node-event-reporter.ts';
@@ -45,7 +45,7 @@ async function switchTo(
 ): Promise<AgentEvent> {
   const { watch, report, signal } = options;
   try {
-    const { last: before, workload } = await watch.leave(state);
+    const { last: before, workload } = await watch.observeBeforeSwitch(state);
     await reserveRollback(to, state, options);
     const { restarts, wasRestarted, runs } = await switchWithSpace(to, state, options);
     const what = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
@@ -61,7 +61,7 @@ async function switchTo(
 }
 
 /** Retries a switch with the disk space reserved for rollbacks if the pointer cannot be written. */
-async function switchWithSpace(to: string | null, state: AgentState, options: ExecuteOptions): Promise<Switched> {
+async function switchWithSpace(to: string | null, state: AgentState, options: ExecuteOptions): Promise<SwitchResult> {
   const { store, signal } = options;
   try {
     return await switchKubelet(options, to);

@@ -2,7 +2,7 @@ import type { PodLoss } from '../../kubelet/workload/pod-losses.ts';
 import type { ProbeResult } from '../../kubelet/workload/probe-pod.ts';
 
 /** A sign that a kubelet fails with its configuration. */
-export type Sign =
+export type FailureSign =
   | 'crash'
   | 'wrong-payload'
   | 'start'
@@ -49,7 +49,7 @@ export interface Observation {
    * Clause if this kubelet refuses the credential of the node and the previous kubelet accepted it; null:
    * otherwise.
    */
-  readonly lockedOut?: string | null;
+  readonly credentialRefusal?: string | null;
   /** Pods that ran before the switch and are lost. Absent or null: not known. */
   readonly losses?: readonly PodLoss[] | null;
   /** Absent or null: no probe pod is used. */
@@ -62,7 +62,7 @@ export interface Observation {
  * Observations carried from one check of a kubelet to the next. Durations are summed up from check to check,
  * so that a jump of the clock has no effect.
  */
-export interface Watch {
+export interface HealthHistory {
   /** systemd's counter at the last check. */
   readonly restarts: number | null;
   readonly lastAt: number | null;
@@ -70,7 +70,7 @@ export interface Watch {
   readonly healthyMs: number;
   readonly wasHealthy: boolean;
   /** Uninterrupted duration of each sign. */
-  readonly signs: Readonly<Partial<Record<Sign, number>>>;
+  readonly signs: Readonly<Partial<Record<FailureSign, number>>>;
   /** The kubelet before the switch: its problems are not caused by the new configuration. */
   readonly before: { readonly ready: boolean; readonly pressures: readonly string[] } | null;
   /** Times of kubelet failures, newest last. */
@@ -81,7 +81,7 @@ export interface Watch {
   readonly unproven: string | null;
 }
 
-export const NEW_WATCH: Watch = {
+export const EMPTY_HEALTH_HISTORY: HealthHistory = {
   restarts: null,
   lastAt: null,
   healthyMs: 0,
@@ -100,21 +100,21 @@ export interface Timing {
   /** Healthy time after which a payload becomes the last known good. */
   readonly trialMs: number;
   /** Maximum duration of each sign in a trial. */
-  readonly patienceMs: Readonly<Record<Sign, number>>;
+  readonly maxSignMs: Readonly<Record<FailureSign, number>>;
   /** Interval between checks, in a trial and after it. */
   readonly pollMs: number;
-  readonly superviseMs: number;
+  readonly goodPollMs: number;
   /** Number of failures within a period that form a crash loop of a good payload. */
   readonly crashLoop: { readonly times: number; readonly withinMs: number };
-  /** Delay before a failed switch is retried; doubled each time up to `switchAgainMaxMs`. */
-  readonly switchAgainMs: number;
-  readonly switchAgainMaxMs: number;
+  /** Delay before a failed switch is retried; doubled each time up to `switchRetryMaxMs`. */
+  readonly switchRetryMs: number;
+  readonly switchRetryMaxMs: number;
 }
 
 /** The kubelet's own trial was ten minutes. No sign may last longer than a minute. */
 export const DEFAULT_TIMING: Timing = {
   trialMs: 600_000,
-  patienceMs: {
+  maxSignMs: {
     crash: 0,
     'wrong-payload': 10_000,
     start: 45_000,
@@ -131,20 +131,20 @@ export const DEFAULT_TIMING: Timing = {
     'probe-pod': 15_000,
   },
   pollMs: 1_000,
-  superviseMs: 30_000,
+  goodPollMs: 30_000,
   crashLoop: { times: 3, withinMs: 600_000 },
-  switchAgainMs: 1_000,
-  switchAgainMaxMs: 60_000,
+  switchRetryMs: 1_000,
+  switchRetryMaxMs: 60_000,
 };
 
 /** A sign that lasted too long, with its observation as a clause. */
 export interface Failure {
-  readonly sign: Sign;
+  readonly sign: FailureSign;
   readonly cause: string;
 }
 
 export interface Assessment {
-  readonly watch: Watch;
+  readonly watch: HealthHistory;
   readonly failure: Failure | null;
 }
 
@@ -153,13 +153,13 @@ export interface Assessment {
  * was started with the payload, healthz succeeds, configz (if readable) matches, the Node is Ready, no pod was
  * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a sign of failure.
  */
-export function assessTrial(watch: Watch, hash: string, seen: Observation, now: number, timing: Timing): Assessment {
+export function assessTrial(watch: HealthHistory, hash: string, seen: Observation, now: number, timing: Timing): Assessment {
   const stepMs = stepOf(watch, now, timing.pollMs);
-  const isStarting = (seen.ageMs ?? timing.patienceMs.start) < timing.patienceMs.start;
+  const isStarting = (seen.ageMs ?? timing.maxSignMs.start) < timing.maxSignMs.start;
   const found = signsOf(watch, hash, seen, isStarting);
-  const signs: Partial<Record<Sign, number>> = {};
+  const signs: Partial<Record<FailureSign, number>> = {};
   for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
-  const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.patienceMs[sign]) ?? null;
+  const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.maxSignMs[sign]) ?? null;
   const isHealthy = found.length === 0 && isUp(seen);
   const isProven = isHealthy && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
   const unprovenMs = isHealthy && !isProven ? watch.unprovenMs + stepMs : 0;
@@ -183,7 +183,7 @@ export function assessTrial(watch: Watch, hash: string, seen: Observation, now: 
  * Assesses a kubelet with a good payload: only a crash loop causes a rollback, because a node can become
  * NotReady for many other reasons.
  */
-export function assessGood(watch: Watch, seen: Observation, now: number, timing: Timing): Assessment {
+export function assessGood(watch: HealthHistory, seen: Observation, now: number, timing: Timing): Assessment {
   const { times, withinMs } = timing.crashLoop;
   const { unit } = seen;
   if (unit === null) return { watch: { ...watch, lastAt: now }, failure: null };
@@ -199,7 +199,7 @@ export function assessGood(watch: Watch, seen: Observation, now: number, timing:
 }
 
 /** Time since the last check, at most five intervals, because the time in between was not observed. */
-function stepOf({ lastAt }: Watch, now: number, pollMs: number): number {
+function stepOf({ lastAt }: HealthHistory, now: number, pollMs: number): number {
   return lastAt === null ? 0 : Math.min(Math.max(0, now - lastAt), 5 * pollMs);
 }
 
@@ -218,7 +218,7 @@ function isStopped({ unit }: Observation): boolean {
  * Returns the signs of failure, the worst first.
  * @param isStarting the process started recently and need not be healthy yet, even if its predecessor was
  */
-function signsOf(watch: Watch, hash: string, seen: Observation, isStarting: boolean): readonly Failure[] {
+function signsOf(watch: HealthHistory, hash: string, seen: Observation, isStarting: boolean): readonly Failure[] {
   const { unit, healthz, runs, differing, ready, pressures } = seen;
   const signs: Failure[] = [];
   if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet exited: ${seen.cause ?? describeUnit(unit)}` });
@@ -236,7 +236,7 @@ function signsOf(watch: Watch, hash: string, seen: Observation, isStarting: bool
     );
   } else if (!isUp(seen) && !hasCrashed(watch, unit))
     signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
-  if (typeof seen.lockedOut === 'string' && isUp(seen)) signs.push({ sign: 'locked-out', cause: seen.lockedOut });
+  if (typeof seen.credentialRefusal === 'string' && isUp(seen)) signs.push({ sign: 'locked-out', cause: seen.credentialRefusal });
   if (ready !== null && !ready.is && watch.before?.ready !== false)
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
   const added = pressures.filter((name) => watch.before?.pressures.includes(name) !== true);
@@ -273,7 +273,7 @@ function describeLoss(kind: PodLoss['kind'], count: number): string {
   }
 }
 
-function hasCrashed({ restarts }: Watch, unit: Observation['unit']): boolean {
+function hasCrashed({ restarts }: HealthHistory, unit: Observation['unit']): boolean {
   if (unit === null) return false;
   if (restarts !== null && unit.restarts > restarts) return true;
   return unit.activeState === 'failed' || unit.subState === 'auto-restart';

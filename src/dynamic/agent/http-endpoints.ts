@@ -1,11 +1,11 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
-import type { LocalAnswer } from '../ports.ts';
+import type { LocalResponse } from '../ports.ts';
 import { type AccessProblem, describeAccess } from './access-problem.ts';
-import { DEFAULT_TIMING, type Sign } from './health.ts';
+import { DEFAULT_TIMING, type FailureSign } from './health.ts';
 import { type AgentState, isObserved } from './state.ts';
-import { statusOf } from './status.ts';
+import { configStatusOf } from './status.ts';
 
-const SIGNS = Object.keys(DEFAULT_TIMING.patienceMs) as readonly Sign[];
+const SIGNS = Object.keys(DEFAULT_TIMING.maxSignMs) as readonly FailureSign[];
 
 /**
  * Renders the metrics of the kubelet's former dynamic configuration in the Prometheus text format: one series
@@ -15,7 +15,7 @@ const SIGNS = Object.keys(DEFAULT_TIMING.patienceMs) as readonly Sign[];
  * @see kubernetes/kubernetes pkg/kubelet/metrics (1.21)
  */
 export function renderAgentMetrics(state: AgentState): string {
-  const { assigned, active, lastKnownGood, error } = statusOf(state);
+  const { assigned, active, lastKnownGood, error } = configStatusOf(state);
   return [
     ...series('kubelet_node_config_assigned', "The node's understanding of its intended configuration. The count is always 1.", assigned),
     ...(isObserved(state)
@@ -37,7 +37,7 @@ export function renderAgentMetrics(state: AgentState): string {
   ].join('\n');
 }
 
-function signals(name: string, help: string, isPresent: (sign: Sign) => boolean): readonly string[] {
+function signals(name: string, help: string, isPresent: (sign: FailureSign) => boolean): readonly string[] {
   const values = SIGNS.map((sign) => `${name}{signal="${sign}"} ${isPresent(sign) ? 1 : 0}`);
   return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, ...values];
 }
@@ -62,7 +62,7 @@ function escapeLabel(value: string): string {
 }
 
 /** HTTP endpoints of the agent. */
-export interface Shown {
+export interface AgentEndpointState {
   readonly state: AgentState | null;
   readonly isNodeKnown: boolean;
   readonly access: readonly AccessProblem[];
@@ -72,7 +72,7 @@ export interface Shown {
  * The response to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` lists the
  * requests that the API server rejects.
  */
-export function answerRequest(path: string, { state, isNodeKnown, access }: Shown): LocalAnswer | null {
+export function answerRequest(path: string, { state, isNodeKnown, access }: AgentEndpointState): LocalResponse | null {
   const type = 'text/plain; charset=utf-8';
   if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
   if (path === '/readyz' && access.length > 0)

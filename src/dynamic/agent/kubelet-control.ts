@@ -78,7 +78,7 @@ async function causeOf(host: Host, unit: UnitState | null, sinceSeconds: number,
 }
 
 /** Result of a kubelet switch. */
-export interface Switched {
+export interface SwitchResult {
   /** Restart counter right after the switch. */
   readonly restarts: number | null;
   readonly wasRestarted: boolean;
@@ -107,7 +107,7 @@ export class CheckpointDamagedError extends AppError {}
  * kubelet is stopped.
  * @throws CheckpointDamagedError, or the errors of `host.perform`
  */
-export async function switchKubelet({ host, store, states }: SwitchPorts, to: string | null): Promise<Switched> {
+export async function switchKubelet({ host, store, states }: SwitchPorts, to: string | null): Promise<SwitchResult> {
   if (to !== null && (await store.readCheckpoint(to)) === null) {
     const message = `the checkpoint file ${to.slice(0, 12)}/${PAYLOAD_FILE} is missing, truncated or modified`;
     throw new CheckpointDamagedError({ host: host.name, code: 'CHECKPOINT_DAMAGED', message });

@@ -23,7 +23,7 @@ import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
 import { readOncePerProcess } from './read-once-per-process.ts';
 import { type AgentState, desiredPayload } from './state.ts';
-import type { ProbedKubelet, WorkloadBefore, WorkloadWatch } from './workload-watch.ts';
+import type { ProbedKubelet, WorkloadBaseline, WorkloadWatch } from './workload-watch.ts';
 
 /** Observes a kubelet: on its host, by its configz and through its Node. */
 export interface KubeletWatch {
@@ -34,17 +34,17 @@ export interface KubeletWatch {
    * Observes the kubelet a last time before a switch, with the pods of the node if the switch starts a trial.
    * Later observations are about the new process.
    */
-  leave(state: AgentState): Promise<LeftKubelet>;
+  observeBeforeSwitch(state: AgentState): Promise<KubeletBeforeSwitch>;
   /** Removes the probe pod of an agent that was killed. */
-  removeLeftProbe(): Promise<void>;
+  removeStaleProbePod(): Promise<void>;
 }
 
 /** A kubelet before a switch. */
-export interface LeftKubelet {
+export interface KubeletBeforeSwitch {
   /** Null: the observation failed. */
   readonly last: Observation | null;
   /** Null: the switch starts no trial. */
-  readonly workload: WorkloadBefore | null;
+  readonly workload: WorkloadBaseline | null;
 }
 
 export interface KubeletWatchOptions {
@@ -103,7 +103,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
    * Reason why the API server is locked out as well, because it authenticates to kubelets with a certificate
    * of the same CA; null: no evidence.
    */
-  const lockOut = (differing: readonly string[] | null): string | null =>
+  const readCredentialRefusal = (differing: readonly string[] | null): string | null =>
     wasAccepted && differing === null && compared.issue?.isRefusal === true
       ? `the kubelet API no longer accepts the credential of this node: ${compared.issue.why}`
       : null;
@@ -130,10 +130,10 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
     const isAsked = isDesired && seen.healthz?.ok !== false && node !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
-    const lockedOut = isAsked ? lockOut(differing) : null;
+    const credentialRefusal = isAsked ? readCredentialRefusal(differing) : null;
     // Reports since the start of this process are about it, even if the agent was started later.
     const nodeReport = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
-    const observation = { ...seen, ageMs, isProven, differing, ...nodeReport, lockedOut, unknown: unknownOf(nodeReport) };
+    const observation = { ...seen, ageMs, isProven, differing, ...nodeReport, credentialRefusal, unknown: unknownOf(nodeReport) };
     if (state.phase !== 'trial' || state.workload === null) return observation;
     const isUp = isProven && seen.healthz?.ok !== false && nodeReport.ready?.is === true;
     const kubelet = probedKubelet(configOf(payload, catalogue, minorOfNode(node)), node);
@@ -142,7 +142,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
   };
 
   /** The pods before a trial; null: the switch starts none, or continues one. */
-  const recordWorkload = async (state: AgentState, last: Observation | null): Promise<WorkloadBefore | null> => {
+  const recordWorkload = async (state: AgentState, last: Observation | null): Promise<WorkloadBaseline | null> => {
     if (state.phase !== 'trial' || state.workload !== null || state.switching?.to !== state.assigned.hash) return null;
     const { running } = await observeKubelet(host, catalogue, signal);
     const isHealthy = last?.unit?.activeState === 'active' && last.healthz?.ok !== false && node !== null && isNodeReady(node);
@@ -163,16 +163,16 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       node = next;
     },
     inspect,
-    removeLeftProbe: async () => {
+    removeStaleProbePod: async () => {
       try {
         const { running } = await observeKubelet(host, catalogue, signal);
-        await workload.removeLeft(probedKubelet(running.layered.config, node));
+        await workload.removeStaleProbePod(probedKubelet(running.layered.config, node));
       } catch (error) {
         signal.throwIfAborted();
         onIssue(`cannot check whether an earlier agent left a probe pod: ${messageOf(error)}`);
       }
     },
-    leave: async (state) => {
+    observeBeforeSwitch: async (state) => {
       const last = await inspect(state).catch(() => null);
       if (state.phase !== 'trial') await workload.end();
       const before = await recordWorkload(state, last).catch((error: unknown) => {

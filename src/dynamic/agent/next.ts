@@ -1,5 +1,5 @@
 import { type ConfigIdentity, describeIdentity } from '../../kubelet/config-source.ts';
-import { assessGood, assessTrial, DEFAULT_TIMING, type Failure, NEW_WATCH, type Observation, type Timing } from './health.ts';
+import { assessGood, assessTrial, DEFAULT_TIMING, EMPTY_HEALTH_HISTORY, type Failure, type Observation, type Timing } from './health.ts';
 import {
   type AgentState,
   assignedOf,
@@ -14,7 +14,7 @@ import {
   type SyncFailure,
 } from './state.ts';
 import { lostAssignmentReason } from './status.ts';
-import type { WorkloadBefore } from './workload-watch.ts';
+import type { WorkloadBaseline } from './workload-watch.ts';
 
 /** Event of an agent's state machine. */
 export type AgentEvent =
@@ -50,7 +50,7 @@ export type AgentEvent =
       readonly id: number;
       readonly before: Observation | null;
       /** The pods before the switch, if it starts a trial. */
-      readonly workload?: WorkloadBefore | null;
+      readonly workload?: WorkloadBaseline | null;
       readonly restarts: number | null;
       readonly runs: string | null;
     }
@@ -93,7 +93,7 @@ export type AnnounceReason =
   | 'KubeletConfigUnavailable'
   | 'KubeletConfigAssignmentLost';
 
-export interface Step {
+export interface AgentTransition {
   readonly state: AgentState;
   /** In order, executed after the state was written. */
   readonly effects: readonly AgentEffect[];
@@ -110,7 +110,7 @@ const MOST_REJECTIONS = 256;
  * that to the local configuration; so is a removed assignment.
  * @param now milliseconds since 1970, by a clock that may jump
  */
-export function next(state: AgentState, event: AgentEvent, now: number, timing: Timing = DEFAULT_TIMING): Step {
+export function next(state: AgentState, event: AgentEvent, now: number, timing: Timing = DEFAULT_TIMING): AgentTransition {
   switch (event.kind) {
     case 'booted':
       return boot(state, event, now);
@@ -140,11 +140,11 @@ export function nextTimerAt(
   if (switching !== null) return switching.againAt === null ? null : { kind: 'switch', at: switching.againAt };
   if (desiredPayload(state) === null && isObservedWithTarget(state)) return null;
   // A kubelet that was observed and has been stopped since is not checked every second.
-  const isClose = state.phase === 'trial' || state.unseen === NOT_OBSERVED || state.active?.hash !== state.seen?.hash;
-  return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.pollMs : timing.superviseMs) };
+  const isClose = state.phase === 'trial' || state.notObservedReason === NOT_OBSERVED || state.active?.hash !== state.lastObserved?.hash;
+  return { kind: 'look', at: (watch.lastAt ?? state.since) + (isClose ? timing.pollMs : timing.goodPollMs) };
 }
 
-function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { readonly kind: 'booted' }>, now: number): Step {
+function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { readonly kind: 'booted' }>, now: number): AgentTransition {
   const isOther = kubelet !== null && state.kubelet !== null && kubelet !== state.kubelet;
   const good = state.lastKnownGood;
   const kept: AgentState = {
@@ -153,7 +153,7 @@ function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { read
     // Another kubelet version may accept the rejected payloads.
     rejected: isOther ? [] : state.rejected,
     lastKnownGood: good !== null && intact.includes(good.hash) ? good : null,
-    watch: NEW_WATCH,
+    watch: EMPTY_HEALTH_HISTORY,
   };
   const desired = desiredPayload(kept);
   const isLost = desired !== null && !intact.includes(desired.hash);
@@ -174,7 +174,7 @@ function assign(
   before: AgentState,
   { candidate, refusal, nodeUid, mayLosePods = false }: Extract<AgentEvent, { readonly kind: 'assigned' }>,
   now: number,
-): Step {
+): AgentTransition {
   const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
   const { identity, hash, changes } = candidate;
   if (refusal !== null || hash === null) {
@@ -195,7 +195,7 @@ function assign(
   return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, ...trial }, why));
 }
 
-function reject(state: AgentState, candidate: Candidate, fault: Fault, now: number): Step {
+function reject(state: AgentState, candidate: Candidate, fault: Fault, now: number): AgentTransition {
   const isKnown =
     state.phase === 'rejected' &&
     state.fault.cause === fault.cause &&
@@ -213,7 +213,7 @@ function sameContent(a: Candidate, b: Candidate): boolean {
   return a.hash === b.hash && (a.hash !== null || describeIdentity(a.identity) === describeIdentity(b.identity));
 }
 
-function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): Step {
+function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): AgentTransition {
   const isKnown = state.phase === 'fallen-back' && state.assigned.hash === payload.hash;
   const back: AgentState = { ...always(state), phase: 'fallen-back', assigned: payload, fault, since: isKnown ? state.since : now };
   const step = moveTo(state, back, 'the assigned configuration was rejected before');
@@ -222,7 +222,7 @@ function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, 
     : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
 }
 
-function unassign(state: AgentState, node: { readonly uid: string; readonly createdAt: string } | null, now: number): Step {
+function unassign(state: AgentState, node: { readonly uid: string; readonly createdAt: string } | null, now: number): AgentTransition {
   const since = state.phase === 'local' ? state.since : now;
   const isOtherNode = node !== null && state.nodeUid !== null && node.uid !== state.nodeUid;
   const identity = isOtherNode ? (assignedOf(state)?.identity ?? null) : null;
@@ -235,14 +235,14 @@ function unassign(state: AgentState, node: { readonly uid: string; readonly crea
   return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
 }
 
-function unavailable(state: AgentState, issue: SyncFailure): Step {
+function unavailable(state: AgentState, issue: SyncFailure): AgentTransition {
   const isKnown = state.sync?.code === issue.code && state.sync.cause === issue.cause;
   if (isKnown) return { state, effects: [] };
   const effect = { kind: 'announce', type: 'Warning', reason: 'KubeletConfigUnavailable', message: issue.cause } as const;
   return { state: { ...state, sync: issue }, effects: state.sync?.code === issue.code ? [] : [effect] };
 }
 
-function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): Step {
+function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): AgentTransition {
   // The result of a superseded switch: the current one will be answered too.
   if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
   const { before, restarts, runs, workload = null } = event;
@@ -253,9 +253,9 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
       ...state,
       switching: null,
       active,
-      seen: runs === (active?.hash ?? 'local') ? active : state.seen,
-      unseen: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
-      watch: { ...NEW_WATCH, lastAt: now, restarts, before: issues },
+      lastObserved: runs === (active?.hash ?? 'local') ? active : state.lastObserved,
+      notObservedReason: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
+      watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, restarts, before: issues },
       // An agent that was restarted during a trial keeps the pods recorded before it.
       workload: state.phase === 'trial' ? (state.workload ?? workload) : null,
     },
@@ -268,7 +268,7 @@ function switchFailed(
   { id, why, damaged, local = null }: Extract<AgentEvent, { readonly kind: 'switch-failed' }>,
   now: number,
   timing: Timing,
-): Step {
+): AgentTransition {
   const { switching } = state;
   if (switching === null || switching.id !== id) return { state, effects: [] };
   const desired = desiredPayload(state);
@@ -277,40 +277,53 @@ function switchFailed(
       save: false,
     });
   const failures = switching.failures + 1;
-  const againAt = now + Math.min(timing.switchAgainMs * 2 ** Math.min(failures - 1, 20), timing.switchAgainMaxMs);
+  const againAt = now + Math.min(timing.switchRetryMs * 2 ** Math.min(failures - 1, 20), timing.switchRetryMaxMs);
   const tried: AgentState = { ...state, switching: { ...switching, issue: why, failures, againAt } };
-  if (local === null) return { state: { ...tried, unseen: NOT_OBSERVED }, effects: [] };
+  if (local === null) return { state: { ...tried, notObservedReason: NOT_OBSERVED }, effects: [] };
   const { isObserved } = local;
   return {
-    state: { ...tried, active: null, seen: isObserved ? null : state.seen, unseen: isObserved ? null : NOT_OBSERVED, watch: NEW_WATCH },
+    state: {
+      ...tried,
+      active: null,
+      lastObserved: isObserved ? null : state.lastObserved,
+      notObservedReason: isObserved ? null : NOT_OBSERVED,
+      watch: EMPTY_HEALTH_HISTORY,
+    },
     effects: [],
   };
 }
 
-function switchAgain(state: AgentState, now: number): Step {
+function switchAgain(state: AgentState, now: number): AgentTransition {
   const { switching } = state;
   if (switching === null || switching.againAt === null) return { state, effects: [] };
   // A clock that was set back must not delay the retry indefinitely.
-  const isDue = switching.againAt <= now || switching.againAt > now + DEFAULT_TIMING.switchAgainMaxMs * 2;
+  const isDue = switching.againAt <= now || switching.againAt > now + DEFAULT_TIMING.switchRetryMaxMs * 2;
   if (!isDue) return { state, effects: [] };
   const id = state.switches + 1;
   const again: AgentState = { ...state, switches: id, switching: { ...switching, id, againAt: null } };
   return { state: again, effects: [{ kind: 'switch', id, to: switching.to, reason: 'retry after a failure' }] };
 }
 
-function observed(before: AgentState, seen: Observation, now: number, timing: Timing): Step {
+function observed(before: AgentState, seen: Observation, now: number, timing: Timing): AgentTransition {
   const desired = desiredPayload(before);
   if (before.switching !== null) return { state: before, effects: [] };
   if (before.phase === 'local' || desired === null) {
     const watch = { ...before.watch, lastAt: now };
     const isLocal = seen.runs === 'local';
     return {
-      state: { ...before, watch, seen: isLocal ? null : before.seen, unseen: isLocal ? null : unseenOf(before, seen) },
+      state: {
+        ...before,
+        watch,
+        lastObserved: isLocal ? null : before.lastObserved,
+        notObservedReason: isLocal ? null : notObservedReasonOf(before, seen),
+      },
       effects: [],
     };
   }
   const isProven = seen.runs === desired.hash && seen.isProven;
-  const state: AgentState = isProven ? { ...before, seen: desired, unseen: null } : { ...before, unseen: unseenOf(before, seen) };
+  const state: AgentState = isProven
+    ? { ...before, lastObserved: desired, notObservedReason: null }
+    : { ...before, notObservedReason: notObservedReasonOf(before, seen) };
   if (state.phase !== 'trial') {
     const { watch, failure } = assessGood(state.watch, seen, now, timing);
     const inspected: AgentState = { ...state, watch };
@@ -319,12 +332,12 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
   const { watch, failure } = assessTrial(state.watch, desired.hash, seen, now, timing);
   const inspected: AgentState = { ...state, watch };
   if (failure !== null) return rollBack(inspected, desired, faultOf(failure), now, { save: true });
-  return watch.healthyMs >= timing.trialMs ? graduate(inspected, desired, seen, now) : { state: inspected, effects: [] };
+  return watch.healthyMs >= timing.trialMs ? markGood(inspected, desired, seen, now) : { state: inspected, effects: [] };
 }
 
 /** The reason why the configuration that was set has not been observed. */
-function unseenOf({ unseen }: AgentState, { runs }: Observation): string {
-  if (unseen === NOT_OBSERVED) return unseen;
+function notObservedReasonOf({ notObservedReason }: AgentState, { runs }: Observation): string {
+  if (notObservedReason === NOT_OBSERVED) return notObservedReason;
   return runs === null ? 'no kubelet process was observed' : 'the kubelet process was not observed with that configuration';
 }
 
@@ -332,14 +345,14 @@ function faultOf({ sign, cause }: Failure): Fault {
   return { code: 'RUN_FAILED', cause, sign };
 }
 
-function graduate(state: AgentState, payload: Payload, seen: Observation, now: number): Step {
+function markGood(state: AgentState, payload: Payload, seen: Observation, now: number): AgentTransition {
   const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since: now };
   const message = `${describeIdentity(payload.identity)} is the last known good configuration (${describeWorkload(state.workload, seen)})`;
   return reported({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
 }
 
 /** The checks of the pods in a trial that has ended well, as a clause. */
-function describeWorkload(before: WorkloadBefore | null, { losses, probe }: Observation): string {
+function describeWorkload(before: WorkloadBaseline | null, { losses, probe }: Observation): string {
   const pods = Array.isArray(losses) ? podsKept(before?.pods?.length ?? 0) : 'the pods of the node were not checked';
   if (probe?.state === 'started') return `${pods}, and a probe pod started`;
   const why = probe?.state === 'unusable' ? probe.why : (before?.noProbe ?? 'the pods that ran before the trial are not known');
@@ -355,7 +368,7 @@ function podsKept(count: number): string {
  * Replaces the running payload with the last known good, or with the local configuration if the payload is
  * the last known good.
  */
-function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number, { save }: { readonly save: boolean }): Step {
+function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number, { save }: { readonly save: boolean }): AgentTransition {
   const lastKnownGood = state.lastKnownGood?.hash === failed.hash ? null : state.lastKnownGood;
   const rejected = save
     ? [...state.rejected.filter(({ hash }) => hash !== failed.hash), { hash: failed.hash, fault, at: now }].slice(-MOST_REJECTIONS)
@@ -372,7 +385,7 @@ function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number,
 }
 
 /** Switches the kubelet to the configuration of the new state, unless that already runs or is being set. */
-function moveTo(from: AgentState, to: AgentState, reason: string): Step {
+function moveTo(from: AgentState, to: AgentState, reason: string): AgentTransition {
   const desired = desiredPayload(to)?.hash ?? null;
   const current = from.switching === null ? (from.active?.hash ?? null) : from.switching.to;
   return desired === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to, reason);
@@ -384,10 +397,10 @@ function moveTo(from: AgentState, to: AgentState, reason: string): Step {
 function renamed(state: AgentState): AgentState {
   const desired = desiredPayload(state);
   if (desired === null || desired.hash !== state.active?.hash) return state;
-  return { ...state, active: desired, seen: desired.hash === state.seen?.hash ? desired : state.seen };
+  return { ...state, active: desired, lastObserved: desired.hash === state.lastObserved?.hash ? desired : state.lastObserved };
 }
 
-function switchTo(state: AgentState, reason: string): Step {
+function switchTo(state: AgentState, reason: string): AgentTransition {
   const to = desiredPayload(state)?.hash ?? null;
   const id = state.switches + 1;
   const switching = { id, to, issue: null, failures: 0, againAt: null };
@@ -395,20 +408,20 @@ function switchTo(state: AgentState, reason: string): Step {
 }
 
 /** Announces a change of the assignment. */
-function changed(step: Step): Step {
+function changed(step: AgentTransition): AgentTransition {
   if (!step.effects.some(({ kind }) => kind === 'switch')) return step;
   return reported(step, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(step.state)?.identity ?? null));
 }
 
-function reported(step: Step, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): Step {
+function reported(step: AgentTransition, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): AgentTransition {
   return { ...step, effects: [...step.effects, { kind: 'announce', type, reason, message }] };
 }
 
 /** The members common to all phases; those of a trial are reset. */
 function always({
   active,
-  seen,
-  unseen,
+  lastObserved,
+  notObservedReason,
   lastKnownGood,
   rejected,
   sync,
@@ -423,8 +436,8 @@ function always({
 }: AgentState) {
   return {
     active,
-    seen,
-    unseen,
+    lastObserved,
+    notObservedReason,
     lastKnownGood,
     rejected,
     sync,

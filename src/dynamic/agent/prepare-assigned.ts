@@ -13,7 +13,7 @@ import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgro
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
-import { replacesManagerStates } from './agent-policy.ts';
+import { canReplaceManagerState } from './agent-policy.ts';
 import type { NodeRules } from './node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault } from './state.ts';
@@ -121,7 +121,7 @@ async function podRisks(
   const checkpoint = checkpointDirectory(directory, hash ?? '');
   const given = Object.fromEntries(Object.entries(files ?? {}).map(([name, text]) => [`${checkpoint}/${name}`, text]));
   const change = { before: running.layered.config, after: config ?? {}, given, hidden: HIDDEN_FROM_AGENT };
-  const removesManagerStates = replacesManagerStates(allow);
+  const removesManagerStates = canReplaceManagerState(allow);
   return findRisksOnHost({ ...change, host, cluster, nodeName, minor, flags, removesManagerStates, signal });
 }
 

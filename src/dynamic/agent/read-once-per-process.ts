@@ -3,7 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import { ConfigzUnavailableError } from './configz-source.ts';
 
 /** Reason why a fact could not be read. */
-export interface Untold {
+export interface FactReadFailure {
   readonly why: string;
   /** The kubelet refused the credential, or did not respond. */
   readonly isRefusal: boolean;
@@ -17,7 +17,7 @@ export interface Lazy<T> {
   /** Null: unknown, see `issue`. */
   of(pid: number, query: () => Promise<T>): Promise<T | null>;
   /** Reason of the last failure; null: known, or not read yet. */
-  readonly issue: Untold | null;
+  readonly issue: FactReadFailure | null;
   /** The process is about to be replaced. */
   forget(): void;
 }
@@ -28,7 +28,7 @@ const AGAIN_MS = 5_000;
 /** Creates such a fact. @param onIssue called with the reason of each failed read */
 export function readOncePerProcess<T>(clock: Clock, onIssue: (message: string) => void): Lazy<T> {
   let reported: { readonly pid: number; readonly answer: T } | null = null;
-  let issue: (Untold & { readonly againAt: number }) | null = null;
+  let issue: (FactReadFailure & { readonly againAt: number }) | null = null;
   const now = (): number => clock.now().getTime();
   return {
     get issue() {

@@ -14,7 +14,7 @@ import {
 import { formatReport, nextReport, parseReport } from './config-report.ts';
 import type { AgentEffect } from './next.ts';
 import { type AgentState, isObserved } from './state.ts';
-import { CONFIG_CONDITION, conditionOf, statusOf, trialEndOf } from './status.ts';
+import { agentConditionOf, CONFIG_CONDITION, configStatusOf, trialEndOf } from './status.ts';
 
 type Announcement = Extract<AgentEffect, { readonly kind: 'announce' }>;
 
@@ -152,9 +152,9 @@ export function patchesFor(
   state: AgentState,
   { now, trialMs }: { readonly now: Date; readonly trialMs: number },
 ): readonly NodePatch[] {
-  const status = statusOf(state);
+  const status = configStatusOf(state);
   const text = JSON.stringify(formatConfigStatus(status));
-  const condition = conditionOf(state);
+  const condition = agentConditionOf(state);
   const conditions = isJsonObject(node.status) && Array.isArray(node.status.conditions) ? node.status.conditions.filter(isJsonObject) : [];
   const found = conditions.find(({ type }) => type === CONFIG_CONDITION);
   const isSame = found?.status === condition.status && found.reason === condition.reason && found.message === condition.message;

@@ -3,14 +3,14 @@ import { messageOf } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import type { HttpsClient } from '../../kube/https-client.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import type { Web } from '../../kube/web.ts';
 import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
 import { describeSource } from '../../kubelet/config-source.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
-import { type AgentMachine, agentMachine } from './agent-machine.ts';
-import { replacesManagerStates } from './agent-policy.ts';
+import { type AgentStateMachine, agentMachine } from './agent-machine.ts';
+import { canReplaceManagerState } from './agent-policy.ts';
 import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
 import { createEventQueue, type EventQueue } from './event-queue.ts';
@@ -31,7 +31,7 @@ export interface AgentOptions {
   readonly cluster: Cluster;
   readonly host: Host;
   /** Client for the kubelet's API. */
-  readonly web: Web;
+  readonly web: HttpsClient;
   /**
    * Kubeconfig of the kubelet on its host: the agent authenticates to the kubelet with the kubelet's own
    * credential.
@@ -109,7 +109,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   };
   const { spareCheckpoints } = options;
   const { directory, localConfig } = options;
-  const states = replacesManagerStates(options.allow) ? managerStateSwitches({ host, store, catalogue, directory, localConfig }) : null;
+  const states = canReplaceManagerState(options.allow) ? managerStateSwitches({ host, store, catalogue, directory, localConfig }) : null;
   const machine = agentMachine({
     store,
     loaded,
@@ -184,7 +184,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     status.run(signal),
   ]);
   try {
-    await watch.removeLeftProbe();
+    await watch.removeStaleProbePod();
     const intact = loaded.checkpoints.flatMap(({ hash, files }) => (files === null ? [] : [hash]));
     await machine.dispatch({ kind: 'booted', intact, kubelet: await kubeletVersion(host) });
     onState(machine.state);
@@ -198,7 +198,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
 }
 
 interface TurnOptions extends Pick<AgentOptions, 'clock' | 'timing'> {
-  readonly machine: AgentMachine;
+  readonly machine: AgentStateMachine;
   readonly assignment: AssignmentFollower;
   readonly eventQueue: EventQueue<Message>;
   readonly handle: (message: Message) => Promise<AgentEvent | null>;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/config-source.ts';
-import { NEW_WATCH } from './health.ts';
+import { EMPTY_HEALTH_HISTORY } from './health.ts';
 import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection } from './state.ts';
-import type { WorkloadBefore } from './workload-watch.ts';
+import type { WorkloadBaseline } from './workload-watch.ts';
 
 /** One of the two state files of an agent. */
 export interface StateFile {
@@ -42,12 +42,12 @@ function checksumOf(body: JsonObject): string {
 }
 
 function stateToJson(state: AgentState): JsonObject {
-  const { phase, active, seen, lastKnownGood, rejected, workload, retried, nodeUid, lost, kubelet, since } = state;
+  const { phase, active, lastObserved, lastKnownGood, rejected, workload, retried, nodeUid, lost, kubelet, since } = state;
   return {
     phase,
     since,
     active: candidateToJson(active),
-    seen: candidateToJson(seen),
+    seen: candidateToJson(lastObserved),
     lastKnownGood: candidateToJson(lastKnownGood),
     assigned: candidateToJson(state.phase === 'local' ? null : state.assigned),
     fault: state.phase === 'rejected' || state.phase === 'fallen-back' ? { ...state.fault } : null,
@@ -62,11 +62,11 @@ function stateToJson(state: AgentState): JsonObject {
   };
 }
 
-function workloadToJson({ pods, noProbe, staticPodPath }: WorkloadBefore): JsonObject {
+function workloadToJson({ pods, noProbe, staticPodPath }: WorkloadBaseline): JsonObject {
   return { pods: pods === null ? null : pods.map(({ uid, name, isStatic }) => ({ uid, name, isStatic })), noProbe, staticPodPath };
 }
 
-function workloadFromJson(json: Json | undefined): WorkloadBefore | null {
+function workloadFromJson(json: Json | undefined): WorkloadBaseline | null {
   if (!isJsonObject(json)) return null;
   const pods = Array.isArray(json.pods)
     ? json.pods.flatMap((pod: Json) =>
@@ -94,7 +94,7 @@ function stateFromJson(json: JsonObject): AgentState | null {
     ...newAgentState(since),
     active: payloadFromJson(json.active),
     // Missing in files of earlier versions.
-    seen: payloadFromJson(json.seen === undefined ? json.active : json.seen),
+    lastObserved: payloadFromJson(json.seen === undefined ? json.active : json.seen),
     lastKnownGood: payloadFromJson(json.lastKnownGood),
     rejected: Array.isArray(rejected) ? rejected.flatMap((one: Json) => rejectionFromJson(one) ?? []) : [],
     workload: workloadFromJson(json.workload),
@@ -103,7 +103,7 @@ function stateFromJson(json: JsonObject): AgentState | null {
     nodeUid: typeof nodeUid === 'string' ? nodeUid : null,
     lost: lostFromJson(json.lost),
     kubelet: typeof kubelet === 'string' ? kubelet : null,
-    watch: NEW_WATCH,
+    watch: EMPTY_HEALTH_HISTORY,
   };
   const candidate = candidateFromJson(json.assigned);
   const payload = payloadFromJson(json.assigned);

@@ -1,7 +1,7 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import type { ConfigErrorCode } from '../error-texts.ts';
-import { NEW_WATCH, type Sign, type Watch } from './health.ts';
-import type { WorkloadBefore } from './workload-watch.ts';
+import { EMPTY_HEALTH_HISTORY, type FailureSign, type HealthHistory } from './health.ts';
+import type { WorkloadBaseline } from './workload-watch.ts';
 
 /**
  * A configuration for a node: its source, and the hash of the resulting files. Payloads with the same hash
@@ -22,7 +22,7 @@ export interface Fault {
   readonly code: Extract<ConfigErrorCode, 'LOAD_FAILED' | 'VALIDATION_FAILED' | 'INTERNAL_FAILURE'> | 'NOT_ALLOWED' | 'RUN_FAILED';
   readonly cause: string;
   /** The sign of failure; absent if the payload never ran. */
-  readonly sign?: Sign;
+  readonly sign?: FailureSign;
 }
 
 /** A payload that failed. */
@@ -47,7 +47,7 @@ export interface LostAssignment {
 }
 
 /** A switch of the kubelet without a result yet. */
-export interface Switching {
+export interface PendingSwitch {
   /** Distinguishes the result from that of an earlier switch to the same payload. */
   readonly id: number;
   /** Null: the local configuration. */
@@ -67,24 +67,24 @@ interface Always {
    * The configuration last observed with the kubelet process; null: the local configuration. The status
    * reports it.
    */
-  readonly seen: Payload | null;
+  readonly lastObserved: Payload | null;
   /**
-   * Reason why the process has not been observed with `seen` since the last change, as a clause; null: it
+   * Reason why the process has not been observed with `lastObserved` since the last change, as a clause; null: it
    * has. Not written to disk.
    */
-  readonly unseen: string | null;
+  readonly notObservedReason: string | null;
   /** The configuration of the last successful trial; null: the local configuration. */
   readonly lastKnownGood: Payload | null;
   /** Newest last. Each hash occurs once. */
   readonly rejected: readonly Rejection[];
   readonly sync: SyncFailure | null;
-  readonly switching: Switching | null;
+  readonly switching: PendingSwitch | null;
   /** Number of requested switches. */
   readonly switches: number;
   /** Observations of the running kubelet. Reset by each switch and each start of the agent. */
-  readonly watch: Watch;
+  readonly watch: HealthHistory;
   /** The pods before the current trial; null: no trial, or not recorded yet. */
-  readonly workload: WorkloadBefore | null;
+  readonly workload: WorkloadBaseline | null;
   /** The operator permits the current trial to end pods; a probe pod must start nevertheless. */
   readonly mayLosePods: boolean;
   /** Value of the annotation that last requested a retry of a rejected payload. */
@@ -140,14 +140,14 @@ export function newAgentState(now: number): AgentState {
   return {
     phase: 'local',
     active: null,
-    seen: null,
-    unseen: NOT_OBSERVED,
+    lastObserved: null,
+    notObservedReason: NOT_OBSERVED,
     lastKnownGood: null,
     rejected: [],
     sync: null,
     switching: null,
     switches: 0,
-    watch: NEW_WATCH,
+    watch: EMPTY_HEALTH_HISTORY,
     workload: null,
     mayLosePods: false,
     retried: null,
@@ -178,8 +178,8 @@ export function isObservedWithTarget(state: AgentState): boolean {
 }
 
 /** Like `isObservedWithTarget`, but also true while a switch to another configuration fails. */
-export function isObserved({ active, seen, unseen }: AgentState): boolean {
-  return unseen === null && active?.hash === seen?.hash;
+export function isObserved({ active, lastObserved, notObservedReason }: AgentState): boolean {
+  return notObservedReason === null && active?.hash === lastObserved?.hash;
 }
 
 /** The assigned payload; null: nothing is assigned. */

@@ -58,17 +58,17 @@ export interface ConfigCondition {
 /**
  * The reported status, in the form of `Node.status.config`. Errors use the kubelet's texts where one exists.
  */
-export function statusOf(state: AgentState): ConfigStatus {
+export function configStatusOf(state: AgentState): ConfigStatus {
   return {
     assigned: assignedOf(state)?.identity ?? null,
-    active: state.seen?.identity ?? null,
+    active: state.lastObserved?.identity ?? null,
     lastKnownGood: state.lastKnownGood?.identity ?? null,
     error: errorOf(state),
   };
 }
 
 /** The condition `KubeletConfigOk`: a summary of `status.config` with the cause of an error. */
-export function conditionOf(state: AgentState): ConfigCondition {
+export function agentConditionOf(state: AgentState): ConfigCondition {
   const issue = failureOf(state);
   if (issue !== null && state.phase !== 'rejected' && state.phase !== 'fallen-back')
     return { status: 'False', reason: UNAVAILABLE_REASON, message: issue.cause };
@@ -126,11 +126,11 @@ export function lostAssignmentReason({ identity, createdAt }: LostAssignment): s
 
 /** Text while the kubelet has not been observed with the configuration that it should run. */
 function notSeenText(state: AgentState, what: string): string {
-  const { switching, active, unseen } = state;
+  const { switching, active, notObservedReason } = state;
   if (switching === null || switching.issue === null) return `the kubelet is starting with ${what}`;
   const failed = `the kubelet could not be switched to ${what}: ${switching.issue}`;
   if (isObserved(state) && active === null) return `${failed}; the kubelet runs the local configuration until the switch succeeds`;
-  return `${failed}; it is unknown which configuration the kubelet runs (${unseen ?? 'not observed'})`;
+  return `${failed}; it is unknown which configuration the kubelet runs (${notObservedReason ?? 'not observed'})`;
 }
 
 /** A trial without a sign of failure, possibly paused. @param noProbe reason why no probe pod is used */

@@ -13,7 +13,7 @@ import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, probePod, readProbe } fr
 import { readStaticPods } from '../../kubelet/workload/risk-facts.ts';
 
 /** The pods of a node before a trial, and whether a probe pod could be started then. */
-export interface WorkloadBefore {
+export interface WorkloadBaseline {
   /** Null: not known. */
   readonly pods: readonly PodBefore[] | null;
   /** Reason why the trial uses no probe pod, as a clause; null: a probe pod started before the trial. */
@@ -23,7 +23,7 @@ export interface WorkloadBefore {
 }
 
 /** The pods of a node during a trial. */
-export interface WorkloadSeen {
+export interface WorkloadObservation {
   /** Null: the pods before the trial, or the current ones, are not known. */
   readonly losses: readonly PodLoss[] | null;
   /** Null: no probe pod is used. */
@@ -42,17 +42,17 @@ export interface ProbedKubelet {
 /** Watches the pods of a node during trials, and starts probe pods. */
 export interface WorkloadWatch {
   /** Records the pods before a trial, and starts a first probe pod if the kubelet is healthy. */
-  before(kubelet: ProbedKubelet, isHealthy: boolean): Promise<WorkloadBefore>;
+  before(kubelet: ProbedKubelet, isHealthy: boolean): Promise<WorkloadBaseline>;
   /**
    * Compares the pods with those before the trial. Once the kubelet is up, a probe pod is started for its
    * process.
    * @param pid process of the kubelet if it is up with the configuration of the trial; null: it is not
    */
-  inspect(before: WorkloadBefore, kubelet: ProbedKubelet, pid: number | null): Promise<WorkloadSeen>;
+  inspect(before: WorkloadBaseline, kubelet: ProbedKubelet, pid: number | null): Promise<WorkloadObservation>;
   /** Ends the watch and removes the probe pod. */
   end(): Promise<void>;
   /** Removes the probe pod of an agent that was killed. */
-  removeLeft(kubelet: ProbedKubelet): Promise<void>;
+  removeStaleProbePod(kubelet: ProbedKubelet): Promise<void>;
 }
 
 export interface WorkloadWatchOptions {
@@ -158,7 +158,7 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
   const readPods = () => (pods ?? []).map(readPod).filter(({ name }) => !name.startsWith(`${PROBE_NAMESPACE}/${PROBE_NAME}-`));
 
   /** Null: the pods before the trial, or the current ones, are not known. */
-  const lossesSince = async ({ pods: before, noProbe, staticPodPath }: WorkloadBefore): Promise<readonly PodLoss[] | null> => {
+  const lossesSince = async ({ pods: before, noProbe, staticPodPath }: WorkloadBaseline): Promise<readonly PodLoss[] | null> => {
     if (before === null || pods === null) return null;
     const all = podLosses(before, readPods());
     const losses = noProbe === null ? withoutStartErrors(all) : all;
@@ -250,7 +250,7 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
       }
       return { losses, probe: seen };
     },
-    removeLeft: async ({ staticPodPath }) => {
+    removeStaleProbePod: async ({ staticPodPath }) => {
       if (staticPodPath === null) return;
       const path = probeFile(staticPodPath);
       const { file } = await host.query({ file: { kind: 'file', path, content: false } }, { signal });

@@ -1,7 +1,7 @@
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { type FieldChange, formatFieldChange, highestImpact } from '../../host/plan/impact.ts';
-import type { Assignment } from '../workflows/assign-config.ts';
+import type { AssignmentPatch } from '../workflows/assign-config.ts';
 import type { CheckedRisks } from './check-pod-risks.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { CheckedRisks } from './check-pod-risks.ts';
  * @param change null: the node has the assignment already
  * @param fields the changed fields; null: unknown; undefined: the kubelet does not change, or the assignment is removed
  */
-export function withFields(change: Assignment | null, fields: readonly FieldChange[] | null | undefined): Assignment | null {
+export function withFields(change: AssignmentPatch | null, fields: readonly FieldChange[] | null | undefined): AssignmentPatch | null {
   if (change === null || fields === undefined) return change;
   if (fields === null) return { ...change, fields };
   // A kubelet is restarted with every new configuration.

@@ -6,7 +6,7 @@ import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ConfigHistoryEntry } from '../config-event.ts';
 import type { Backend } from '../node-config.ts';
-import type { AgentMachine } from '../ports.ts';
+import type { AgentHostPort } from '../ports.ts';
 import { watchNodes } from '../workflows/follow-nodes.ts';
 import { type AssessedNode, assessNodes, readConfigHistory, readNodes } from '../workflows/read-nodes.ts';
 
@@ -27,7 +27,7 @@ export interface NodeStatus {
 }
 
 /** Ports of `dynamic status`. */
-export type NodeStatusPorts = OpenClusterPorts & RunTime & Pick<AgentMachine, 'random'>;
+export type NodeStatusPorts = OpenClusterPorts & RunTime & Pick<AgentHostPort, 'random'>;
 
 /**
  * Reads the dynamic configuration of Nodes.

@@ -19,14 +19,14 @@ export interface PushedFileRequest {
   /** Key of the payload. */
   readonly key: string;
   /** Files that the payload references by a relative path, by key. */
-  readonly siblings: readonly BesideFile[];
+  readonly siblings: readonly AdditionalFile[];
   readonly appendHash: boolean;
   readonly inPlace: boolean;
   readonly validation: ValidationRequest;
 }
 
 /** A file that is stored next to the payload in the ConfigMap. */
-export interface BesideFile {
+export interface AdditionalFile {
   readonly key: string;
   readonly file: string;
 }
@@ -107,7 +107,10 @@ export async function performPush(cluster: Cluster, push: PushPlan, reporter: Re
   reporter.report({ level: 'info', code: 'DYNAMIC_PUSHED', message });
 }
 
-async function readBeside({ input }: Pick<LocalFiles, 'input'>, given: readonly BesideFile[]): Promise<Readonly<Record<string, string>>> {
+async function readBeside(
+  { input }: Pick<LocalFiles, 'input'>,
+  given: readonly AdditionalFile[],
+): Promise<Readonly<Record<string, string>>> {
   const files: Record<string, string> = {};
   for (const { key, file } of given) files[key] = await input.readText(file);
   return files;

@@ -21,13 +21,13 @@ export interface SharedConfig {
   readonly document: JsonObject;
   /** The node-specific fields, as a KubeletConfiguration for `--overlay` of init and join. */
   readonly ownDocument: JsonObject;
-  readonly nodeSpecific: readonly OwnField[];
+  readonly nodeSpecific: readonly NodeSpecificField[];
   /** Fields whose values configz hides: in neither document. */
   readonly masked: readonly string[];
 }
 
 /** A field of the node that the shared document omits. */
-export interface OwnField {
+export interface NodeSpecificField {
   readonly path: string;
   readonly value: Json;
   /** Whether a kubelet with the shared document uses its default: a complete KubeletConfiguration replaces the local one. */

@@ -11,11 +11,11 @@ import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { AccessProblem } from '../agent/access-problem.ts';
 import type { Address, AgentPolicy } from '../agent/agent-policy.ts';
 import { DEFAULT_TIMING } from '../agent/health.ts';
-import { answerRequest, type Shown } from '../agent/http-endpoints.ts';
+import { type AgentEndpointState, answerRequest } from '../agent/http-endpoints.ts';
 import { kubeletCluster } from '../agent/kubelet-cluster.ts';
 import { runAgent } from '../agent/run-agent.ts';
 import type { AgentState } from '../agent/state.ts';
-import type { AgentMachine, LocalServer } from '../ports.ts';
+import type { AgentHostPort, LocalServer } from '../ports.ts';
 
 export interface NodeAgentRequest {
   readonly policy: AgentPolicy;
@@ -31,7 +31,7 @@ export interface NodeAgentRequest {
 }
 
 /** Ports of `agent`. */
-export type NodeAgentPorts = AgentMachine & RunTime & Pick<LocalFiles, 'input'> & Pick<ClusterConnections, 'connectCluster' | 'web'>;
+export type NodeAgentPorts = AgentHostPort & RunTime & Pick<LocalFiles, 'input'> & Pick<ClusterConnections, 'connectCluster' | 'web'>;
 
 /**
  * Runs the agent of the local host and its HTTP endpoints, until the signal of the run is aborted.
@@ -45,7 +45,7 @@ export async function runNodeAgent(
 ): Promise<void> {
   const { kubeconfig: file, localConfig, namespace, directory } = request;
   const { trialMs, spreadMs, spareCheckpoints, allow, listen } = request.policy;
-  const releaseMemory = await services.saveIdleMemory();
+  const releaseMemory = await services.releaseMemoryWhenIdle();
   const catalogue = await loadCatalogue();
   const host = await connect();
   const cluster = kubeletCluster({
@@ -105,7 +105,11 @@ export async function runNodeAgent(
   }
 }
 
-async function serve(services: Pick<AgentMachine, 'serveLocal'>, { host, port }: Address, shown: () => Shown): Promise<LocalServer> {
+async function serve(
+  services: Pick<AgentHostPort, 'serveLocal'>,
+  { host, port }: Address,
+  shown: () => AgentEndpointState,
+): Promise<LocalServer> {
   try {
     return await services.serveLocal(host, port, (path) => answerRequest(path, shown()));
   } catch (cause) {

@@ -53,7 +53,7 @@ export interface AssignedBy extends NewAssigner {
 /**
  * Returns the patch that assigns a source to a node, or with null removes its assignment; null: unchanged.
  */
-export function planAssignment(node: NodeConfig, desired: ConfigSource | null, assigned: AssignedBy): Assignment | null {
+export function planAssignment(node: NodeConfig, desired: ConfigSource | null, assigned: AssignedBy): AssignmentPatch | null {
   const { name, backend, source } = node;
   const permission = permissionPatch(node, desired, assigned);
   const isSame = source.issue === null && sameSource(source.source, desired);
@@ -85,7 +85,7 @@ function permissionPatch(
   return wanted === allowsPodLossOf ? null : { [ALLOW_POD_LOSS_ANNOTATION]: wanted };
 }
 
-export type Assignment = Extract<ClusterChange, { kind: 'patch-object' }>;
+export type AssignmentPatch = Extract<ClusterChange, { kind: 'patch-object' }>;
 
 /** Number of attempts on conflicts, because heartbeats of the kubelet change its Node as well. */
 const ATTEMPTS = 10;
@@ -100,7 +100,7 @@ const ATTEMPTS = 10;
 export async function applyAssignment(
   cluster: Cluster,
   node: NodeConfig,
-  change: Assignment,
+  change: AssignmentPatch,
   desired: ConfigSource | null,
 ): Promise<NodeConfig> {
   const kept = readNodeConfig(await patchUnchanged(cluster, node, change), node.backend);
@@ -130,7 +130,7 @@ export async function createAssignmentEvent(
   }
 }
 
-async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: Assignment): Promise<KubeObject> {
+async function patchUnchanged(cluster: Cluster, node: NodeConfig, change: AssignmentPatch): Promise<KubeObject> {
   let { resourceVersion } = node;
   for (let attempt = 1; ; attempt++) {
     const { metadata = {}, ...rest } = change.patch as { readonly metadata?: JsonObject };

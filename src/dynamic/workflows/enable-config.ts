@@ -11,7 +11,7 @@ import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { CONFIG_YAML, KUBE_SYSTEM, KUBELET_CONF, KUBELET_DIR } from '../../kube/well-known.ts';
+import { KUBE_SYSTEM, KUBELET_CONF, KUBELET_CONFIG_FILE, KUBELET_DIR } from '../../kube/well-known.ts';
 import {
   AGENT_DIRECTORY,
   isSupportedNodeJs,
@@ -62,7 +62,7 @@ export interface EnableOptions {
   /** Options of `agent` as given on the command line. */
   readonly agentOptions: readonly string[];
   /** The policy among these options permits changes that need new state files of the kubelet's managers. */
-  readonly replacesManagerStates: boolean;
+  readonly canReplaceManagerState: boolean;
   /** Null: the agent serves no endpoints. */
   readonly agentAddress: string | null;
   /** Directory for kubelets up to 1.23. */
@@ -167,13 +167,13 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
     ...program.command,
     'agent',
     ...['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace],
-    ...(place.localConfig === CONFIG_YAML ? [] : ['--local-config', place.localConfig]),
+    ...(place.localConfig === KUBELET_CONFIG_FILE ? [] : ['--local-config', place.localConfig]),
     ...options.agentOptions,
   ];
   const agentUnit = renderAgentUnit(options.templates, {
     command: words,
     directory: AGENT_DIRECTORY,
-    kubeletDirectory: options.replacesManagerStates ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
+    kubeletDirectory: options.canReplaceManagerState ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
     keepsDropInDirectory: await hasOwnDropInDirectory(context),
   });
   const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });

@@ -11,7 +11,7 @@ import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { isConfigMapKey } from '../../kubelet/config-source.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
-import type { CheckpointComparison, CheckpointReading, MetaName, PayloadReading, StoreReading } from '../native-report.ts';
+import type { CheckpointComparison, MetaName, NativeCheckpoint, ObservedStore, PayloadReading } from '../native-report.ts';
 import { isSafeStorePath, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile } from '../native-store.ts';
 import { validatePayload } from '../validate-payload.ts';
 
@@ -27,7 +27,7 @@ export interface ReadStoreOptions {
 }
 
 export interface ReadStore {
-  readonly reading: StoreReading;
+  readonly reading: ObservedStore;
   readonly kubeletVersion: string;
   readonly nodeName: string | null;
   /** `--config`; null: not set. */
@@ -108,7 +108,7 @@ async function readCheckpoints(
   root: string,
   uids: readonly string[],
   signal?: AbortSignal,
-): Promise<{ readonly checkpoints: readonly CheckpointReading[]; readonly leftovers: readonly string[] }> {
+): Promise<{ readonly checkpoints: readonly NativeCheckpoint[]; readonly leftovers: readonly string[] }> {
   const versions = await observe(host, listFact(uids.map((uid) => `${root}/${uid}`)), signal);
   const all = uids.flatMap((uid) => (versions.get(`${root}/${uid}`) ?? []).map((resourceVersion) => ({ uid, resourceVersion })));
   const isLeftover = ({ resourceVersion }: { readonly resourceVersion: string }): boolean => resourceVersion.startsWith('tmp_');

@@ -71,8 +71,8 @@ const repairStore = definePhase<RepairOptions | null, FoundStore | null>({
         before.assigned.kind === 'source' &&
         isOf(after, before.assigned.identity)
       )
-        throw new AppError(tookAgain(context.host.name, before.assigned.identity, found.nodeName));
-      if (reading.recentFailures > 0) throw new AppError(diedAgain(context.host.name, reading.failure));
+        throw new AppError(stillAssignedProblem(context.host.name, before.assigned.identity, found.nodeName));
+      if (reading.recentFailures > 0) throw new AppError(crashLoopProblem(context.host.name, reading.failure));
       return after;
     };
     let after = await maintain(SYNC_MS, SYNC_MS);
@@ -139,12 +139,12 @@ async function prepareStore(context: PhaseContext, options: RepairOptions): Prom
   return prepared([], [{ host: host.name, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName) }]);
 }
 
-function tookAgain(host: string, identity: ConfigIdentity, nodeName: string | null): Problem {
+function stillAssignedProblem(host: string, identity: ConfigIdentity, nodeName: string | null): Problem {
   const message = `the kubelet started, but uses ${describeIdentity(identity)} again: this ConfigMap is still assigned to the Node`;
   return { host, code: 'DYNAMIC_STILL_ASSIGNED', message, hint: resetFirst(nodeName ?? 'NODE') };
 }
 
-function diedAgain(host: string, failure: KubeletFailure | null): Problem {
+function crashLoopProblem(host: string, failure: KubeletFailure | null): Problem {
   const message = `the kubelet started, but failed again${failure === null ? '' : `: ${failure.cause}`}`;
   return { host, code: 'DYNAMIC_CRASH_LOOP', message, hint: failure?.hint ?? 'See journalctl -u kubelet on the host' };
 }

@@ -3,7 +3,7 @@ import { type AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
-import { assessProgress, type Goal, runsDesired } from '../assess-progress.ts';
+import { assessProgress, type Goal, isRunningDesired } from '../assess-progress.ts';
 import type { Backend } from '../node-config.ts';
 import { type AssignRules, nextRolloutStep, type RolloutStage } from '../rollout.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
@@ -30,7 +30,7 @@ export interface RolloutBatch {
   readonly down: readonly string[];
 }
 
-export interface RolloutOptions {
+export interface RolloutRunOptions {
   readonly clock: Clock;
   /** From 0 to 1. */
   readonly random: () => number;
@@ -109,7 +109,7 @@ const NODES_PER_POLL = 250;
  * @throws the errors of reading the nodes; an unreachable API server is retried for at most the time of a
  *   node
  */
-export async function rollOut(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutOptions): Promise<RolloutResult> {
+export async function rollOut(cluster: Cluster, targets: readonly RolloutTarget[], options: RolloutRunOptions): Promise<RolloutResult> {
   const { clock, random, signal, backend, labelSelector } = options;
   const names = targets.map(({ name }) => name);
   const feed = await openNodeFeed(names, { cluster, clock, random, signal, backend, labelSelector });
@@ -149,13 +149,13 @@ class Rollout {
   readonly #cluster: Cluster;
   readonly #feed: NodeFeed;
   readonly #targets: readonly RolloutTarget[];
-  readonly #options: RolloutOptions;
+  readonly #options: RolloutRunOptions;
   #members: readonly Member[] = [];
   #batches = 0;
   #blockedSince: number | null = null;
   #unansweredSince: number | null = null;
 
-  constructor(cluster: Cluster, feed: NodeFeed, targets: readonly RolloutTarget[], options: RolloutOptions) {
+  constructor(cluster: Cluster, feed: NodeFeed, targets: readonly RolloutTarget[], options: RolloutRunOptions) {
     this.#cluster = cluster;
     this.#feed = feed;
     this.#targets = targets;
@@ -328,7 +328,7 @@ class Rollout {
       if (this.#plan(config, target.desired) !== null)
         return target.expected !== undefined && !sameSource(config.source.source, target.expected) ? 'replaced' : 'waiting';
       if (wasShown) return 'in-progress';
-      if (runsDesired(config, verdict, this.#goal(target))) return 'updated';
+      if (isRunningDesired(config, verdict, this.#goal(target))) return 'updated';
       if (assessProgress(config, verdict, this.#goal(target), 0) === 'failed') return 'failed';
       return config.isReady ? 'in-progress' : 'waiting';
     };

@@ -2,7 +2,7 @@ import type { Position, Problem } from '../../base/errors.ts';
 import { importIgnored } from '../fleet-problems.ts';
 import { isSecretName } from '../inline-secrets.ts';
 import type { FleetLayer } from '../schema.ts';
-import { type InventoryHost, STRUCTURE } from './inventory.ts';
+import { type InventoryHost, UNSUPPORTED_VALUE } from './inventory.ts';
 import { splitHostLine } from './shell-words.ts';
 
 /**
@@ -28,7 +28,9 @@ const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
 /** @see ansible plugins/connection/ssh.py: of several variables for one setting the last wins */
 export function importConnection({ variables }: InventoryHost, position: Position): ImportedConnection {
   const text = (...names: readonly string[]): string | undefined => {
-    const value = names.map((each) => variables.get(each)).findLast((each) => each !== undefined && each !== null && each !== STRUCTURE);
+    const value = names
+      .map((each) => variables.get(each))
+      .findLast((each) => each !== undefined && each !== null && each !== UNSUPPORTED_VALUE);
     return value === undefined || typeof value === 'symbol' ? undefined : String(value);
   };
   const warnings: Problem[] = [];

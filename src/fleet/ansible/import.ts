@@ -3,7 +3,7 @@ import { namesText } from '../../base/text/name-ranges.ts';
 import type { ImportedHost, ImportedInventory } from '../entries.ts';
 import { importIgnored, importInvalid } from '../fleet-problems.ts';
 import { importConnection } from './connection.ts';
-import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, STRUCTURE } from './inventory.ts';
+import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, UNSUPPORTED_VALUE } from './inventory.ts';
 import type { InventoryList } from './read-list.ts';
 
 export interface AnsibleImport {
@@ -38,7 +38,7 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
     }
     for (const warning of warnings)
       found.add(warning.message, name, (names) => ({ ...warning, message: `${warning.message} (${hostsText(names)})` }));
-    const unread = [...host.variables].flatMap(([variable, value]) => (value === STRUCTURE ? [variable] : []));
+    const unread = [...host.variables].flatMap(([variable, value]) => (value === UNSUPPORTED_VALUE ? [variable] : []));
     imported.push({ name, place: { position, path: '' }, groups: host.groups, written, ...(unread.length === 0 ? {} : { unread }) });
   }
   return { inventory: { hosts: imported, groups: groupNames(list) }, problems: found.problems };

@@ -1,10 +1,10 @@
 import type { InventoryList } from './read-list.ts';
 
 /** A value of an inventory variable: one JSON scalar, or a marker for a list or an object. */
-export type AnsibleValue = string | number | boolean | null | typeof STRUCTURE;
+export type AnsibleValue = string | number | boolean | null | typeof UNSUPPORTED_VALUE;
 
 /** A list or an object, which templates do not support. */
-export const STRUCTURE: unique symbol = Symbol('structure');
+export const UNSUPPORTED_VALUE: unique symbol = Symbol('structure');
 
 /** A host with the merged variables of its groups. */
 export interface InventoryHost {
@@ -83,5 +83,5 @@ function groupDepths({ groups }: InventoryList): ReadonlyMap<string, number> {
 }
 
 function scalarOf(value: unknown): AnsibleValue {
-  return value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : STRUCTURE;
+  return value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : UNSUPPORTED_VALUE;
 }

@@ -18,29 +18,29 @@ export interface ReportModel {
   readonly startedAt: Date;
   readonly endedAt: Date;
   /** Number of hosts per result, in the order of the first host. */
-  readonly counts: readonly Census[];
+  readonly counts: readonly ValueGroup[];
   /** Null: no running kubelet is changed. */
   readonly highestImpact: Impact | null;
   readonly problems: readonly SharedProblem[];
   readonly matrix: FieldMatrix;
   readonly groups: readonly HostGroup[];
   readonly timeline: RunTimeline | null;
-  readonly census: readonly CensusTable[];
+  readonly census: readonly ValueDistribution[];
   /** Rows of `fleet status`. */
   readonly rows: readonly HostStatusRow[];
   readonly certificates: readonly HostCertificate[];
 }
 
 /** Hosts with a common value. */
-export interface Census {
+export interface ValueGroup {
   readonly value: string;
   readonly hosts: readonly string[];
 }
 
-export interface CensusTable {
+export interface ValueDistribution {
   readonly title: string;
   /** The most frequent first. */
-  readonly entries: readonly Census[];
+  readonly entries: readonly ValueGroup[];
 }
 
 /** A problem that several hosts may share; without a host: of the run. */
@@ -131,7 +131,7 @@ export interface StatusReportInput extends ReportHead {
 /** The report of `fleet status`. */
 export function statusReport({ rows: unsorted, certificates, failure, ...head }: StatusReportInput): ReportModel {
   const rows = unsorted.toSorted((a, b) => compare(a.host, b.host));
-  const table = (title: string, textOf: (row: HostStatusRow) => string | null): CensusTable => ({
+  const table = (title: string, textOf: (row: HostStatusRow) => string | null): ValueDistribution => ({
     title,
     entries: censusOf(rows.map((row) => [textOf(row) ?? 'unknown', row.host])).toSorted((a, b) => b.hosts.length - a.hosts.length),
   });
@@ -162,7 +162,7 @@ function timeOf({ notAfter }: HostCertificate): number {
   return notAfter?.getTime() ?? 0;
 }
 
-function censusOf(pairs: readonly (readonly [value: string, host: string])[]): readonly Census[] {
+function censusOf(pairs: readonly (readonly [value: string, host: string])[]): readonly ValueGroup[] {
   return [...groupBy(pairs, ([value]) => value)].map(([value, same]) => ({ value, hosts: same.map(([, host]) => host) }));
 }
 

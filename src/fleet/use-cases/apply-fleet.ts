@@ -12,7 +12,7 @@ import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.t
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
-import { entryOf, journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
+import { journalEntryOf, journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
 
 export interface ApplyFleetRequest extends AppliedRequest {
   /** Apply without asking. A saved plan is always applied without asking. */
@@ -95,7 +95,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
     const hosts = tasks.map(({ host }) => host.name);
     await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
     const settled = approved.outcomes.filter(({ status }) => status !== 'pending');
-    for (const outcome of settled) await journal.write(entryOf(outcome, services.clock.now()));
+    for (const outcome of settled) await journal.write(journalEntryOf(outcome, services.clock.now()));
     const running = view.begin(
       { hosts: approved.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(planFile, work.request.file) },
       settled,
@@ -132,7 +132,7 @@ async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, 
       if (run.access !== null) requireSameServer(work, run.access);
       const applied = await runFleet(run.members, rules, { ...journaled(view.ports, journal, services), claims: run.claims });
       view.close();
-      await run.settle(applied);
+      await run.finish(applied);
       const result = planned.length === 0 ? applied : withPlanned(applied, planned);
       view.done(result);
       return result;

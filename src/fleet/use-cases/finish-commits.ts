@@ -22,19 +22,19 @@ export interface CommitsRequest extends NamedHostsRequest {
 }
 
 /** Result of the command. */
-export interface Settled {
+export interface FinishedCommits {
   /** Named hosts, and selected hosts with a pending change. */
-  readonly settled: number;
+  readonly finishedHosts: number;
   /** 0: no host failed; 4: some hosts failed. */
   readonly exitCode: ExitCode;
   readonly problems: readonly Problem[];
 }
 
 /** Ports for confirming and reverting changes. */
-export type SettlePorts = FleetFilePorts & RunTime & HostConnections;
+export type FinishCommitsPorts = FleetFilePorts & RunTime & HostConnections;
 
 /** `fleet confirm HOST... | --group G | --limit P`: confirms a change that a run left unconfirmed. */
-export function confirmCommits(services: SettlePorts, request: CommitsRequest): Promise<Settled> {
+export function confirmCommits(services: FinishCommitsPorts, request: CommitsRequest): Promise<FinishedCommits> {
   return settle(services, { request, done: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
     await host.perform([
@@ -50,7 +50,7 @@ export function confirmCommits(services: SettlePorts, request: CommitsRequest): 
 }
 
 /** `fleet revert HOST... | --group G | --limit P`: rolls back such a change now. Waits for a healthy kubelet. */
-export function revertCommits(services: SettlePorts, request: CommitsRequest): Promise<Settled> {
+export function revertCommits(services: FinishCommitsPorts, request: CommitsRequest): Promise<FinishedCommits> {
   return settle(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
     const why = `requested by ${services.self.name}`;
     await host.perform(
@@ -77,10 +77,14 @@ interface Waiting {
   readonly reporter: Reporter;
 }
 
-async function settle(services: SettlePorts, { request, done }: Settling, work: (waiting: Waiting) => Promise<void>): Promise<Settled> {
+async function settle(
+  services: FinishCommitsPorts,
+  { request, done }: Settling,
+  work: (waiting: Waiting) => Promise<void>,
+): Promise<FinishedCommits> {
   const { names, targetOf, isSelection } = await namedHosts(services, request);
   const { reporter, onHost } = request;
-  let settled = 0;
+  let finishedHosts = 0;
   const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
     try {
       const host = await services.connectHost(await targetOf(name), reporter);
@@ -89,13 +93,13 @@ async function settle(services: SettlePorts, { request, done }: Settling, work: 
         // A selection covers only hosts with a pending change.
         if (record === null && isSelection) return null;
         if (record === null) {
-          settled++;
+          finishedHosts++;
           onHost(name, 'no pending change');
           return null;
         }
         if (record.state === 'reverted') throw commitReverted(name, record);
         await work({ host, record, reporter });
-        settled++;
+        finishedHosts++;
         onHost(name, `${done}: ${describeChangeOf(record)}`);
         return null;
       } finally {
@@ -108,7 +112,7 @@ async function settle(services: SettlePorts, { request, done }: Settling, work: 
   });
   const failed = failures.filter((failure) => failure !== null);
   const [first] = failed;
-  if (first === undefined) return { settled, exitCode: 0, problems: [] };
+  if (first === undefined) return { finishedHosts, exitCode: 0, problems: [] };
   const exitCode = failed.length < names.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
-  return { settled, exitCode, problems: failed.flatMap(({ problems }) => problems) };
+  return { finishedHosts, exitCode, problems: failed.flatMap(({ problems }) => problems) };
 }

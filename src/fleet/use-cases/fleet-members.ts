@@ -28,7 +28,7 @@ import { workflowMember } from '../workflow-member.ts';
 import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
-import { hostWriting } from './host-writing.ts';
+import { hostWriteOptions } from './host-writing.ts';
 import { installSources } from './install-sources.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { planAfterPreparation } from './plan-prepared.ts';
@@ -101,7 +101,7 @@ export async function fleetMembers(
     admin: access.admin,
     trust: access.trust,
   } satisfies Partial<JoinOptions>;
-  const writing = hostWriting(services, request.writing);
+  const writing = hostWriteOptions(services, request.writing);
   const sources = await installSources(services, {
     directory: input.directory,
     clusterExceptions: shared.baseline.proxyExceptions,
@@ -260,7 +260,7 @@ function controlPlaneMember({ name, connect, cluster, present, joining }: Contro
   return {
     name,
     stage: OTHER_CONTROL_PLANES,
-    isAlone: true,
+    isExclusive: true,
     open: async (ports) => {
       const state = await connectAndObserveControlPlane(connect, cluster, ports.signal);
       if (state === 'present') return present.open(ports);

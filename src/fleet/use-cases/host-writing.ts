@@ -1,7 +1,7 @@
-import type { HistoryNote } from '../host-history.ts';
+import type { RunAttribution } from '../host-history.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { WritingPorts } from '../ports.ts';
-import type { MemberWriting } from '../workflow-member.ts';
+import type { LockOwnerPorts } from '../ports.ts';
+import type { MemberWriteOptions } from '../workflow-member.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;
 
@@ -14,14 +14,14 @@ export interface WritingRequest {
    */
   readonly confirmMs: number | null | undefined;
   /** Recorded on each changed host; undefined: changes are not recorded. */
-  readonly note?: HistoryNote | undefined;
+  readonly note?: RunAttribution | undefined;
 }
 
 /** Write options of each host; null for a root directory instead of a host. */
-export function hostWriting(
-  { self, newId }: WritingPorts,
+export function hostWriteOptions(
+  { self, newId }: LockOwnerPorts,
   { breakLock, confirmMs, note }: WritingRequest,
-): (target: HostTarget) => Promise<MemberWriting | null> {
+): (target: HostTarget) => Promise<MemberWriteOptions | null> {
   return async ({ address, member, rootDir }) => {
     if (rootDir !== undefined) return null;
     return {

@@ -3,7 +3,7 @@ import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { ImportedInventory } from '../entries.ts';
 import { filterImport } from '../filter-import.ts';
-import type { Place } from '../findings.ts';
+import type { SettingLocation } from '../findings.ts';
 import { importInvalid } from '../fleet-problems.ts';
 import { fileLayer } from '../layer.ts';
 import { type LoadedFleet, loadFleet } from '../load.ts';
@@ -90,7 +90,7 @@ function placeFailure(error: unknown, loaded: LoadedFleet, index: number): ReadI
   return { ...NOTHING, problems };
 }
 
-function placeInImport({ document }: LoadedFleet, index: number, member: string): Place | undefined {
+function placeInImport({ document }: LoadedFleet, index: number, member: string): SettingLocation | undefined {
   if (document === null) return undefined;
   const { position, path } = fileLayer('import', {}, document, ['imports', index]).place([member]);
   return { position, path };

@@ -1,6 +1,6 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Templates } from '../../codec/render-template.ts';
-import { replacesManagerStates } from '../../dynamic/agent/agent-policy.ts';
+import { canReplaceManagerState } from '../../dynamic/agent/agent-policy.ts';
 import type { Backend } from '../../dynamic/node-config.ts';
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
 import { enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
@@ -78,7 +78,7 @@ export async function openDynamicEnable(
           node,
         },
         agentOptions,
-        replacesManagerStates: replacesManagerStates(allow),
+        canReplaceManagerState: canReplaceManagerState(allow),
         agentAddress,
         nativeDirectory: nativeDirectory ?? NATIVE_DIRECTORY,
       };

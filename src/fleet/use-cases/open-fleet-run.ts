@@ -31,7 +31,7 @@ export interface OpenFleetRun {
   /** The Node claims of the hosts, for `runFleet`. */
   readonly claims: NodeClaims;
   /** Call it when all hosts are done. */
-  settle(result: FleetResult): Promise<void>;
+  finish(result: FleetResult): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function openFleetRun(services: FleetRunPorts, request: FleetRunReq
   try {
     const claims = nodeClaims();
     const members = await fleetMembers(services, request, { ...input, access, controlPlanes: input.hosts.filter(isControlPlane), claims });
-    return { members, access, claims, settle: async () => undefined, close: () => access.close() };
+    return { members, access, claims, finish: async () => undefined, close: () => access.close() };
   } catch (error) {
     await access.close();
     throw error;
@@ -115,9 +115,9 @@ async function openBringUp(
       },
       { exitCode: 2 },
     );
-  const { bringUpCluster } = await import('./bring-up.ts');
+  const { planClusterBootstrap } = await import('./plan-cluster-bootstrap.ts');
   const claims = nodeClaims();
-  const bringUp = await bringUpCluster(services, request, {
+  const bootstrap = await planClusterBootstrap(services, request, {
     ...input,
     controlPlanes,
     first: first.host,
@@ -125,6 +125,8 @@ async function openBringUp(
     kubeconfig,
     claims,
   });
-  const members = tasks.map(({ host }) => (host === first.host ? bringUp.first : dryRun ? bringUp.waiting(host) : bringUp.later(host)));
-  return { members, access: null, claims, settle: (result) => bringUp.settle(result), close: () => bringUp.close() };
+  const members = tasks.map(({ host }) =>
+    host === first.host ? bootstrap.first : dryRun ? bootstrap.waiting(host) : bootstrap.later(host),
+  );
+  return { members, access: null, claims, finish: (result) => bootstrap.finish(result), close: () => bootstrap.close() };
 }

@@ -78,7 +78,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     staged: hosts.rootDir !== undefined,
     reporter,
   });
-  if (targets.length > 1) refuseOneNodesOwn(node.nodeRegistration);
+  if (targets.length > 1) rejectNodeSpecificSettings(node.nodeRegistration);
   const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
   const { discovered, admin, proxied } = access;
   const workflowOptions: JoinOptions = {
@@ -198,7 +198,7 @@ async function openAdmin(
 }
 
 /** Settings that are unique to one node: two nodes with the same name would overwrite each other's Node. */
-function refuseOneNodesOwn({ name, kubeletExtraArgs = [] }: NodeRegistration): void {
+function rejectNodeSpecificSettings({ name, kubeletExtraArgs = [] }: NodeRegistration): void {
   const own = [
     ...(name === undefined ? [] : ['node name (nodeRegistration.name, --node-name)']),
     ...(kubeletExtraArgs.some((arg) => arg.name === 'node-ip') ? ['node IP (node-ip, --node-ip)'] : []),

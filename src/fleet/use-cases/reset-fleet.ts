@@ -20,7 +20,7 @@ import type { InterruptedRun } from './apply-fleet.ts';
 import { fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
-import { hostWriting, type WritingRequest } from './host-writing.ts';
+import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
@@ -223,7 +223,7 @@ async function resetMembers(
   }: { readonly access: FleetAccess | null; readonly claims: ReturnType<typeof nodeClaims>; readonly opened: ResetOptions['opened'] },
 ): Promise<readonly FleetMember[]> {
   const targetOf = await fleetTargets(services, request.hosts.connection, directoryOf(services, fleet.file));
-  const writing = hostWriting(services, request.writing);
+  const writing = hostWriteOptions(services, request.writing);
   // The first control plane of the file is the one that created the cluster, and the usual address of the API server.
   const last = hosts.find(isControlPlane);
   const trust = access?.trust ?? null;
@@ -256,7 +256,7 @@ async function resetMembers(
         claims,
       });
       if (!isControlPlane(host)) return { ...member, stage: WORKERS };
-      return { ...member, stage: host === last ? LAST_CONTROL_PLANE : OTHER_CONTROL_PLANES, isAlone: true };
+      return { ...member, stage: host === last ? LAST_CONTROL_PLANE : OTHER_CONTROL_PLANES, isExclusive: true };
     }),
   );
 }

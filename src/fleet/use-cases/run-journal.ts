@@ -24,13 +24,13 @@ export function journaled(ports: FleetPorts, journal: RunJournal, { clock }: Pic
     },
     ended: async (outcome) => {
       await ports.ended?.(outcome);
-      await journal.write(entryOf(outcome, clock.now()));
+      await journal.write(journalEntryOf(outcome, clock.now()));
     },
   };
 }
 
 /** The journal's entry of a host that has ended. */
-export function entryOf(outcome: HostOutcome, now: Date): JournalEntry {
+export function journalEntryOf(outcome: HostOutcome, now: Date): JournalEntry {
   const { host, status } = outcome;
   const problems = problemsOf([outcome]).map(formatProblem);
   return { event: 'host-ended', time: now.toISOString(), host, status, ...(problems.length === 0 ? {} : { problems }) };

@@ -9,10 +9,10 @@ import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
 import { type FleetMember, type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetStopped } from '../fleet-failure.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { HostConnections, WritingPorts } from '../ports.ts';
-import { type MemberWriting, workflowMember } from '../workflow-member.ts';
+import type { HostConnections, LockOwnerPorts } from '../ports.ts';
+import { type MemberWriteOptions, workflowMember } from '../workflow-member.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
-import { hostWriting, type WritingRequest } from './host-writing.ts';
+import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
 
 /** A workflow and its hosts. */
 export interface HostsWorkflow {
@@ -69,7 +69,7 @@ export interface HostsFailure {
 }
 
 /** Ports for running a workflow on hosts. */
-export type HostsPorts = RunTime & HostConnections & WritingPorts;
+export type HostsPorts = RunTime & HostConnections & LockOwnerPorts;
 
 /** No canary, and the default limit of failed hosts. */
 const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null };
@@ -85,7 +85,7 @@ export async function runWorkflowOnHosts(
   run: HostsWorkflow,
   watch: (members: readonly FleetMember[]) => Pick<FleetPorts, 'reporterOf' | 'begins' | 'ended' | 'progress'>,
 ): Promise<HostsResult> {
-  const writing = run.writing === null ? null : hostWriting(ports, run.writing);
+  const writing = run.writing === null ? null : hostWriteOptions(ports, run.writing);
   const observesFirst = run.oneHostPerNode === true;
   const { parallel, ...limits } = fleetRules(run.rules ?? DEFAULT_RULES, { total: run.targets.length, dryRun: run.dryRun });
   const maxOpen = observesFirst ? Math.max(parallel, run.targets.length) : parallel;
@@ -97,7 +97,7 @@ export async function runWorkflowOnHosts(
   );
   const { outcomes, stopped } = await runFleet(
     members,
-    { ...limits, parallel, maxOpen, proveUnchanged: true, observesFirst },
+    { ...limits, parallel, maxOpen, verifyUnchanged: true, observesFirst },
     { ...watch(members), signal: ports.signal, claims },
   );
   const shown = outcomes.filter(({ plan, status, error }) => plan !== null && !isSkipped(status) && (error === null || run.dryRun));
@@ -136,7 +136,7 @@ function reasonOfInterruption({ signal }: Pick<RunTime, 'signal'>): AppError {
 function memberOf(
   ports: HostsPorts,
   run: HostsWorkflow,
-  { target, claims, writing }: { readonly target: HostTarget; readonly claims: NodeClaims; readonly writing: MemberWriting | null },
+  { target, claims, writing }: { readonly target: HostTarget; readonly claims: NodeClaims; readonly writing: MemberWriteOptions | null },
 ): FleetMember {
   const { planHost, cluster, clusterOf, onlyPhase } = run;
   const phases = { skipPhases: [...new Set(run.skipPhases)], onlyPhase };

@@ -1,5 +1,5 @@
 import type { ParseText } from './parse-text.ts';
-import { type Answer, type Answers, type FactQueries, type FactQuery, queryKey } from './query.ts';
+import { type FactQueries, type FactQuery, type FactQueryResult, type FactQueryResults, queryKey } from './query.ts';
 
 /**
  * A fact about a host: read-only queries and the pure parser of their results. Several facts are queried
@@ -9,11 +9,14 @@ export interface Fact<T, Q extends FactQueries = FactQueries> {
   readonly queries: Q;
   /** The names of the queries are their keys (`queryKey`). */
   readonly areKeys?: boolean;
-  readonly parse: (answers: Answers<Q>, parseText: ParseText) => T;
+  readonly parse: (answers: FactQueryResults<Q>, parseText: ParseText) => T;
 }
 
 /** Keeps the types of queries and results together. */
-export function defineFact<T, const Q extends FactQueries>(queries: Q, parse: (answers: Answers<Q>, parseText: ParseText) => T): Fact<T> {
+export function defineFact<T, const Q extends FactQueries>(
+  queries: Q,
+  parse: (answers: FactQueryResults<Q>, parseText: ParseText) => T,
+): Fact<T> {
   return { queries, parse } as unknown as Fact<T>;
 }
 
@@ -35,7 +38,7 @@ export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(
     return { name, fact, names };
   });
   // Called for every host of a fleet, so the keys are computed once.
-  const parse = (answers: Answers<FactQueries>, parseText: ParseText): FactsValue<F> => {
+  const parse = (answers: FactQueryResults<FactQueries>, parseText: ParseText): FactsValue<F> => {
     const values: Record<string, unknown> = {};
     for (const { name, fact, names } of parts) values[name] = fact.parse(names === null ? answers : renamed(answers, names), parseText);
     return values as FactsValue<F>;
@@ -43,8 +46,11 @@ export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(
   return { queries, areKeys: true, parse };
 }
 
-function renamed(answers: Answers<FactQueries>, names: readonly (readonly [own: string, key: string])[]): Answers<FactQueries> {
-  const own: Record<string, Answer<FactQuery>> = {};
-  for (const [name, key] of names) own[name] = answers[key] as Answer<FactQuery>;
+function renamed(
+  answers: FactQueryResults<FactQueries>,
+  names: readonly (readonly [own: string, key: string])[],
+): FactQueryResults<FactQueries> {
+  const own: Record<string, FactQueryResult<FactQuery>> = {};
+  for (const [name, key] of names) own[name] = answers[key] as FactQueryResult<FactQuery>;
   return own;
 }

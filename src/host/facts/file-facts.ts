@@ -1,5 +1,5 @@
 import type { Fact } from './fact.ts';
-import { type Answers, type FactQueries, type FactQuery, type FileFact, queryKey } from './query.ts';
+import { type FactQueries, type FactQuery, type FactQueryResults, type FileFact, queryKey } from './query.ts';
 
 /** The file at each of these paths, with its content. */
 export function fileFacts(paths: readonly string[]): Fact<ReadonlyMap<string, FileFact | null>> {
@@ -10,6 +10,7 @@ export function fileFacts(paths: readonly string[]): Fact<ReadonlyMap<string, Fi
   return {
     queries: Object.fromEntries(asked.map(({ key, question }) => [key, question])),
     areKeys: true,
-    parse: (answers: Answers<FactQueries>) => new Map(asked.map(({ path, key }) => [path, (answers[key] ?? null) as FileFact | null])),
+    parse: (answers: FactQueryResults<FactQueries>) =>
+      new Map(asked.map(({ path, key }) => [path, (answers[key] ?? null) as FileFact | null])),
   };
 }

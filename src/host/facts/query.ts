@@ -55,7 +55,7 @@ export type FactQuery =
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number; readonly attempts?: number };
 
 /** The result of each kind of query; null: the path does not exist. */
-export type Answer<Q extends FactQuery> = Q extends { kind: 'file' }
+export type FactQueryResult<Q extends FactQuery> = Q extends { kind: 'file' }
   ? FileFact | null
   : Q extends { kind: 'list' }
     ? readonly string[] | null
@@ -69,4 +69,4 @@ export function queryKey(question: FactQuery): string {
 }
 
 export type FactQueries = Readonly<Record<string, FactQuery>>;
-export type Answers<Q extends FactQueries> = { readonly [K in keyof Q]: Answer<Q[K]> };
+export type FactQueryResults<Q extends FactQueries> = { readonly [K in keyof Q]: FactQueryResult<Q[K]> };

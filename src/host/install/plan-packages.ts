@@ -11,7 +11,7 @@ import type { PackageFacts, PackageManager } from './package-facts.ts';
 import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
 
 /** The packages on the host, and the repository keys by repository name. */
-export interface PackageSituation {
+export interface ObservedPackages {
   readonly host: string;
   readonly packages: PackageFacts;
   readonly files: ReadonlyMap<string, FileFact | null>;
@@ -41,7 +41,7 @@ export function runtimeUnit(runtime: string): string {
  * the unit of the runtime. A running kubelet is restarted when its package changes.
  * @throws AppError (exit code 3) PACKAGE_MANAGER_UNKNOWN, INSTALL_DOWNGRADE
  */
-export function planPackages(templates: Templates, install: PackageInstall, situation: PackageSituation): PhasePlan {
+export function planPackages(templates: Templates, install: PackageInstall, situation: ObservedPackages): PhasePlan {
   const { packages, host } = situation;
   const { manager, installed } = packages;
   if (manager === null) {
@@ -81,7 +81,7 @@ function repositoryChanges(
     install,
     manager,
     situation: { files, keys },
-  }: { readonly install: PackageInstall; readonly manager: PackageManager; readonly situation: PackageSituation },
+  }: { readonly install: PackageInstall; readonly manager: PackageManager; readonly situation: ObservedPackages },
 ): readonly HostChange[] {
   return install.repositories.flatMap((repository, index) => {
     const { key, list } = repositoryPaths(manager, repository.name);
@@ -117,7 +117,7 @@ function installChange(
 function impactOf(
   { version, runtime }: PackageInstall,
   missing: readonly string[],
-  { packages: { installed }, kubelet }: PackageSituation,
+  { packages: { installed }, kubelet }: ObservedPackages,
 ): { readonly impact?: Impact } {
   if (kubelet?.activeState !== 'active') return {};
   const before = missing.includes(HELD_PACKAGE) ? installed.get(HELD_PACKAGE) : undefined;
@@ -132,7 +132,7 @@ function holdChanges(manager: PackageManager, { held }: PackageFacts, missing: r
   return [{ kind: 'hold-packages', packages: [HELD_PACKAGE], reason: 'system upgrades must not change its version' }];
 }
 
-function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { kubelet, runtime: state }: PackageSituation) {
+function unitChanges({ runtime }: PackageInstall, missing: readonly string[], { kubelet, runtime: state }: ObservedPackages) {
   const changes: HostChange[] = [];
   if (runtime !== null) {
     const unit = runtimeUnit(runtime);

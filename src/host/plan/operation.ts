@@ -4,7 +4,7 @@ import type { PackageManager } from '../install/package-facts.ts';
 import type { LargeFile, RangedFile } from './large-file.ts';
 
 /** One step that changes a host. `OPERATION_KINDS` describes each kind. */
-export type Operation = FileOperation | CommandOperation | HoldOperation | JournalOperation;
+export type Operation = FileOperation | CommandOperation | LockOrCommitOperation | JournalOperation;
 
 /** The operations of one or several kinds. */
 export type OperationOf<K extends Operation['kind']> = Extract<Operation, { readonly kind: K }>;
@@ -130,7 +130,7 @@ export interface JournalOperation {
 }
 
 /** An operation on the lock of a host, or on a change that waits for its confirmation. */
-export type HoldOperation =
+export type LockOrCommitOperation =
   /** Rejects the following operations (HostLockedError) while another run holds the lock of the host. */
   | { readonly kind: 'take-lock'; readonly lock: LockRequest }
   /** No effect unless that owner holds the lock. */

@@ -18,12 +18,12 @@ export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Ch
 
 /** The changes that `isSamePlan` compares. */
 export function comparableChanges({ changes }: PhasePlan, made: readonly Change[]): readonly Change[] {
-  const ours = new Set(made.flatMap(thingsOf));
-  return changes.filter((change) => change.kind !== 'make-directory' && !thingsOf(change).every((thing) => ours.has(thing)));
+  const ours = new Set(made.flatMap(changeSubjects));
+  return changes.filter((change) => change.kind !== 'make-directory' && !changeSubjects(change).every((thing) => ours.has(thing)));
 }
 
 /** The subjects of a change. */
-function thingsOf(change: Change): readonly string[] {
+function changeSubjects(change: Change): readonly string[] {
   if (isClusterChange(change)) return [describeRef(changedRef(change))];
   if (change.kind === 'move-file') return [change.path, change.to];
   if ('path' in change) return [change.path];

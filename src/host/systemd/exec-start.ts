@@ -2,13 +2,13 @@ import { parseEnvironmentFile, splitCommandWords } from './environment.ts';
 import { parseUnitFile, type UnitDirective } from './unit-file.ts';
 
 /** A word of a command line and its source: a unit file, or a variable in a file. */
-export interface PlacedWord {
+export interface CommandLineWord {
   readonly word: string;
   readonly source: string;
 }
 
 /** A file by path; `text` is null when it does not exist. */
-export interface FoundText {
+export interface UnitSourceFile {
   readonly path: string;
   readonly text: string | null;
 }
@@ -18,8 +18,8 @@ export interface FoundText {
  * files.
  */
 export interface UnitTexts {
-  readonly unitFiles: readonly FoundText[];
-  readonly environmentFiles: readonly FoundText[];
+  readonly unitFiles: readonly UnitSourceFile[];
+  readonly environmentFiles: readonly UnitSourceFile[];
 }
 
 /**
@@ -29,7 +29,10 @@ export interface UnitTexts {
  * @returns the words, the program first; null without an ExecStart
  * @see systemd.service(5) COMMAND LINES, systemd.exec(5) Environment=, EnvironmentFile=
  */
-export function execStartWords(unitFiles: readonly FoundText[], environmentFiles: readonly FoundText[]): readonly PlacedWord[] | null {
+export function execStartWords(
+  unitFiles: readonly UnitSourceFile[],
+  environmentFiles: readonly UnitSourceFile[],
+): readonly CommandLineWord[] | null {
   const directives = unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
   const command = lastOf(directives, 'ExecStart').at(-1);
   if (command === undefined) return null;
@@ -38,7 +41,7 @@ export function execStartWords(unitFiles: readonly FoundText[], environmentFiles
 }
 
 /** The paths of `EnvironmentFile=`, in order, without a leading `-`. */
-export function environmentFilesOf(unitFiles: readonly FoundText[]): readonly string[] {
+export function environmentFilesOf(unitFiles: readonly UnitSourceFile[]): readonly string[] {
   const directives = unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
   return lastOf(directives, 'EnvironmentFile').map(({ value }) => value.replace(/^-/, ''));
 }
@@ -57,7 +60,7 @@ interface Variable {
 }
 
 /** Files override `Environment=`. */
-function readVariables(directives: readonly PlacedDirective[], files: readonly FoundText[]): ReadonlyMap<string, Variable> {
+function readVariables(directives: readonly PlacedDirective[], files: readonly UnitSourceFile[]): ReadonlyMap<string, Variable> {
   const variables = new Map<string, Variable>();
   for (const { value, path } of lastOf(directives, 'Environment')) {
     for (const assignment of splitCommandWords(value)) {
@@ -72,7 +75,7 @@ function readVariables(directives: readonly PlacedDirective[], files: readonly F
 }
 
 /** A bare `$NAME` expands to several words; `${NAME}` stays one word. */
-function expandWord(word: string, path: string, variables: ReadonlyMap<string, Variable>): readonly PlacedWord[] {
+function expandWord(word: string, path: string, variables: ReadonlyMap<string, Variable>): readonly CommandLineWord[] {
   const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
   if (bare !== undefined) {
     const { value = '', source = path } = variables.get(bare) ?? {};

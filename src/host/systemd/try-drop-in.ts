@@ -1,4 +1,4 @@
-import { environmentFilesOf, execStartWords, type FoundText, type PlacedWord, type UnitTexts } from './exec-start.ts';
+import { type CommandLineWord, environmentFilesOf, execStartWords, type UnitSourceFile, type UnitTexts } from './exec-start.ts';
 import { parseUnitFile } from './unit-file.ts';
 
 /** The texts without a drop-in. */
@@ -15,9 +15,9 @@ export function withoutDropIn({ unitFiles, environmentFiles }: UnitTexts, path: 
  */
 export function commandLineWithDropIn(
   texts: UnitTexts,
-  dropIn: FoundText,
-  environmentFiles: readonly FoundText[] = [],
-): readonly PlacedWord[] {
+  dropIn: UnitSourceFile,
+  environmentFiles: readonly UnitSourceFile[] = [],
+): readonly CommandLineWord[] {
   const [unit, ...others] = texts.unitFiles;
   const dropIns = [...others, dropIn].sort((a, b) => compare(baseName(a.path), baseName(b.path)));
   const files = unit === undefined ? dropIns : [unit, ...dropIns];
@@ -33,7 +33,7 @@ export function writtenCommand({ unitFiles }: UnitTexts): string | null {
 }
 
 /** The effective (last) value of a flag. */
-export function lastFlag(words: readonly PlacedWord[], flag: string): { readonly value: string; readonly source: string } | null {
+export function lastFlag(words: readonly CommandLineWord[], flag: string): { readonly value: string; readonly source: string } | null {
   const found = words.flatMap(({ word, source }, at) => {
     const [name, value] = word.replace(/^--?/, '').split(/=(.*)/s);
     if (!word.startsWith('-') || name !== flag) return [];

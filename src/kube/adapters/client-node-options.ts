@@ -9,13 +9,13 @@ import type { CredentialMaterial } from './credential-material.ts';
  * Prepares agent and headers for one kubeconfig context; credentials from plugins are reused until they
  * expire.
  */
-export type PrepareOptions = (material: CredentialMaterial) => Promise<RequestOptions>;
+export type PrepareRequestOptions = (material: CredentialMaterial) => Promise<RequestOptions>;
 
 /**
  * Delegates the complex parts to @kubernetes/client-node: credential plugins, OIDC and other auth-providers.
  * @param folder base of relative paths in the kubeconfig
  */
-export function clientNodeOptions(target: KubeconfigTarget, folder: string): PrepareOptions {
+export function clientNodeOptions(target: KubeconfigTarget, folder: string): PrepareRequestOptions {
   const config = new KubeConfig();
   return async ({ caData, certData, keyData, token }) => {
     config.loadFromOptions({

@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isAppError, usageError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
-import type { Asked } from '../api-answer.ts';
+import type { ExpectedObject } from '../api-answer.ts';
 import type { Cluster, ListOptions, ListResult, PatchType, WatchEvent, WatchOptions } from '../cluster.ts';
 import { clusterNoSuchKind, clusterNotAnApi, clusterRefused, clusterWatchInvalid } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
@@ -15,11 +15,11 @@ import { kubeconfigPluginRefused, kubeconfigUnreadable } from '../kubeconfig-pro
 import type { KubeObject } from '../object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../object.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
-import type { RequestPace, RequestUrgency } from '../request-pace.ts';
+import type { RequestRateLimiter, RequestUrgency } from '../request-rate-limiter.ts';
 import { apiVersionOf, parseApiVersion, REVIEWS, type ResourceType, resourceOf, resourcePath } from '../resources.ts';
 import { createWatchLines, type RawWatchEvent } from '../watch-lines.ts';
 import { createConnection } from './connection.ts';
-import { type Answered, decodeEvent, decodeList, decodeObject } from './decode-answer.ts';
+import { decodeEvent, decodeList, decodeObject, type RequestContext } from './decode-answer.ts';
 import { readTextFile } from './read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './send-request.ts';
 
@@ -44,7 +44,7 @@ export interface KubeClusterOptions {
   /** Opens the connections to the server, e.g. from a host in its network. The proxy is ignored then. */
   readonly dial?: Dial | undefined;
   /** Limits the requests. Absent: no limit. */
-  readonly pace?: RequestPace | undefined;
+  readonly pace?: RequestRateLimiter | undefined;
   /**
    * Ends the requests of `untilInterrupted` and `forPolls` that wait for `pace`: they reject with its reason. Other
    * requests continue, because they may remove what an interrupted run created.
@@ -105,7 +105,7 @@ interface Client {
 
 function clientOver({ server, context, sender, closed, close }: Client): Cluster {
   const typeOf = createTypeLookup(server, sender);
-  const call = async (request: ApiRequest, asked: Asked): Promise<KubeObject> =>
+  const call = async (request: ApiRequest, asked: ExpectedObject): Promise<KubeObject> =>
     decodeObject({ server, ...request }, (await sender.send(request)).body, asked);
 
   return {
@@ -301,7 +301,7 @@ async function* eventsOf(response: IncomingMessage, what: string): AsyncGenerato
   for await (const chunk of response as AsyncIterable<Uint8Array>) yield* read(chunk);
 }
 
-function readEvent(answered: Answered, event: RawWatchEvent, kind: string): WatchEvent {
+function readEvent(answered: RequestContext, event: RawWatchEvent, kind: string): WatchEvent {
   const { type, object } = event;
   switch (type) {
     case 'ADDED':

@@ -9,7 +9,7 @@ import { clusterCredentials } from '../cluster-problems.ts';
 import type { Dial } from '../dial.ts';
 import { decodeDataField, type KubeconfigCluster, type KubeconfigRoot, type KubeconfigTarget, type KubeconfigUser } from '../kubeconfig.ts';
 import { kubeconfigReferenceUnreadable } from '../kubeconfig-problems.ts';
-import type { PrepareOptions } from './client-node-options.ts';
+import type { PrepareRequestOptions } from './client-node-options.ts';
 import type { CredentialMaterial } from './credential-material.ts';
 import { dialingAgent } from './dialing-agent.ts';
 import { readTextFile } from './read-text-file.ts';
@@ -72,7 +72,7 @@ const REFRESH_MS = 30_000;
 export function createConnection(options: ConnectionOptions): Connection {
   const { target, clock, file, folder } = options;
   const dynamic = isDynamic(target);
-  let prepare: PrepareOptions | null = null;
+  let prepare: PrepareRequestOptions | null = null;
   let current: Current | null = null;
   const refresh = async (): Promise<Current> => {
     const material = await readMaterial(options);
@@ -135,12 +135,12 @@ function proxyOf({ proxyUrl }: KubeconfigCluster): URL | null {
   return proxyUrl === undefined ? null : new URL(proxyUrl);
 }
 
-async function loadClientNode(target: KubeconfigTarget, folder: string): Promise<PrepareOptions> {
+async function loadClientNode(target: KubeconfigTarget, folder: string): Promise<PrepareRequestOptions> {
   const { clientNodeOptions } = await import('./client-node-options.ts');
   return clientNodeOptions(target, folder);
 }
 
-function plainOptions({ target: { cluster } }: ConnectionOptions): PrepareOptions {
+function plainOptions({ target: { cluster } }: ConnectionOptions): PrepareRequestOptions {
   return async ({ caData, certData, keyData, token }) => {
     const pem = (name: 'ca' | 'cert' | 'key', data: string | undefined) => (data === undefined ? {} : { [name]: decodeDataField(data) });
     const tls = {

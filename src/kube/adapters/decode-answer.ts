@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { type Asked, eventIssue, listIssue, objectIssue } from '../api-answer.ts';
+import { type ExpectedObject, eventIssue, listIssue, objectIssue } from '../api-answer.ts';
 import type { WatchEvent } from '../cluster.ts';
 import { clusterAnswerInvalid } from '../cluster-problems.ts';
 import type { KubeObject } from '../object.ts';
@@ -7,7 +7,7 @@ import type { RawWatchEvent } from '../watch-lines.ts';
 import type { ApiRequest } from './send-request.ts';
 
 /** The request of a response, for messages. */
-export interface Answered extends Pick<ApiRequest, 'what' | 'method' | 'path'> {
+export interface RequestContext extends Pick<ApiRequest, 'what' | 'method' | 'path'> {
   readonly server: string;
 }
 
@@ -23,13 +23,13 @@ export interface ListPage {
  * Validates a response as the requested object.
  * @throws AppError CLUSTER_ANSWER_INVALID, as all functions of this file
  */
-export function decodeObject(answered: Answered, body: JsonObject, asked: Asked): KubeObject {
+export function decodeObject(answered: RequestContext, body: JsonObject, asked: ExpectedObject): KubeObject {
   requireValid(answered, objectIssue(body, asked));
   return body as KubeObject;
 }
 
 /** Validates a response as a page of a list of objects of a kind. */
-export function decodeList(answered: Answered, body: JsonObject, kind: string): ListPage {
+export function decodeList(answered: RequestContext, body: JsonObject, kind: string): ListPage {
   requireValid(answered, listIssue(body, kind));
   const { resourceVersion, continue: next } = body.metadata as { readonly resourceVersion?: string; readonly continue?: string };
   const items = (body.items ?? []) as readonly JsonObject[];
@@ -37,11 +37,11 @@ export function decodeList(answered: Answered, body: JsonObject, kind: string): 
 }
 
 /** Validates the object of a watch event. */
-export function decodeEvent(answered: Answered, type: WatchEvent['type'], { object }: RawWatchEvent, kind: string): WatchEvent {
+export function decodeEvent(answered: RequestContext, type: WatchEvent['type'], { object }: RawWatchEvent, kind: string): WatchEvent {
   requireValid(answered, eventIssue(type, object, kind));
   return { type, object: object as KubeObject };
 }
 
-function requireValid({ server, ...request }: Answered, issue: string | null): void {
+function requireValid({ server, ...request }: RequestContext, issue: string | null): void {
   if (issue !== null) throw clusterAnswerInvalid(server, request, issue);
 }

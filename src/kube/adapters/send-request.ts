@@ -5,7 +5,7 @@ import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { clusterNotAnApi, clusterRefused, clusterUnreachable, type Refusal } from '../cluster-problems.ts';
-import type { RequestPace, RequestUrgency } from '../request-pace.ts';
+import type { RequestRateLimiter, RequestUrgency } from '../request-rate-limiter.ts';
 import type { Connection } from './connection.ts';
 import { explainNetworkError, isBrokenConnection } from './network-failure.ts';
 
@@ -28,7 +28,7 @@ export interface ApiRequest {
   readonly proxied?: boolean;
 }
 
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly status: number;
   readonly body: JsonObject;
 }
@@ -40,7 +40,7 @@ export interface SenderOptions {
   /** Timeout of one call, retries included; the wait for `pace` is not. */
   readonly requestTimeoutMs: number;
   /** Absent: requests start immediately. */
-  readonly pace?: RequestPace | undefined;
+  readonly pace?: RequestRateLimiter | undefined;
   readonly urgency: RequestUrgency;
   /** Ends the wait of a request for `pace`; a request that was sent continues. */
   readonly turnSignal?: AbortSignal | undefined;
@@ -54,7 +54,7 @@ export interface Sender {
    * @throws AppError as cluster.ts lists them, for every status of 400 or more except an expected 404; the reason of
    *   `turnSignal`
    */
-  send(request: ApiRequest): Promise<ApiAnswer>;
+  send(request: ApiRequest): Promise<ApiResponse>;
   /** Starts a stream; resolves when the server has accepted it. The timeout does not apply after that. */
   stream(request: ApiRequest, signal: AbortSignal | undefined): Promise<IncomingMessage>;
 }
@@ -70,7 +70,7 @@ export function createSender(options: SenderOptions): Sender {
 
   /** Retries until a final response, an error or the deadline. */
   const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
-    await pace?.turn(signal ?? turnSignal, urgency);
+    await pace?.waitForSlot(signal ?? turnSignal, urgency);
     const deadline = clock.now().getTime() + requestTimeoutMs;
     let renewed = false;
     for (let attempt = 0; ; attempt++) {
@@ -82,7 +82,7 @@ export function createSender(options: SenderOptions): Sender {
       const pause = pauseBefore(request, tried, attempt);
       if (pause === null || clock.now().getTime() + pause >= deadline || signal?.aborted) return tried;
       await clock.sleep(pause, signal);
-      await pace?.turn(signal ?? turnSignal, urgency);
+      await pace?.waitForSlot(signal ?? turnSignal, urgency);
     }
   };
   return {
@@ -215,7 +215,7 @@ function retryAfterMs({ headers }: IncomingMessage): number | undefined {
 }
 
 /** The response of the last attempt, or the matching error. */
-function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt): ApiAnswer {
+function conclude({ server, connection, requestTimeoutMs }: SenderOptions, request: ApiRequest, tried: Attempt): ApiResponse {
   if (tried.kind === 'failed') throw unreachable(server, request, tried.error, requestTimeoutMs);
   const { response, text } = tried;
   const status = response.statusCode ?? 0;

@@ -45,7 +45,7 @@ export function renderKubeProxyConfiguration(written: JsonObject | null, input: 
 }
 
 /** Warnings for values that differ from kubeadm's recommendation, and for a deprecated mode. The values are kept. */
-export function adviseKubeProxy(written: JsonObject, input: KubeProxyDefaultsInput): readonly Warning[] {
+export function kubeProxyWarnings(written: JsonObject, input: KubeProxyDefaultsInput): readonly Warning[] {
   return [...adviseMode(written, input), ...adviseValues(written, input)];
 }
 

@@ -10,7 +10,7 @@ import { type ReleaseFacts, releaseFacts } from '../control-plane/releases.ts';
 import { dedupeEnvVars } from '../control-plane/static-pod.ts';
 import { signConfigMap } from '../kubelet-config-map.ts';
 import { patchedObject } from '../patched-object.ts';
-import { adviseKubeProxy, decodeKubeProxyConfiguration, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
+import { decodeKubeProxyConfiguration, kubeProxyWarnings, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
 
 const AT = { name: 'kube-proxy', namespace: KUBE_SYSTEM } as const;
 const LABELS = { 'k8s-app': 'kube-proxy' };
@@ -82,7 +82,7 @@ function kubeProxyConfigMap(
   const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...AT, labels: { app: 'kube-proxy' } }, data };
   return {
     configMap: written === null ? signConfigMap(configMap) : configMap,
-    warnings: written === null ? [] : adviseKubeProxy(written, input),
+    warnings: written === null ? [] : kubeProxyWarnings(written, input),
   };
 }
 

@@ -28,7 +28,7 @@ export const V1BETA3 = `${KUBEADM_GROUP}/v1beta3`;
  */
 const V1BETA2 = `${KUBEADM_GROUP}/v1beta2`;
 /** Fields of V1BETA2 that v1beta3 removed. */
-export const GONE_WITH_V1BETA2: ReadonlySet<string> = new Set(['dns.type', 'useHyperKubeImage']);
+export const REMOVED_IN_V1BETA3: ReadonlySet<string> = new Set(['dns.type', 'useHyperKubeImage']);
 
 /** Type of a document, with the positions of the two members. */
 export interface DocumentHeader {

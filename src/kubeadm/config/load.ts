@@ -3,7 +3,7 @@ import { deprecatedVersion, duplicateKind, ignoredDocument, noDocument } from '.
 import { parseSource, type Source, type SourceDocument } from '../../codec/source.ts';
 import {
   type DocumentHeader,
-  GONE_WITH_V1BETA2,
+  REMOVED_IN_V1BETA3,
   type RecognisedDocument,
   readHeader,
   recogniseDocument,
@@ -88,7 +88,7 @@ export function loadConfig(text: string, file: string, options: LoadOptions): Lo
 }
 
 function isOfConcern({ code, path = '' }: Problem): boolean {
-  return code !== 'CONFIG_UNKNOWN_FIELD' || !GONE_WITH_V1BETA2.has(path);
+  return code !== 'CONFIG_UNKNOWN_FIELD' || !REMOVED_IN_V1BETA3.has(path);
 }
 
 function softened(problem: Problem): Problem {

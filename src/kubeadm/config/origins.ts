@@ -38,7 +38,7 @@ export function modelPath(kind: ModelKind, path: string): string {
  */
 export function placeFinding(finding: ConfigFinding, origins: Origins): Problem {
   const { path } = finding;
-  const problem = withRival(finding, origins);
+  const problem = withConflictOrigin(finding, origins);
   const field = withoutKind(path);
   for (let around = path; around !== ''; around = parentPath(around)) {
     const origin = origins.get(around);
@@ -59,7 +59,7 @@ export function isFromFlag(path: string, origins: Origins): boolean {
   return false;
 }
 
-function withRival({ problem, conflictsWith }: ConfigFinding, origins: Origins): Problem {
+function withConflictOrigin({ problem, conflictsWith }: ConfigFinding, origins: Origins): Problem {
   const origin = conflictsWith === undefined ? undefined : nearestOrigin(conflictsWith.path, origins);
   return origin ? { ...problem, message: `${problem.message}: ${conflictsWith?.name} is set ${describeOrigin(origin)}` } : problem;
 }

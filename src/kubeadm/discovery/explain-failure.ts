@@ -1,6 +1,6 @@
 import type { Problem } from '../../base/errors.ts';
+import type { WebFailureCause } from '../../kube/https-response.ts';
 import type { ProxyRefusal } from '../../kube/proxy.ts';
-import type { WebFailureCause } from '../../kube/web-answer.ts';
 import type { ClockReading } from './clock-reading.ts';
 import * as problems from './discovery-problems.ts';
 

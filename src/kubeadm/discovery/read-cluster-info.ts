@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
-import type { WebAnswer, WebFailure } from '../../kube/web-answer.ts';
+import type { HttpsResponse, WebFailure } from '../../kube/https-response.ts';
 import { CLUSTER_INFO_NAME } from '../../kube/well-known.ts';
 import { type ClusterInfo, readClusterInfo } from './cluster-info.ts';
 import * as problems from './discovery-problems.ts';
@@ -17,7 +17,7 @@ export type ClusterInfoReading =
   | { readonly kind: 'refuse'; readonly problem: Problem };
 
 /** Reads the response to an anonymous GET of cluster-info from an untrusted server. */
-export function readClusterInfoAnswer(answer: WebAnswer | WebFailure, context: FailureContext): ClusterInfoReading {
+export function readClusterInfoAnswer(answer: HttpsResponse | WebFailure, context: FailureContext): ClusterInfoReading {
   const { endpoint } = context;
   if (answer.kind === 'failed') return explainFailure(answer.issue, context);
   const { status } = answer;
@@ -57,7 +57,7 @@ function readStatus(status: number, body: JsonObject, endpoint: string): Cluster
   return wait(problems.serverFailure(endpoint, status, reported));
 }
 
-function describeBody({ contentType, text }: WebAnswer): string {
+function describeBody({ contentType, text }: HttpsResponse): string {
   if (contentType === 'text/html' || /^\s*<(?:!doctype|html)/i.test(text)) return 'a web page (text/html)';
   if (text.trim() === '') return 'an empty body';
   const begin = printable(text, 40);

@@ -3,7 +3,7 @@ import type { ClusterChange, ObjectChange } from '../../host/plan/change.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { mayDo } from '../../kube/may-do.ts';
+import { hasPermission } from '../../kube/has-permission.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import { agentRights, agentRightsName } from '../node-agent/agent-rights.ts';
@@ -104,7 +104,7 @@ export const agentRightsRemoval = definePhase<RightsRemovalInput | null, FoundRi
 });
 
 function mayDeleteRights(cluster: Cluster, nodeName: string): Promise<boolean> {
-  return mayDo(cluster, {
+  return hasPermission(cluster, {
     verb: 'delete',
     group: 'rbac.authorization.k8s.io',
     resource: 'clusterrolebindings',

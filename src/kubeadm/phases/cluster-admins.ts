@@ -3,7 +3,7 @@ import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { isAdministrator } from '../../kube/may-do.ts';
+import { isAdministrator } from '../../kube/has-permission.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import { bootstrapRbac } from '../bootstrap-rbac.ts';

@@ -8,7 +8,7 @@ import type { PackageInstall, PackageRepository } from '../../host/install/model
 import { type PackageFacts, packageFacts } from '../../host/install/package-facts.ts';
 import {
   declaredPackages,
-  type PackageSituation,
+  type ObservedPackages,
   planPackages,
   runtimeUnit,
   validateInstalled,
@@ -29,7 +29,7 @@ export interface InstallPackagesInput {
 }
 
 /** Installs the container runtime and the kubelet from the declared repositories, whose keys are pinned. */
-export const installPackages = definePhase<InstallPackagesInput, PackageSituation>({
+export const installPackages = definePhase<InstallPackagesInput, ObservedPackages>({
   name: 'install-packages',
   short: 'Install the container runtime and the kubelet',
   observe: observePackages,
@@ -42,7 +42,7 @@ export const installPackages = definePhase<InstallPackagesInput, PackageSituatio
   },
 });
 
-async function observePackages(context: PhaseContext, input: InstallPackagesInput): Promise<PackageSituation> {
+async function observePackages(context: PhaseContext, input: InstallPackagesInput): Promise<ObservedPackages> {
   const { host, signal } = context;
   const { install } = input;
   const paths = install.repositories.flatMap(({ name }) =>

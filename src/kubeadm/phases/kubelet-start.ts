@@ -16,7 +16,7 @@ import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-
 import { highestImpact } from '../../host/plan/impact.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
-import { CONFIG_YAML, FLAGS_ENV, KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { FLAGS_ENV, KUBELET_CONFIG_FILE, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import {
   type DropInChange,
   effectiveOf,
@@ -106,7 +106,7 @@ function writeKubeletFiles(name: string, short: string) {
     commit: {
       paths: [NODE_SETTINGS_PATH],
       prepare: async (context, input, facts, changes) => {
-        if (input.proof === undefined || !input.files.some(({ path }) => path === CONFIG_YAML)) return async () => undefined;
+        if (input.proof === undefined || !input.files.some(({ path }) => path === KUBELET_CONFIG_FILE)) return async () => undefined;
         const restarts = changes.some(({ kind }) => kind === 'restart-unit');
         const { proof, before, after } = provenTexts(facts, input, input.proof);
         return prepareProof(context, proof, { phase: name, before, after, restarts });
@@ -173,12 +173,14 @@ export async function observeHealthzUrl({ host, signal }: Pick<PhaseContext, 'ho
  * The healthz URL of the running kubelet, which the new configuration may change; undefined when it is not
  * known.
  */
-const currentHealthzUrl = defineFact({ config: { kind: 'file', path: CONFIG_YAML } }, ({ config }, parseText): string | null | undefined =>
-  config?.content === undefined ? undefined : parseText(config.content, healthzUrlIn),
+const currentHealthzUrl = defineFact(
+  { config: { kind: 'file', path: KUBELET_CONFIG_FILE } },
+  ({ config }, parseText): string | null | undefined =>
+    config?.content === undefined ? undefined : parseText(config.content, healthzUrlIn),
 );
 
 function healthzUrlIn(configYaml: string): string | null | undefined {
-  const { documents, problems } = parseSource(configYaml, CONFIG_YAML);
+  const { documents, problems } = parseSource(configYaml, KUBELET_CONFIG_FILE);
   const root = documents[0]?.root ?? null;
   const config = problems.length > 0 || root === null ? null : sourceToJson(root);
   return isJsonObject(config) ? healthzUrl(config) : undefined;
@@ -187,7 +189,7 @@ function healthzUrlIn(configYaml: string): string | null | undefined {
 /** Facts of every host. */
 const COMMON_FACTS = combineFacts({
   unitFiles: fileFacts(UNIT_FILE_PATHS),
-  kubeletFiles: fileFacts([CONFIG_YAML, FLAGS_ENV]),
+  kubeletFiles: fileFacts([KUBELET_CONFIG_FILE, FLAGS_ENV]),
   init: initSystem,
   commit: commitRecord,
   configDropIns: CONFIG_DROP_IN_NAMES,
@@ -230,7 +232,7 @@ function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes:
   const isOfKubelet = (change: HostChange): change is WriteFile | RemoveFile =>
     (change.kind === 'write-file' && written.includes(change.path)) || (change.kind === 'remove-file' && isOwnConfigDropIn(change.path));
   const decides = (path: string): boolean =>
-    path === CONFIG_YAML || path === FLAGS_ENV || (isOwnConfigDropIn(path) && path !== CONFIG_DROP_INS_README);
+    path === KUBELET_CONFIG_FILE || path === FLAGS_ENV || (isOwnConfigDropIn(path) && path !== CONFIG_DROP_INS_README);
   const deciding = changes.filter(isOfKubelet).filter(({ path }) => decides(path));
   // A field of a file that is not changed itself changes because another one is.
   const fileOf = ({ files }: PlacedFieldChange): string | undefined =>
@@ -296,11 +298,11 @@ function textsOf(
     const file = input.files.find((one) => one.path === path);
     return file === undefined ? (present(path) ?? '') : revealText(file.content);
   };
-  const configYaml = present(CONFIG_YAML);
+  const configYaml = present(KUBELET_CONFIG_FILE);
   const { dropIns } = input;
   return {
     before: configYaml === undefined ? null : { configYaml, flagsEnv: present(FLAGS_ENV) ?? '', dropIns: dropIns?.before ?? [] },
-    after: { configYaml: desired(CONFIG_YAML), flagsEnv: desired(FLAGS_ENV), dropIns: dropIns?.after ?? [] },
+    after: { configYaml: desired(KUBELET_CONFIG_FILE), flagsEnv: desired(FLAGS_ENV), dropIns: dropIns?.after ?? [] },
   };
 }
 

@@ -6,7 +6,7 @@ import { initSystem } from '../../host/facts/init-system.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { type Cluster, clientForPolls, untilInterrupted } from '../../kube/cluster.ts';
-import { mayDoOrUnknown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
+import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
@@ -175,7 +175,7 @@ async function readRequests(
 ): Promise<CurrentRequests | UnknownRequests> {
   return orUnknown(cluster, async (api) => {
     const csrs = (await requestsOf(api, nodeName)).filter(({ name }) => !issued.has(name));
-    return { csrs, mayCreate: csrs.length > 0 || (await mayDoOrUnknown(api, REQUEST_CERTIFICATE)) };
+    return { csrs, mayCreate: csrs.length > 0 || (await hasPermissionOrUnknown(api, REQUEST_CERTIFICATE)) };
   });
 }
 

@@ -16,7 +16,7 @@ export interface RenewKubeletInput {
   readonly bootstrapConf: DesiredFile | null;
   readonly noop: string;
   /** Directory for the previous credentials of the kubelet. */
-  readonly asideDir: string;
+  readonly backupDirectory: string;
   readonly health: HealthTarget;
   readonly wait: WaitBootstrapInput;
 }
@@ -40,7 +40,7 @@ export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
     const paths = [KUBELET_CONF, KUBELET_CLIENT_PEM, ...(bootstrapConf === null ? [] : [bootstrapConf.path])];
     return observe(host, combineFacts({ files: fileFacts(paths), init: initSystem }), signal);
   },
-  plan: ({ files, init }, { bootstrapConf, noop, asideDir }) => {
+  plan: ({ files, init }, { bootstrapConf, noop, backupDirectory }) => {
     if (bootstrapConf === null) return { changes: [], noop };
     const reason = 'the kubelet repeats its TLS bootstrap';
     const aside = [KUBELET_CONF, KUBELET_CLIENT_PEM].filter((path) => (files.get(path) ?? null) !== null);
@@ -51,14 +51,14 @@ export const renewKubelet = definePhase<RenewKubeletInput, Facts>({
         : [
             {
               kind: 'make-directory',
-              path: asideDir,
+              path: backupDirectory,
               mode: 0o700,
               owner: 'root:root',
               reason: 'for the previous credentials of the kubelet',
             } as const,
           ]),
       ...(write === null ? [] : [write]),
-      ...aside.map((path) => ({ kind: 'move-file', path, to: `${asideDir}/${path.replace(/^.*\//, '')}`, reason }) as const),
+      ...aside.map((path) => ({ kind: 'move-file', path, to: `${backupDirectory}/${path.replace(/^.*\//, '')}`, reason }) as const),
       ...(init === 'systemd' ? [{ kind: 'restart-unit', unit: 'kubelet', reason } as const] : []),
     ];
     return { changes };

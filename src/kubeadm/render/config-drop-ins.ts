@@ -4,7 +4,7 @@ import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import type { SourceDocument } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
-import { CONFIG_YAML } from '../../kube/well-known.ts';
+import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { formatMinor, type Minor } from '../../kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND, type ParsedConfig } from '../../kubelet/decode.ts';
 import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
@@ -91,7 +91,7 @@ function split(input: ConfigDropInsInput, cluster: LayeredConfig, kept: readonly
     text: textOf({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...config }),
   }));
   const running = (config: JsonObject, dropIns: readonly HostText[]): JsonObject => {
-    const configFile = { path: CONFIG_YAML, text: textOf(config) };
+    const configFile = { path: KUBELET_CONFIG_FILE, text: textOf(config) };
     return layerRunningConfig({ catalogue, minor, configFile, dynamicConfig: null, dropIns, flags: [] }).layered.config;
   };
   const differing = classifyChanges(running(layered.config, []), running(base.config, texts), { catalogue, minor });
@@ -182,7 +182,7 @@ function withoutEmptied(config: JsonObject, before: JsonObject): JsonObject {
 
 /** config.yaml without the layers, except for the fields that stay in it. */
 function withKept(cluster: LayeredConfig, layered: LayeredConfig, kept: readonly FieldPath[]): LayeredConfig {
-  const originOf = (path: string): Origin => layered.history.get(path)?.at(-1)?.origin ?? { layer: 'node', source: CONFIG_YAML };
+  const originOf = (path: string): Origin => layered.history.get(path)?.at(-1)?.origin ?? { layer: 'node', source: KUBELET_CONFIG_FILE };
   return kept.reduce((under, path) => {
     const value = valueAt(layered.config, path);
     if (jsonEqual(value, valueAt(under.config, path))) return under;

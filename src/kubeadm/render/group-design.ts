@@ -5,7 +5,7 @@ import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { parseUnitFile, type UnitDirective } from '../../host/systemd/unit-file.ts';
-import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
+import { FLAGS_ENV, INSTANCE_CONFIG, KUBELET_CONFIG_FILE, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 import { checkNodeFields } from '../../kubelet/check-node-fields.ts';
 import { readKubeletConfiguration } from '../../kubelet/decode.ts';
 import { readFlagsEnv } from '../../kubelet/flags-env.ts';
@@ -74,12 +74,12 @@ export function designGroup(input: GroupInput): GroupDesign {
   return {
     layered,
     mergedYaml: yamlOf(layered.config),
-    configYaml: rootFile(CONFIG_YAML, yamlOf((configDropIns?.base ?? layered).config)),
+    configYaml: rootFile(KUBELET_CONFIG_FILE, yamlOf((configDropIns?.base ?? layered).config)),
     configDropIns: configDropIns?.files ?? null,
     instanceConfig,
     unit: designUnits(input),
     origins: {
-      [CONFIG_YAML]: originTexts(configDropIns?.base ?? layered),
+      [KUBELET_CONFIG_FILE]: originTexts(configDropIns?.base ?? layered),
       ...configDropIns?.origins,
       ...(instanceConfig === null ? {} : { [INSTANCE_CONFIG]: { containerRuntimeEndpoint: criSocketSource } }),
     },

@@ -2,7 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import type { Host } from '../../host/host.ts';
-import type { Trust } from '../../kube/web.ts';
+import type { Trust } from '../../kube/https-client.ts';
 import type { ClusterConnections } from '../ports.ts';
 
 type ProbePorts = Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;

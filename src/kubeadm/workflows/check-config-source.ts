@@ -6,7 +6,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
+import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import type { DropInChange } from '../../kubelet/effective/field-changes.ts';
 import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
@@ -54,7 +54,7 @@ export async function checkConfigSource(
   if (options.skipPreflight || options.staged || node.facts.identity.state === 'missing') return NOTHING;
   const observed = await observeNodeSource(host, signal);
   if (observed.host.kind === 'file' || observed.host.kind === 'none') return NOTHING;
-  const present = (await observe(host, fileFacts([CONFIG_YAML]), signal)).get(CONFIG_YAML)?.content;
+  const present = (await observe(host, fileFacts([KUBELET_CONFIG_FILE]), signal)).get(KUBELET_CONFIG_FILE)?.content;
   if (present === undefined) return NOTHING;
   const registered = await readNode(cluster, design.nodeName);
   const source = resolveNodeSource(observed.host, registered);
@@ -109,10 +109,10 @@ function overridesOf({ catalogue }: NodeOptions, design: NodeDesign, { present, 
   const flags = parseCommandLine(words, { catalogue, minor }).flags.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
   const effective = (configFile: HostText, dynamicConfig: HostText | null, configDropIns = dropIns.after): LayeredConfig =>
     layerRunningConfig({ catalogue, minor, configFile, dynamicConfig, dropIns: configDropIns, flags }).layered;
-  const desired = { path: CONFIG_YAML, text: revealText(files.configYaml.content) };
+  const desired = { path: KUBELET_CONFIG_FILE, text: revealText(files.configYaml.content) };
   try {
     return findOverrides({
-      before: effective({ path: CONFIG_YAML, text: present }, null, dropIns.before),
+      before: effective({ path: KUBELET_CONFIG_FILE, text: present }, null, dropIns.before),
       after: effective(desired, null),
       running: payload.by === 'agent' ? effective(payload, null) : effective(desired, payload),
       sets: payload.sets,

@@ -1,7 +1,7 @@
 import type { Host } from '../../host/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { CONFIG_YAML } from '../../kube/well-known.ts';
+import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
@@ -59,7 +59,7 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const payload = source?.kind === 'config-map' ? await found.payload(configz?.node ?? null) : null;
   if (source?.kind !== 'config-map' || payload === null) return explanation;
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
-  return attributeToConfigMap(explanation, { path: payload.path, name, sets: payload.sets, localConfig: CONFIG_YAML });
+  return attributeToConfigMap(explanation, { path: payload.path, name, sets: payload.sets, localConfig: KUBELET_CONFIG_FILE });
 }
 
 function explainedSource(source: NodeSource | null, node: KubeObject | null): ExplainedSource | null {

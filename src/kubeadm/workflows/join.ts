@@ -7,12 +7,12 @@ import { observe } from '../../host/observe.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { findMarksRecord } from '../../kube/mark-node.ts';
-import { mayDoOrUnknown, REQUEST_CERTIFICATE } from '../../kube/may-do.ts';
 import { hasMarks, type NodeMarks } from '../../kube/node-marks.ts';
 import { isRecorded, type MarksRecord } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { BOOTSTRAP_CONF, CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { BOOTSTRAP_CONF, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_CONFIG_FILE, KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
 import { managerStatePaths } from '../../kubelet/manager-states.ts';
@@ -84,7 +84,7 @@ export const joinWorkflow: Workflow<JoinOptions, JoinInput> = {
 };
 
 /** Facts that only these phases query. */
-const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];
+const JOIN_FILES = [KUBERNETES_DIR, BOOTSTRAP_CONF, KUBELET_DIR, KUBELET_CONFIG_FILE, INSTANCE_CONFIG, FLAGS_ENV, NODE_SETTINGS_PATH];
 /** The kubelet's default healthz endpoint. */
 const USUAL_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 const JOIN_FACTS = combineFacts({
@@ -175,7 +175,7 @@ async function readCluster(
 ): Promise<{ readonly apiServer: ApiServerTarget; readonly baseline: ClusterBaseline; readonly mayBootstrap: boolean }> {
   const apiServer = await options.apiServer();
   const baseline = options.baseline ?? (await readClusterBaseline(cluster, options.catalogue).catch(explainForbidden));
-  const mayBootstrap = options.staged || (await mayDoOrUnknown(cluster, REQUEST_CERTIFICATE));
+  const mayBootstrap = options.staged || (await hasPermissionOrUnknown(cluster, REQUEST_CERTIFICATE));
   return { apiServer, baseline, mayBootstrap };
 }
 

@@ -7,7 +7,7 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
-import { environmentFilesOf, execStartWords, type FoundText, type UnitTexts } from '../../host/systemd/exec-start.ts';
+import { environmentFilesOf, execStartWords, type UnitSourceFile, type UnitTexts } from '../../host/systemd/exec-start.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
@@ -232,6 +232,6 @@ export async function observeUnitTexts(host: Host, unit: UnitState | null, signa
   return { unitFiles, environmentFiles: foundTexts(environmentPaths, await observe(host, fileFacts(environmentPaths), signal)) };
 }
 
-function foundTexts(paths: readonly string[], files: ReadonlyMap<string, FileFact | null>): readonly FoundText[] {
+function foundTexts(paths: readonly string[], files: ReadonlyMap<string, FileFact | null>): readonly UnitSourceFile[] {
   return paths.map((path) => ({ path, text: files.get(path)?.content ?? null }));
 }

@@ -10,7 +10,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
-import { mayDo } from '../../kube/may-do.ts';
+import { hasPermission } from '../../kube/has-permission.ts';
 import { ADMIN_CONF, FLAGS_ENV, INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import { criSockets } from '../../kubelet/facts/cri-socket.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
@@ -342,7 +342,7 @@ const ETCD_FILES = [
 async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode | null): Promise<readonly Finding[]> {
   if (cluster === null || node?.claim == null || node.node === null) return [];
   const { nodeName } = node.claim;
-  if (await mayDo(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
+  if (await hasPermission(cluster, { verb: 'delete', group: '', resource: 'nodes', name: nodeName })) return [];
   const hint = 'Pass the kubeconfig of an administrator with --kubeconfig; the kubeconfig of a node is not allowed to delete Nodes';
   return [{ id: 'NodeDeletable', severity: 'error', message: `the credentials are not allowed to delete Node ${nodeName}`, hint }];
 }

@@ -11,7 +11,7 @@ import { type ClusterContext, type PhaseContext, withCluster } from '../../host/
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { CONFIG_YAML, FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D } from '../../kube/well-known.ts';
+import { FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
@@ -144,11 +144,11 @@ async function identifyAnnotated(
 type FoundFiles = (path: string) => string | null;
 
 async function inspectHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
-  const paths = [NODE_SETTINGS_PATH, CONFIG_YAML, INSTANCE_CONFIG, FLAGS_ENV];
+  const paths = [NODE_SETTINGS_PATH, KUBELET_CONFIG_FILE, INSTANCE_CONFIG, FLAGS_ENV];
   const { files } = await observe(host, combineFacts({ files: fileFacts(paths) }), signal);
   const found = (path: string): string | null => files.get(path)?.content ?? null;
-  if (found(CONFIG_YAML) !== null) return found;
-  const message = `${CONFIG_YAML} does not exist: the host has not joined a cluster`;
+  if (found(KUBELET_CONFIG_FILE) !== null) return found;
+  const message = `${KUBELET_CONFIG_FILE} does not exist: the host has not joined a cluster`;
   throw new AppError(
     { host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with kubeletadm join' },
     { exitCode: 3 },
@@ -212,7 +212,7 @@ function withConfigDir(flags: UpgradedFlags, { before, after }: { readonly befor
  */
 function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, nodeSettings: NodeSettings, catalogue: Catalogue): string | null {
   const { criSocket } = upgradeFlags(found(FLAGS_ENV) ?? '', { minor: NEWEST_MINOR, catalogue, moveSocket: false });
-  const inFiles = [instancePatch, jsonOf(found(CONFIG_YAML) ?? '')].map((config) => config?.containerRuntimeEndpoint);
+  const inFiles = [instancePatch, jsonOf(found(KUBELET_CONFIG_FILE) ?? '')].map((config) => config?.containerRuntimeEndpoint);
   const candidates = [inFiles[0], criSocket, inFiles[1], nodeSettings.nodeRegistration.criSocket];
   return candidates.find((socket): socket is string => typeof socket === 'string' && socket !== '') ?? null;
 }

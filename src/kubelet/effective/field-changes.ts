@@ -2,7 +2,7 @@ import { isAppError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
-import { CONFIG_YAML, FLAGS_ENV } from '../../kube/well-known.ts';
+import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
 import { readFlagsEnv } from '../flags-env.ts';
@@ -64,7 +64,7 @@ export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, r
     const filesOf = (path: string): readonly string[] => {
       const sources = [desired, present].map(({ history }) => history.get(dotted(path))?.at(-1)?.origin.source ?? '');
       const paths = [...after.dropIns, ...before.dropIns].map(({ path: file }) => file);
-      const found = sources.map((source) => paths.find((file) => source === file || source.startsWith(`${file}:`)) ?? CONFIG_YAML);
+      const found = sources.map((source) => paths.find((file) => source === file || source.startsWith(`${file}:`)) ?? KUBELET_CONFIG_FILE);
       return [...new Set(found)];
     };
     const changes = changesOf(present.config, desired.config);
@@ -110,7 +110,7 @@ export function runningInput(
   const { catalogue, minor } = reading;
   // The other flags differ from host to host.
   const flags = flagsOf(flagsEnv, reading).filter(({ name }) => isFieldFlag(name, reading) || name === 'root-dir');
-  return { catalogue, minor, configFile: { path: CONFIG_YAML, text: configYaml }, dynamicConfig: null, dropIns, flags };
+  return { catalogue, minor, configFile: { path: KUBELET_CONFIG_FILE, text: configYaml }, dynamicConfig: null, dropIns, flags };
 }
 
 type FlagReading = Pick<KubeletReading, 'catalogue' | 'minor' | 'unitArgs'>;

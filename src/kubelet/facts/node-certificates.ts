@@ -5,7 +5,14 @@ import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
-import { CA_CERT, CONFIG_YAML, KUBELET_CLIENT_PEM, KUBELET_CONF, KUBELET_PKI_DIR, KUBELET_SERVER_PEM } from '../../kube/well-known.ts';
+import {
+  CA_CERT,
+  KUBELET_CLIENT_PEM,
+  KUBELET_CONF,
+  KUBELET_CONFIG_FILE,
+  KUBELET_PKI_DIR,
+  KUBELET_SERVER_PEM,
+} from '../../kube/well-known.ts';
 
 /** A certificate on a host; `pem` is null if `path` does not exist. */
 export interface FoundCertificate {
@@ -35,7 +42,7 @@ export const nodeCertificates = defineFact(
     selfSigned: { kind: 'file', path: SELF_SIGNED },
     selfSignedKey: { kind: 'file', path: `${KUBELET_PKI_DIR}/kubelet.key` },
     ca: { kind: 'file', path: CA_CERT },
-    config: { kind: 'file', path: CONFIG_YAML },
+    config: { kind: 'file', path: KUBELET_CONFIG_FILE },
     date: { kind: 'command', argv: ['date', '+%s'] },
   },
   (found): NodeCertificates => {
@@ -90,7 +97,7 @@ function pair(role: FoundCertificate['role'], path: string, file: FileFact | nul
 }
 
 function usedAuthority(configYaml: string): string | null {
-  const root = parseSource(configYaml, CONFIG_YAML).documents[0]?.root ?? null;
+  const root = parseSource(configYaml, KUBELET_CONFIG_FILE).documents[0]?.root ?? null;
   const config = root === null ? null : sourceToJson(root);
   const authentication = isJsonObject(config) ? config.authentication : null;
   const x509 = isJsonObject(authentication) ? authentication.x509 : null;

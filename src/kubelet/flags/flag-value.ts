@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
-import { readScalar, type ScalarFault, type Token } from '../../codec/scalar.ts';
+import { readScalar, type ScalarFault, type ScalarToken } from '../../codec/scalar.ts';
 import type { ScalarNode } from '../../codec/type-node.ts';
 import type { Field, Flag } from '../catalogue.ts';
 
@@ -55,7 +55,7 @@ function readText(text: string, flag: Flag, field: Field): Json {
   return scalar(type, tokenOf(text, type));
 }
 
-function tokenOf(text: string, { kind }: ScalarNode): Token {
+function tokenOf(text: string, { kind }: ScalarNode): ScalarToken {
   if (kind !== 'int32' && kind !== 'int64' && kind !== 'uint32') return { kind: 'string', value: kind === 'string' ? text : text.trim() };
   // Go accepts base prefixes, and `_` between digits.
   const match = /^([-+]?)(0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[0-9][0-9_]*)$/.exec(text);
@@ -64,7 +64,7 @@ function tokenOf(text: string, { kind }: ScalarNode): Token {
   return { kind: 'number', text: `${match[1] === '-' ? '-' : ''}${BigInt(digits)}` };
 }
 
-function scalar(type: ScalarNode, token: Token): Json {
+function scalar(type: ScalarNode, token: ScalarToken): Json {
   const read = readScalar(type, token);
   if ('value' in read) return read.value;
   throw fault(read.fault);

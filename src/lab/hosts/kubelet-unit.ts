@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { environmentFilesOf, execStartWords, type FoundText } from '../../host/systemd/exec-start.ts';
-import { CONFIG_YAML, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
+import { environmentFilesOf, execStartWords, type UnitSourceFile } from '../../host/systemd/exec-start.ts';
+import { KUBELET_CONFIG_FILE, KUBELET_PROGRAM, KUBELET_UNIT_FILE } from '../../kube/well-known.ts';
 import type { HostText } from '../../kubelet/effective/running-config.ts';
 
 /** Directories with drop-ins of the kubelet's unit, in ascending priority. */
@@ -28,7 +28,7 @@ export function kubeletDropIns(rootDir: string): readonly string[] {
  * alone.
  */
 export function kubeletCommand(rootDir: string): readonly string[] {
-  const read = (path: string): FoundText => {
+  const read = (path: string): UnitSourceFile => {
     const file = join(rootDir, path);
     return { path, text: existsSync(file) ? readFileSync(file, 'utf8') : null };
   };
@@ -54,5 +54,5 @@ export function configDropInsOf(rootDir: string, command: readonly string[]): re
 
 /** The configuration file of a kubelet with this command line. */
 export function configPathOf(command: readonly string[]): string {
-  return command.findLast((word) => word.startsWith('--config='))?.slice('--config='.length) ?? CONFIG_YAML;
+  return command.findLast((word) => word.startsWith('--config='))?.slice('--config='.length) ?? KUBELET_CONFIG_FILE;
 }

@@ -148,7 +148,7 @@ function world(options: WorldOptions = {}): World {
     namespace: AGENT_NAMESPACE,
     program: { file: BUNDLE, directory: '/usr/local/lib/kubeletadm', node: null },
     agentOptions: ['--trial=5m'],
-    replacesManagerStates: false,
+    canReplaceManagerState: false,
     agentAddress: '127.0.0.1:10246',
     nativeDirectory: '/var/lib/kubelet/dynamic-config',
   };

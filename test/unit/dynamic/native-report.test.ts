@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planStoreRepair, reportStore, type StoreReading } from '../../../src/dynamic/native-report.ts';
+import { type ObservedStore, planStoreRepair, reportStore } from '../../../src/dynamic/native-report.ts';
 import { renderMetaFile } from '../../../src/dynamic/native-store.ts';
 import type { FileFact } from '../../../src/host/facts/query.ts';
 import type { UnitState } from '../../../src/host/facts/unit.ts';
@@ -25,7 +25,7 @@ const REFUSED = [{ code: 'X', path: 'maxPods', message: 'must not be negative' }
 const UNIT = { activeState: 'active', subState: 'running', restarts: 1, restartPolicy: 'always', startedAt: NOW - 20 } as UnitState;
 const LOOPING = { ...UNIT, activeState: 'activating', subState: 'auto-restart', restarts: 11, startedAt: null };
 
-function reading(change: Partial<StoreReading>): StoreReading {
+function reading(change: Partial<ObservedStore>): ObservedStore {
   return {
     directory: '/var/lib/kubelet/dynamic',
     now: NOW,
@@ -41,10 +41,10 @@ function reading(change: Partial<StoreReading>): StoreReading {
   };
 }
 
-const codesOf = (change: Partial<StoreReading>) => reportStore(reading(change)).findings.map(({ code }) => code);
+const codesOf = (change: Partial<ObservedStore>) => reportStore(reading(change)).findings.map(({ code }) => code);
 
 describe('reportStore', () => {
-  it.each<[string, Partial<StoreReading>, string, readonly string[]]>([
+  it.each<[string, Partial<ObservedStore>, string, readonly string[]]>([
     ['nothing assigned', {}, 'local', []],
     ['a store that does not exist yet', { files: { assigned: null, lastKnownGood: null } }, 'local', []],
     ['a complete checkpoint', { files: { assigned: of('a'), lastKnownGood: meta('') } }, 'assigned', []],
@@ -118,7 +118,7 @@ describe('reportStore', () => {
 });
 
 describe('planStoreRepair', () => {
-  const plan = (change: Partial<StoreReading>) => {
+  const plan = (change: Partial<ObservedStore>) => {
     const whole = reading(change);
     return planStoreRepair(whole, reportStore(whole)).map((one) => [
       one.kind,
@@ -140,7 +140,7 @@ describe('planStoreRepair', () => {
       START,
     ]);
   });
-  it.each<[string, Partial<StoreReading>]>([
+  it.each<[string, Partial<ObservedStore>]>([
     ['the last known good is the failing configuration', { files: { assigned: of('c'), lastKnownGood: of('c') } }],
     ['its payload is gone', { files: { assigned: of('c'), lastKnownGood: of('a') }, payloads: { assigned: [], lastKnownGood: null } }],
     [
@@ -163,7 +163,7 @@ describe('planStoreRepair', () => {
 describe('the repair of a checkpoint', () => {
   const torn = { kind: 'torn', path: '/x/kubelet', why: 'differs' } as const;
   const equal = { kind: 'equal' } as const;
-  const summary = (change: Partial<StoreReading>): readonly string[] => {
+  const summary = (change: Partial<ObservedStore>): readonly string[] => {
     const read = reading(change);
     return planStoreRepair(read, reportStore(read)).map((step) => {
       if (step.kind === 'write-file') return `${step.path.split('/').at(-1)}: ${/name: (\w+)/.exec(String(step.content))?.[1] ?? 'local'}`;

@@ -21,7 +21,7 @@ interface Behaviour {
   readonly planTakes?: number;
   readonly applyTakes?: number;
   readonly stage?: number;
-  readonly isAlone?: boolean;
+  readonly isExclusive?: boolean;
   readonly isNeeded?: boolean;
   /** Node of the host, known after planning. */
   readonly claim?: NodeClaim;
@@ -285,7 +285,7 @@ describe('stages', () => {
   });
 
   it('can change their hosts one at a time', async () => {
-    const alone = { stage: 1, isAlone: true, applyTakes: 5 };
+    const alone = { stage: 1, isExclusive: true, applyTakes: 5 };
     const { statuses, now, log } = world({ a: alone, b: alone, c: alone, d: { stage: 1, applyTakes: 5 } });
     expect(await statuses()).toEqual({ a: 'changed', b: 'changed', c: 'changed', d: 'changed' });
     expect(now.mostChanging).toBe(1);
@@ -301,7 +301,10 @@ describe('stages', () => {
   });
 
   it('plan all hosts when apply is not requested', async () => {
-    const { statuses } = world({ a: { isAlone: true }, b: { isAlone: true, plan: GONE, planTakes: 20 } }, { dryRun: true, parallel: 1 });
+    const { statuses } = world(
+      { a: { isExclusive: true }, b: { isExclusive: true, plan: GONE, planTakes: 20 } },
+      { dryRun: true, parallel: 1 },
+    );
     expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable' });
   });
 });

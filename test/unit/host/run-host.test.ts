@@ -39,16 +39,16 @@ describe('a host whose facts are cached', () => {
   it('is queried again by a wait, whose last facts the next phase uses for two seconds', async () => {
     const { host, clock, cached, read } = world();
     await read('/a');
-    cached.releaseFacts();
+    cached.bypassFactCache();
     await host.perform([write('/a', 'later')]);
     expect(await read('/a')).toEqual(['later']);
     await host.perform([write('/a', 'last')]);
     clock.advance(1_900);
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     expect(await read('/a')).toEqual(['later']);
-    cached.releaseFacts();
+    cached.bypassFactCache();
     clock.advance(2_100);
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     expect(await read('/a')).toEqual(['last']);
   });
 
@@ -56,20 +56,20 @@ describe('a host whose facts are cached', () => {
     const { host, cached } = world();
     expect(await observe(cached, initSystem)).toBe('systemd');
     await cached.perform([write('/a', 'other')]);
-    cached.releaseFacts();
+    cached.bypassFactCache();
     const both = combineFacts({ init: initSystem, files: fileFacts(['/a']) });
     expect(await observe(cached, both)).toMatchObject({ init: 'systemd' });
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     expect((await observe(cached, both)).files.get('/a')).toMatchObject({ content: 'other' });
     expect(host.queries.filter((query) => query.kind === 'list')).toHaveLength(1);
   });
 
   it('keeps facts while a run is planned, regardless of the duration', async () => {
     const { host, clock, cached, read } = world();
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     await read('/a');
     clock.advance(60_000);
-    cached.holdFacts('q');
+    cached.cacheFacts('q');
     await read('/a', '/b');
     expect(host.queries.map((query) => 'path' in query && query.path)).toEqual(['/a', '/b']);
   });
@@ -77,15 +77,15 @@ describe('a host whose facts are cached', () => {
   it('is queried again after an operation for the facts that the phase queried before, in one round trip', async () => {
     const { host, cached, read } = world(['/expected']);
     await read('/c');
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     await read('/a');
     await read('/b');
-    cached.holdFacts('q');
+    cached.cacheFacts('q');
     await read('/c');
     await cached.perform([write('/a', 'new')]);
-    cached.releaseFacts();
+    cached.bypassFactCache();
     const [trips, queries] = [host.roundTrips, host.queries.length];
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     expect(await read('/a')).toEqual(['new']);
     expect(await read('/b')).toEqual(['b']);
     expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
@@ -98,16 +98,16 @@ describe('a host whose facts are cached', () => {
       ['q', '/b'],
       ['r', '/c'],
     ] as const) {
-      cached.holdFacts(phase);
+      cached.cacheFacts(phase);
       await read(path);
     }
     await cached.perform([write('/a', 'new'), write('/b', 'newer')]);
-    cached.releaseFacts();
+    cached.bypassFactCache();
     const [trips, queries] = [host.roundTrips, host.queries.length];
-    cached.holdFacts('p', ['p', 'q']);
+    cached.cacheFacts('p', ['p', 'q']);
     expect(await read('/a')).toEqual(['new']);
-    cached.releaseFacts();
-    cached.holdFacts('q', ['p', 'q']);
+    cached.bypassFactCache();
+    cached.cacheFacts('q', ['p', 'q']);
     expect(await read('/b')).toEqual(['newer']);
     expect([host.roundTrips, host.queries.length]).toEqual([trips + 1, queries + 2]);
   });
@@ -115,13 +115,13 @@ describe('a host whose facts are cached', () => {
   it('is queried again two seconds later while the run is applied', async () => {
     const { host, clock, cached, read } = world();
     await read('/a');
-    cached.releaseFacts();
+    cached.bypassFactCache();
     await host.perform([write('/a', 'by hand')]);
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     expect(await read('/a')).toEqual(['a']);
-    cached.releaseFacts();
+    cached.bypassFactCache();
     clock.advance(2_001);
-    cached.holdFacts('p');
+    cached.cacheFacts('p');
     expect(await read('/a')).toEqual(['by hand']);
   });
 

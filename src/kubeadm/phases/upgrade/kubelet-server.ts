@@ -28,7 +28,7 @@ const NAME = 'kubeconfig';
 export const kubeletServer = definePhase<KubeletServerInput, FileFact | null>({
   name: NAME,
   short: 'Let the kubelet use the API server of its own host',
-  provenState: 'the kubelet runs again',
+  verifiedState: 'the kubelet runs again',
   observe: async ({ host, signal }) => (await observe(host, fileFacts([KUBELET_CONF]), signal)).get(KUBELET_CONF) ?? null,
   plan: (found, { kubeconfig, noop }) => {
     const change = kubeconfig === null ? null : diffFile(found, kubeconfig);

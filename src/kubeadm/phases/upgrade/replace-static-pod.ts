@@ -65,7 +65,7 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
   return definePhase<ReplaceStaticPodInput, ReplaceFacts>({
     name,
     short: `Upgrade ${component}`,
-    provenState: `the previous Pod of ${component} runs again and the API server answers`,
+    verifiedState: `the previous Pod of ${component} runs again and the API server answers`,
     ready: async (context, { manifest, checkBefore }) => {
       if (manifest !== null) await checkBefore?.(context);
     },

@@ -5,8 +5,8 @@ import type { Host } from '../../../host/host.ts';
 import { observe } from '../../../host/observe.ts';
 import { type DefinedPhase, type ObservedPhase, type Phase, type PhaseContext, planOnly } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
+import { isAdministrator } from '../../../kube/has-permission.ts';
 import type { HostKubeconfig } from '../../../kube/host-kubeconfig.ts';
-import { isAdministrator } from '../../../kube/may-do.ts';
 import { readHostKubeconfig } from '../../read-host-kubeconfig.ts';
 
 /** Connects to the API server of a control plane from its host. */

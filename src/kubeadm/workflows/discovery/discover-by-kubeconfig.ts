@@ -1,5 +1,6 @@
 import { AppError, isAppError, type Problem } from '../../../base/errors.ts';
 import type { Secret } from '../../../base/text/secret.ts';
+import type { Trust } from '../../../kube/https-client.ts';
 import {
   credentialKinds,
   decodeDataField,
@@ -9,7 +10,6 @@ import {
   type KubeconfigUser,
   resolveContext,
 } from '../../../kube/kubeconfig.ts';
-import type { Trust } from '../../../kube/web.ts';
 import { parseCertificates } from '../../../x509/certificate.ts';
 import { type BootstrapCredentials, tokenCredentials, userCredentials } from '../../config/bootstrap-credentials.ts';
 import * as problems from '../../discovery/discovery-problems.ts';

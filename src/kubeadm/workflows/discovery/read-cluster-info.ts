@@ -1,5 +1,5 @@
 import type { Problem } from '../../../base/errors.ts';
-import type { Trust } from '../../../kube/web.ts';
+import type { Trust } from '../../../kube/https-client.ts';
 import type { ClockReading } from '../../discovery/clock-reading.ts';
 import { CLUSTER_INFO_PATH } from '../../discovery/cluster-info.ts';
 import { type ClusterInfoReading, readClusterInfoAnswer } from '../../discovery/read-cluster-info.ts';
@@ -40,10 +40,10 @@ export async function fetchClusterInfo(
   const clocks = { local: clock.now(), remote: reported ?? remote };
   const reading = readClusterInfoAnswer(answer, { endpoint, expectedCa, clock: clocks });
   if (reading.kind === 'found' || !forOthers) return { reading, clock: clocks };
-  return { reading: { ...reading, problem: fromHere(reading.problem) }, clock: clocks };
+  return { reading: { ...reading, problem: withLocalHostHint(reading.problem) }, clock: clocks };
 }
 
-function fromHere(problem: Problem): Problem {
+function withLocalHostHint(problem: Problem): Problem {
   if (problem.code !== 'DISCOVERY_UNREACHABLE') return problem;
   const hint =
     'With --host, kubeletadm connects to the API server from the local host. If only the hosts can reach the API server, run join on the hosts, or set HTTPS_PROXY';

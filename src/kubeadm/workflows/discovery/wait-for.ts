@@ -3,11 +3,11 @@ import { AppError, type Problem } from '../../../base/errors.ts';
 import type { Reporter } from '../../../base/reporter.ts';
 import { formatGoDuration } from '../../../base/text/go-duration.ts';
 import { waitUntil } from '../../../base/wait-until.ts';
-import type { Web } from '../../../kube/web.ts';
+import type { HttpsClient } from '../../../kube/https-client.ts';
 
 /** Ports of discovery. */
 export interface DiscoveryContext {
-  readonly web: Web;
+  readonly web: HttpsClient;
   readonly clock: Clock;
   readonly reporter: Reporter;
   readonly signal?: AbortSignal;

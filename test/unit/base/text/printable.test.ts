@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { printable, printableJson, visible, visibleInLine } from '../../../../src/base/text/printable.ts';
+import { escapeUnprintable, escapeUnprintableInLine, printable, printableJson } from '../../../../src/base/text/printable.ts';
 import { HOSTILE, UNSAFE } from '../../../support/hostile-text.ts';
 
 it.each([
@@ -17,11 +17,11 @@ it.each([
   ['\0\r\u009b\ud800\udc00\ud800', '\\x00\\x0d\\x9b\u{10000}\\ud800'],
   ['\u2028\u202e\u{e0020}', '\\u2028\\u202e\\u{e0020}'],
 ])('escapes characters that a terminal interprets or hides in %j', (text, expected) => {
-  expect(visible(text)).toBe(expected);
-  expect(visible(visible(text))).toBe(expected);
+  expect(escapeUnprintable(text)).toBe(expected);
+  expect(escapeUnprintable(escapeUnprintable(text))).toBe(expected);
 });
 
-it('escapes newlines and tabs inside a line', () => expect(visibleInLine('a\n\tb\u001b')).toBe('a\\x0a\\x09b\\x1b'));
+it('escapes newlines and tabs inside a line', () => expect(escapeUnprintableInLine('a\n\tb\u001b')).toBe('a\\x0a\\x09b\\x1b'));
 
 it('prints JSON that every parser decodes, without characters that a terminal interprets or hides', () => {
   const value = { [`k${HOSTILE}`]: `v${HOSTILE}\ud800\n\t` };

@@ -8,9 +8,9 @@ const TSX = import.meta.resolve('tsx');
 /** In a process of its own: the settings are for the whole process. The timers of Node's test runner advance the time. */
 const PROGRAM = `
 import { mock } from 'node:test';
-import { saveIdleMemory } from ${JSON.stringify(MODULE)};
+import { releaseMemoryWhenIdle } from ${JSON.stringify(MODULE)};
 mock.timers.enable({ apis: ['setTimeout'] });
-const release = saveIdleMemory();
+const release = releaseMemoryWhenIdle();
 const garbage = new WeakRef(new Array(1000).fill(0).map(() => ({})));
 release();
 await null;
@@ -33,8 +33,8 @@ it('collects garbage ten seconds after the last activity', () => {
 });
 
 it('lets a process end that has nothing else to do', () => {
-  const program = `import { saveIdleMemory } from ${JSON.stringify(MODULE)};
-saveIdleMemory()();
+  const program = `import { releaseMemoryWhenIdle } from ${JSON.stringify(MODULE)};
+releaseMemoryWhenIdle()();
 console.log(JSON.stringify(process.getActiveResourcesInfo().filter((name) => name === 'Timeout')));`;
   const printed = execFileSync(process.execPath, ['--import', TSX, '--input-type=module', '--eval', program], { encoding: 'utf8' });
   expect(JSON.parse(printed)).toEqual([]);

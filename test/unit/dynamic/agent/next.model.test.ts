@@ -4,7 +4,7 @@ import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/d
 import { type AgentEvent, next, nextTimerAt } from '../../../../src/dynamic/agent/next.ts';
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
-import { statusOf } from '../../../../src/dynamic/agent/status.ts';
+import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
 import { numberOfRuns } from '../../../support/thorough.ts';
 import { candidate, healthy, START, wantedHash } from './support.ts';
 
@@ -83,12 +83,12 @@ function check(world: World, before: AgentState): void {
     expect(state.switching.againAt !== null || world.asked.at(-1)?.to === desired).toBe(true);
   }
   // Only an observed payload is reported as running.
-  expect(state.seen?.hash ?? null).toBe(world.shown);
-  expect(statusOf(state).active).toEqual(state.seen?.identity ?? null);
+  expect(state.lastObserved?.hash ?? null).toBe(world.shown);
+  expect(configStatusOf(state).active).toEqual(state.lastObserved?.identity ?? null);
   // A next check is scheduled unless the local configuration is known to run.
   if (state.switching === null) expect(nextTimerAt(state, TIMING) === null).toBe(desired === null && world.isShown);
-  if (world.isShown) expect(state.unseen).toBeNull();
-  else if (state.switching === null) expect(state.unseen).not.toBeNull();
+  if (world.isShown) expect(state.notObservedReason).toBeNull();
+  else if (state.switching === null) expect(state.notObservedReason).not.toBeNull();
 }
 
 function inspect(world: World, seen: Observation): void {
@@ -254,7 +254,7 @@ describe('the state machine after any sequence of events', () => {
         expect(world.state).toMatchObject({ phase: 'local', switching: null });
         expect(world.pointer).toBeNull();
         inspect(world, healthy(null));
-        expect(statusOf(world.state)).toEqual({ assigned: null, active: null, lastKnownGood: null, error: null });
+        expect(configStatusOf(world.state)).toEqual({ assigned: null, active: null, lastKnownGood: null, error: null });
       }),
       { numRuns: numberOfRuns(250) },
     );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_TIMING } from '../../../../src/dynamic/agent/health.ts';
 import { next, nextTimerAt } from '../../../../src/dynamic/agent/next.ts';
-import { conditionOf } from '../../../../src/dynamic/agent/status.ts';
+import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
 import { candidate, healthy, START, testAgent } from './support.ts';
 
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;
@@ -10,11 +10,11 @@ describe('a trial', () => {
   it('is reported only after the kubelet was observed healthy', () => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
-    expect(conditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
+    expect(agentConditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
     agent.run(3, (pointer) => healthy(pointer, { healthz: { ok: false, why: '500' } }));
-    expect(conditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
+    expect(agentConditionOf(agent.state)).toMatchObject({ status: 'Unknown', reason: 'Starting' });
     agent.run(1);
-    expect(conditionOf(agent.state)).toMatchObject({ status: 'True', reason: 'Trial' });
+    expect(agentConditionOf(agent.state)).toMatchObject({ status: 'True', reason: 'Trial' });
   });
 
   it('ends after ten healthy minutes', () => {
@@ -87,7 +87,7 @@ describe('a trial', () => {
     agent.run(1, () => healthy('a', seen));
     expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { code: 'RUN_FAILED', cause }, rejected: [{ hash: 'a' }] });
     expect(agent.pointer).toBeNull();
-    expect(conditionOf(agent.state)).toEqual({
+    expect(agentConditionOf(agent.state)).toEqual({
       status: 'False',
       reason: 'FallenBack',
       message: `${cause}; the kubelet runs the local configuration (config.yaml)`,
@@ -268,7 +268,7 @@ describe('a switch that fails', () => {
       agent.state = { ...agent.state, switching: { id: 99, to: 'a', issue: 'x', failures: i + 1, againAt: null } };
     }
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
-    expect(conditionOf(agent.state)).toMatchObject({ status: 'False', reason: 'Unavailable' });
+    expect(agentConditionOf(agent.state)).toMatchObject({ status: 'False', reason: 'Unavailable' });
     expect(agent.status().error).toBe('failed to sync: internal failure, see Kubelet log for details');
   });
 });

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/dynamic/agent/health.ts';
-import { type AgentEffect, type AgentEvent, next, type Step } from '../../../../src/dynamic/agent/next.ts';
+import { type AgentEffect, type AgentEvent, type AgentTransition, next } from '../../../../src/dynamic/agent/next.ts';
 import { type AgentState, type Candidate, desiredPayload, type Fault, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
-import { statusOf } from '../../../../src/dynamic/agent/status.ts';
+import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
 import { formatConfigStatus } from '../../../../src/kubelet/config-source.ts';
 
 /** `A@1`, `B@2.bad`: a version of ConfigMap a, and its key unless that is `kubelet`. */
@@ -18,7 +18,7 @@ export function candidate(text: string, hash: string | null): Candidate {
 
 /** The status in the notation of `candidate`. */
 export function shortStatus(state: AgentState): JsonObject {
-  const status = formatConfigStatus(statusOf(state));
+  const status = formatConfigStatus(configStatusOf(state));
   return Object.fromEntries(
     Object.entries(status).map(([name, value]) => {
       if (typeof value === 'string') return [name, value];
@@ -54,7 +54,7 @@ export interface TestAgent {
   restarts: number;
   readonly announced: string[];
   readonly log: AgentEffect[];
-  send(event: AgentEvent): Step;
+  send(event: AgentEvent): AgentTransition;
   assign(version: string, hash: string | null, more?: { refusal?: Fault; retry?: string }): void;
   unassign(): void;
   /** Advances the clock and observes the kubelet once a second; `seen` is the observation. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseReport } from '../../../../src/dynamic/agent/config-report.ts';
-import { NEW_WATCH, type Watch } from '../../../../src/dynamic/agent/health.ts';
+import { EMPTY_HEALTH_HISTORY, type HealthHistory } from '../../../../src/dynamic/agent/health.ts';
 import { patchesFor } from '../../../../src/dynamic/agent/report-status.ts';
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
@@ -16,8 +16,14 @@ const PAYLOAD = {
 };
 
 /** A trial that was observed for some seconds, with an amount of healthy time. */
-function trial(seconds: number, healthySeconds: number, watch: Partial<Watch> = {}): AgentState {
-  const observed = { ...NEW_WATCH, wasHealthy: true, lastAt: START + seconds * 1000, healthyMs: healthySeconds * 1000, ...watch };
+function trial(seconds: number, healthySeconds: number, watch: Partial<HealthHistory> = {}): AgentState {
+  const observed = {
+    ...EMPTY_HEALTH_HISTORY,
+    wasHealthy: true,
+    lastAt: START + seconds * 1000,
+    healthyMs: healthySeconds * 1000,
+    ...watch,
+  };
   return { ...newAgentState(START), phase: 'trial', assigned: PAYLOAD, watch: observed };
 }
 
@@ -59,7 +65,7 @@ describe('the end of a trial in the report of an agent', () => {
 
   it('is removed while the trial is paused, and after the trial', async () => {
     const { watch } = trial(700, 690);
-    const good: AgentState = { ...newAgentState(START), phase: 'good', assigned: PAYLOAD, unseen: null, watch };
+    const good: AgentState = { ...newAgentState(START), phase: 'good', assigned: PAYLOAD, notObservedReason: null, watch };
     const ends = await reported([trial(10, 0), trial(60, 20, { unproven: 'configz cannot be read' }), trial(70, 30), good]);
     expect(ends.map(([end]) => end)).toEqual(['2030-01-01T00:10:10Z', null, '2030-01-01T00:10:40Z', null]);
   });

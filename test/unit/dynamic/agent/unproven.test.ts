@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest';
-import { assessTrial, DEFAULT_TIMING, NEW_WATCH, type Observation, type Watch } from '../../../../src/dynamic/agent/health.ts';
+import {
+  assessTrial,
+  DEFAULT_TIMING,
+  EMPTY_HEALTH_HISTORY,
+  type HealthHistory,
+  type Observation,
+} from '../../../../src/dynamic/agent/health.ts';
 import { newAgentState } from '../../../../src/dynamic/agent/state.ts';
-import { conditionOf } from '../../../../src/dynamic/agent/status.ts';
+import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
 
 const HASH = 'a'.repeat(64);
 const WELL: Observation = {
@@ -18,17 +24,18 @@ const UNSEEN: Observation = { ...WELL, isProven: false, differing: null, unknown
 const identity = { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', kubeletConfigKey: 'kubelet' };
 
 /** Observes the kubelet once a second. */
-function looks(watch: Watch, seen: Observation, seconds: number): Watch {
+function looks(watch: HealthHistory, seen: Observation, seconds: number): HealthHistory {
   let after = watch;
   const from = watch.lastAt ?? 0;
   for (let i = 1; i <= seconds; i++) after = assessTrial(after, HASH, seen, from + i * 1000, DEFAULT_TIMING).watch;
   return after;
 }
-const messageOf = (watch: Watch): string =>
-  conditionOf({ ...newAgentState(0), phase: 'trial', assigned: { identity, hash: HASH, changes: ['maxPods from 1 to 2'] }, watch }).message;
+const messageOf = (watch: HealthHistory): string =>
+  agentConditionOf({ ...newAgentState(0), phase: 'trial', assigned: { identity, hash: HASH, changes: ['maxPods from 1 to 2'] }, watch })
+    .message;
 
 it('names the missing observation of a paused trial until it is available', () => {
-  const early = looks(NEW_WATCH, UNSEEN, 20);
+  const early = looks(EMPTY_HEALTH_HISTORY, UNSEEN, 20);
   expect(messageOf(early)).toBe('in trial: maxPods from 1 to 2');
   const late = looks(early, UNSEEN, 700);
   expect(late).toMatchObject({ healthyMs: 0, signs: {} });
@@ -41,5 +48,5 @@ it('names the missing observation of a paused trial until it is available', () =
 });
 
 it('needs no configz if the process evidently read the configuration', () => {
-  expect(looks(NEW_WATCH, { ...WELL, differing: null }, 100)).toMatchObject({ healthyMs: 99_000, unproven: null, signs: {} });
+  expect(looks(EMPTY_HEALTH_HISTORY, { ...WELL, differing: null }, 100)).toMatchObject({ healthyMs: 99_000, unproven: null, signs: {} });
 });

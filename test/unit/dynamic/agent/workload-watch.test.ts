@@ -278,7 +278,7 @@ describe('the probe pod of a trial', () => {
     await watch.end();
     expect(host.files.has(FILE)).toBe(false);
     await host.perform([{ kind: 'write-file', path: FILE, mode: 0o600, owner: 'root:root', content: 'kind: Pod\n' }]);
-    await watch.removeLeft(KUBELET);
+    await watch.removeStaleProbePod(KUBELET);
     expect(host.files.has(FILE)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defaultDevice4, defaultDevice6, defaultRoute } from '../../../../src/host/facts/default-route.ts';
 import { parseEach } from '../../../../src/host/facts/parse-text.ts';
-import type { Answers, FactQueries } from '../../../../src/host/facts/query.ts';
+import type { FactQueries, FactQueryResults } from '../../../../src/host/facts/query.ts';
 
 const ROUTES = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 eth1	0000FEA9	00000000	0001	0	0	0	0000FFFF	0	0	0
@@ -31,7 +31,7 @@ const routeOf = (answers: { readonly route4?: string | null; readonly ip?: strin
       inet6: file(INET6),
       addresses: answers.ip === null ? { exitCode: 127, stdout: '', stderr: '' } : { exitCode: 0, stdout: answers.ip ?? IP, stderr: '' },
       source: { exitCode: 0, stdout: '192.0.2.2 fd00::2 \n', stderr: '' },
-    } as unknown as Answers<FactQueries>,
+    } as unknown as FactQueryResults<FactQueries>,
     parseEach,
   );
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ownAddresses, parseOwnAddresses } from '../../../../src/host/facts/addresses.ts';
 import { parseEach } from '../../../../src/host/facts/parse-text.ts';
-import type { Answers, FactQueries } from '../../../../src/host/facts/query.ts';
+import type { FactQueries, FactQueryResults } from '../../../../src/host/facts/query.ts';
 
 const IP = `2: eth0    inet 192.0.2.2/24 brd 192.0.2.255 scope global eth0\\       valid_lft forever preferred_lft forever
 2: eth0    inet6 2001:db8::2/64 scope global dynamic mngtmpaddr \\       valid_lft 86390sec preferred_lft 14390sec
@@ -28,7 +28,10 @@ const FIB = `Main:
 
 const file = (content: string) => ({ type: 'file', mode: 0o444, owner: 'root:root', content });
 const seen = (exitCode: number, stdout: string) =>
-  ownAddresses.parse({ fib: file(FIB), v6: null, shown: { exitCode, stdout, stderr: '' } } as unknown as Answers<FactQueries>, parseEach);
+  ownAddresses.parse(
+    { fib: file(FIB), v6: null, shown: { exitCode, stdout, stderr: '' } } as unknown as FactQueryResults<FactQueries>,
+    parseEach,
+  );
 
 describe('the addresses of a host', () => {
   it('are the addresses of interfaces reachable from other hosts', () => {

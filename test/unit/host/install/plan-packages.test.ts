@@ -7,7 +7,7 @@ import { installPackages } from '../../../../src/host/install/operations.ts';
 import { parsePackages } from '../../../../src/host/install/package-facts.ts';
 import {
   isVersion,
-  type PackageSituation,
+  type ObservedPackages,
   packageArgument,
   planPackages,
   validateInstalled,
@@ -41,7 +41,7 @@ function install(over: Partial<PackageInstall> = {}): PackageInstall {
 
 const unit = (activeState: string, unitFileState = 'enabled'): UnitState => ({ activeState, unitFileState }) as UnitState;
 
-function situation(packages: string, over: Partial<PackageSituation> = {}): PackageSituation {
+function situation(packages: string, over: Partial<ObservedPackages> = {}): ObservedPackages {
   return {
     host: 'n1',
     packages: parsePackages(packages),
@@ -140,7 +140,7 @@ describe('planPackages', () => {
     });
   });
 
-  it.each<[string, Partial<PackageInstall>, string, Partial<PackageSituation>, readonly string[]]>([
+  it.each<[string, Partial<PackageInstall>, string, Partial<ObservedPackages>, readonly string[]]>([
     [
       'installs another package and restarts a running kubelet',
       { version: '1.36.3' },

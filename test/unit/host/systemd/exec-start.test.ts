@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { environmentFilesOf, execStartWords, type FoundText } from '../../../../src/host/systemd/exec-start.ts';
+import { environmentFilesOf, execStartWords, type UnitSourceFile } from '../../../../src/host/systemd/exec-start.ts';
 
-const UNIT: FoundText = { path: '/lib/kubelet.service', text: '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n' };
-const DROP_IN: FoundText = {
+const UNIT: UnitSourceFile = { path: '/lib/kubelet.service', text: '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n' };
+const DROP_IN: UnitSourceFile = {
   path: '/lib/kubelet.service.d/10-kubeadm.conf',
   text: `[Service]
 Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml" ONE=1
@@ -12,8 +12,8 @@ ExecStart=
 ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
 `,
 };
-const FLAGS: FoundText = { path: '/var/lib/kubelet/kubeadm-flags.env', text: 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --v=2"\n' };
-const EXTRA: FoundText = { path: '/etc/default/kubelet', text: 'KUBELET_EXTRA_ARGS=--node-labels="a=b c"\n' };
+const FLAGS: UnitSourceFile = { path: '/var/lib/kubelet/kubeadm-flags.env', text: 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --v=2"\n' };
+const EXTRA: UnitSourceFile = { path: '/etc/default/kubelet', text: 'KUBELET_EXTRA_ARGS=--node-labels="a=b c"\n' };
 
 describe('execStartWords', () => {
   it('expands the command from the unit, its drop-in and environment files, each word with its source', () => {
@@ -26,7 +26,7 @@ describe('execStartWords', () => {
     ]);
   });
 
-  it.each<[string, string, readonly FoundText[], readonly string[] | null]>([
+  it.each<[string, string, readonly UnitSourceFile[], readonly string[] | null]>([
     ['no variable set', 'ExecStart=/k $NONE --a', [], ['/k', '--a']],
     ['braces keep the value as one word', 'Environment="A=x y"\nExecStart=/k --b=${A} ${A}', [], ['/k', '--b=x y', 'x y']],
     ['an escaped dollar sign', 'ExecStart=/k --b=$$A', [], ['/k', '--b=$A']],

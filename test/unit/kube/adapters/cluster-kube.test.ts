@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../../../src/kube/adapters/cluster-kube.ts';
 import { clientForPolls, untilInterrupted } from '../../../../src/kube/cluster.ts';
-import { requestPace } from '../../../../src/kube/request-pace.ts';
+import { createRequestLimiter } from '../../../../src/kube/request-rate-limiter.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
 const KUBECONFIG = JSON.stringify({
@@ -18,9 +18,9 @@ const REASON = new Error('interrupted');
 /** A cluster without a server, of which another request has just used the turn of this second. */
 async function world() {
   const clock = fakeClock();
-  const pace = requestPace(clock);
+  const pace = createRequestLimiter(clock);
   pace.limit(1);
-  await pace.turn(undefined);
+  await pace.waitForSlot(undefined);
   const run = new AbortController();
   let connections = 0;
   const dial = async (): Promise<never> => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../../../../src/base/errors.ts';
 import { Secret } from '../../../../../src/base/text/secret.ts';
-import type { WebFailureCause } from '../../../../../src/kube/web-answer.ts';
+import type { WebFailureCause } from '../../../../../src/kube/https-response.ts';
 import { describeClocks } from '../../../../../src/kubeadm/discovery/clock-reading.ts';
 import { caPinsOf } from '../../../../../src/kubeadm/token/ca-pin.ts';
 import { discoverByToken, type TokenDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-token.ts';

@@ -12,7 +12,7 @@ export type RequestUrgency = 'step' | 'poll';
 const STEPS_PER_POLL = 2;
 
 /** A limit for the requests of a process to API servers, shared by all its connections. */
-export interface RequestPace {
+export interface RequestRateLimiter {
   /**
    * Starts at most that many requests per second, evenly spaced, so that many hosts that join at once do not send
    * their requests in bursts.
@@ -20,11 +20,11 @@ export interface RequestPace {
    */
   limit(perSecond: number): void;
   /** Waits until the next request may start. Without a limit: not at all. */
-  turn(signal: AbortSignal | undefined, urgency?: RequestUrgency): Promise<void>;
+  waitForSlot(signal: AbortSignal | undefined, urgency?: RequestUrgency): Promise<void>;
 }
 
 /** A pace without a limit. */
-export function requestPace(clock: Clock): RequestPace {
+export function createRequestLimiter(clock: Clock): RequestRateLimiter {
   let spacingMs = 0;
   let nextAt = 0;
   let isServing = false;
@@ -62,7 +62,7 @@ export function requestPace(clock: Clock): RequestPace {
     limit: (perSecond) => {
       spacingMs = 1000 / perSecond;
     },
-    turn: (signal, urgency = 'step') => {
+    waitForSlot: (signal, urgency = 'step') => {
       if (spacingMs === 0) return Promise.resolve();
       return new Promise((resolve, reject) => {
         const queue = queues[urgency];

@@ -6,13 +6,13 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import type { Secret } from '../../base/text/secret.ts';
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 import type { Dial } from '../dial.ts';
+import type { HttpsClient, Trust, WebRequest } from '../https-client.ts';
+import type { HttpsResponse, WebFailure } from '../https-response.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
-import type { Trust, Web, WebRequest } from '../web.ts';
-import type { WebAnswer, WebFailure } from '../web-answer.ts';
-import { machineAuthorities } from './machine-authorities.ts';
+import { certificateFailure, failureOf, peerOf, WebError } from './https-failure.ts';
 import { checkServerIdentity } from './server-identity.ts';
+import { trustedCas } from './trusted-cas.ts';
 import { openTunnel } from './tunnel.ts';
-import { certificateFailure, failureOf, peerOf, WebError } from './web-failure.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
@@ -24,9 +24,9 @@ const BANNER_MS = 1_000;
  * sent.
  * @param env names the proxy and CA files (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS)
  */
-export function nodeWeb(env: ProxyEnvironment): Web {
+export function nodeHttpsClient(env: ProxyEnvironment): HttpsClient {
   return {
-    get: async (request): Promise<WebAnswer | WebFailure> => {
+    get: async (request): Promise<HttpsResponse | WebFailure> => {
       const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
       signal?.throwIfAborted();
       const stop = new AbortController();
@@ -46,7 +46,7 @@ export function nodeWeb(env: ProxyEnvironment): Web {
   };
 }
 
-async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<WebAnswer> {
+async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<HttpsResponse> {
   const url = new URL(request.url);
   const ca = await authoritiesOf(request.trust, env);
   if (request.bearerToken !== undefined && request.trust.kind === 'unverified')
@@ -186,7 +186,7 @@ async function readBody(response: IncomingMessage, maxBytes: number): Promise<st
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function headersOf({ headers }: IncomingMessage): Pick<WebAnswer, 'contentType' | 'date' | 'location'> {
+function headersOf({ headers }: IncomingMessage): Pick<HttpsResponse, 'contentType' | 'date' | 'location'> {
   const date = new Date(headers.date ?? '');
   return {
     contentType: (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
@@ -218,7 +218,7 @@ async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<reado
     case 'ca':
       return [trust.pem];
     case 'machine':
-      return machineAuthorities(env);
+      return trustedCas(env);
   }
 }
 

@@ -10,7 +10,7 @@ export interface PeerCertificate {
   readonly names: readonly string[];
 }
 
-export interface WebAnswer {
+export interface HttpsResponse {
   readonly kind: 'answer';
   readonly status: number;
   /** Without parameters, in lower case; empty when not sent. */

@@ -12,10 +12,10 @@ import { addClusterOptions, addSshOptions, collect, EXPERIMENTAL_API, outputOpti
 import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest, readFormat } from './request-parts.ts';
 
 /** The newest minor of the catalogue, which help does not load. */
-export const NEWEST = '1.37';
+export const NEWEST_KUBERNETES_MINOR = '1.37';
 
 /** Read-only commands about kubelet configurations, below `config`. */
-export function addKnowledgeCommands(config: Command, on: On): void {
+export function addKubeletConfigCommands(config: Command, on: On): void {
   explainCommand(config, on);
   defaultsCommand(config, on);
   diffCommand(config, on);
@@ -41,7 +41,7 @@ function schemaCommand(config: Command, on: On): void {
     .addArgument(new Argument('[kind]', 'kind of the documents (default: any)').choices(SCHEMA_KINDS))
     .option(
       '--kubernetes-version <version>',
-      `kubelet version of the fields of KubeletConfiguration, 1.11 to ${NEWEST} (default: ${NEWEST})`,
+      `kubelet version of the fields of KubeletConfiguration, 1.11 to ${NEWEST_KUBERNETES_MINOR} (default: ${NEWEST_KUBERNETES_MINOR})`,
     );
   on(schema, schemaRequest, async () => (await import('./config-defaults.ts')).runConfigSchema);
   addSections(schema, {
@@ -67,7 +67,7 @@ function explainCommand(config: Command, on: On): void {
       '[name]',
       'name of a field, flag or feature gate, e.g. evictionHard, authentication.x509, --node-ip or NodeSwap, or a part of a name, e.g. swap (default: all fields)',
     )
-    .option('--kubernetes-version <version>', `kubelet version, 1.10 to ${NEWEST} (default: ${NEWEST})`)
+    .option('--kubernetes-version <version>', `kubelet version, 1.10 to ${NEWEST_KUBERNETES_MINOR} (default: ${NEWEST_KUBERNETES_MINOR})`)
     .option('--recursive', 'include nested fields')
     // The argument can be a kubelet flag.
     .allowUnknownOption();
@@ -86,7 +86,7 @@ function defaultsCommand(config: Command, on: On): void {
   const defaults = config
     .command('defaults')
     .description('Print the default configuration of a kubelet version')
-    .option('--kubernetes-version <version>', `kubelet version, 1.20 to ${NEWEST} (default: ${NEWEST})`)
+    .option('--kubernetes-version <version>', `kubelet version, 1.20 to ${NEWEST_KUBERNETES_MINOR} (default: ${NEWEST_KUBERNETES_MINOR})`)
     .addOption(
       new Option('--profile <profile>', 'kubelet: defaults of the kubelet; kubeadm: the configuration that kubeadm writes')
         .choices(['kubelet', 'kubeadm'])
@@ -110,7 +110,7 @@ function diffCommand(config: Command, on: On): void {
     .argument('<second>', 'second configuration, in the same form')
     .option(
       '--kubernetes-version <version>',
-      `kubelet version used for both configurations (default: the version of each configuration, if known, otherwise ${NEWEST})`,
+      `kubelet version used for both configurations (default: the version of each configuration, if known, otherwise ${NEWEST_KUBERNETES_MINOR})`,
     )
     .option('--exit-code', 'exit with code 6 if the configurations differ');
   addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));
@@ -129,7 +129,10 @@ export function addMigrateCommand(config: Command, on: On): void {
     .command('migrate')
     .description('Convert a KubeletConfiguration for another kubelet version, or older kubeadm documents to v1beta4')
     .argument('[file]', "KubeletConfiguration to convert; '-' for standard input (required without --old-config)")
-    .option('--from <version>', `kubelet version the file was written for, 1.20 to ${NEWEST} (required without --old-config)`)
+    .option(
+      '--from <version>',
+      `kubelet version the file was written for, 1.20 to ${NEWEST_KUBERNETES_MINOR} (required without --old-config)`,
+    )
     .option('--to <version>', 'kubelet version to convert the file for (required without --old-config)')
     .option(
       '--flags <file>',

@@ -1,6 +1,6 @@
 import type { Secret } from '../base/text/secret.ts';
 import type { Dial } from './dial.ts';
-import type { WebAnswer, WebFailure } from './web-answer.ts';
+import type { HttpsResponse, WebFailure } from './https-response.ts';
 
 /** How a server's certificate is verified. */
 export type Trust =
@@ -38,6 +38,6 @@ export interface WebRequest {
  * the environment. Failures are returned as values, because the caller decides whether to retry. Rejects only
  * with the signal's reason.
  */
-export interface Web {
-  get(request: WebRequest): Promise<WebAnswer | WebFailure>;
+export interface HttpsClient {
+  get(request: WebRequest): Promise<HttpsResponse | WebFailure>;
 }

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeWeb } from '../../src/kube/adapters/web.ts';
+import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import { type FakeServer, fakeWeb } from '../support/fake-web.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
-import { webContract } from './web.ts';
+import { webContract } from './https-client.ts';
 
 webContract('fakeWeb', async (machine) => {
   const servers: Record<string, FakeServer> = {};
@@ -36,13 +36,13 @@ webContract('fakeWeb', async (machine) => {
   };
 });
 
-webContract('nodeWeb', async (machine) => {
+webContract('nodeHttpsClient', async (machine) => {
   const directory = mkdtempSync(join(tmpdir(), 'ka-web-'));
   const bundle = join(directory, 'bundle.pem');
   writeFileSync(bundle, machine.join(''));
   const open: (() => void)[] = [];
   return {
-    web: nodeWeb({ SSL_CERT_FILE: bundle }),
+    web: nodeHttpsClient({ SSL_CERT_FILE: bundle }),
     serve: async ({ ca, names, validity, answer }) => {
       const { certPem, keyPem } = await ca.issueServer(names, validity ?? {});
       const server = createServer({ cert: certPem, key: keyPem }, (_, response) => {

@@ -32,7 +32,7 @@ import {
   WORKERS,
 } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { hostWriting } from './host-writing.ts';
+import { hostWriteOptions } from './host-writing.ts';
 import { fleetInitOptions } from './init-options.ts';
 import { installSources } from './install-sources.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
@@ -58,14 +58,14 @@ export interface BringUpInput {
 }
 
 /** A cluster that a run bootstraps. */
-export interface BringUp {
+export interface ClusterBootstrap {
   readonly first: FleetMember;
   /** A host that is planned after the cluster was bootstrapped. */
   later(host: PlannedHost): FleetMember;
   /** Reason shown in a plan for a host that waits. */
   waiting(host: PlannedHost): FleetMember;
   /** Writes the kubeconfig, unless another host required it already. */
-  settle(result: FleetResult): Promise<void>;
+  finish(result: FleetResult): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -82,7 +82,11 @@ interface After {
  * join as soon as its kubeconfig was saved locally.
  * @throws AppError with exit code 2: errors in `cluster.configuration`
  */
-export async function bringUpCluster(services: FleetRunPorts, request: FleetRunRequest, input: BringUpInput): Promise<BringUp> {
+export async function planClusterBootstrap(
+  services: FleetRunPorts,
+  request: FleetRunRequest,
+  input: BringUpInput,
+): Promise<ClusterBootstrap> {
   const { tasks, cluster, file, directory, dryRun, reporter, first, kubeconfig } = input;
   const accesses: ApiAccess[] = [];
   const targetOf = await fleetTargets(services, request.connection, directory);
@@ -110,7 +114,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
     connect,
     cluster: null,
     clock: services.clock,
-    writing: dryRun ? null : await hostWriting(services, request.writing)(targetOf(first)),
+    writing: dryRun ? null : await hostWriteOptions(services, request.writing)(targetOf(first)),
     claims: input.claims,
   });
   const openAfter = async (): Promise<After> => {
@@ -158,7 +162,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
     later: ({ name, role }) => ({
       name,
       stage: role === 'control-plane' ? OTHER_CONTROL_PLANES : WORKERS,
-      isAlone: role === 'control-plane',
+      isExclusive: role === 'control-plane',
       open: async (ports) => {
         const found = (await onceRegistered()).members.get(name);
         if (found === undefined) throw new Error(`${name} is not a member of the run`);
@@ -166,7 +170,7 @@ export async function bringUpCluster(services: FleetRunPorts, request: FleetRunR
       },
     }),
     waiting: ({ name }) => deferredMember(name, `waits for ${first.name} to bootstrap the cluster`),
-    settle: async ({ outcomes }) => {
+    finish: async ({ outcomes }) => {
       const exists = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
       // If other hosts required the kubeconfig, their errors were reported already.
       if (exists && !dryRun && after === null) await onceRegistered();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Trust, Web } from '../../src/kube/web.ts';
+import type { HttpsClient, Trust } from '../../src/kube/https-client.ts';
 import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
 import { createCa } from '../../src/lab/api-server/pki.ts';
 
@@ -17,7 +17,7 @@ export interface WebServerPlan {
 }
 
 export interface WebWorld {
-  readonly web: Web;
+  readonly web: HttpsClient;
   /** Starts a server and returns its origin. */
   serve(plan: WebServerPlan): Promise<string>;
   close(): Promise<void>;

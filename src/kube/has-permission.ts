@@ -2,7 +2,7 @@ import { AppError, isAppError } from '../base/errors.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubeObject } from './object.ts';
 
-export interface AskedPermission {
+export interface RequestedPermission {
   readonly verb: string;
   /** Empty for the core group. */
   readonly group: string;
@@ -12,7 +12,7 @@ export interface AskedPermission {
 }
 
 /** The first permission that a kubelet needs for TLS bootstrap. */
-export const REQUEST_CERTIFICATE: AskedPermission = {
+export const REQUEST_CERTIFICATE: RequestedPermission = {
   verb: 'create',
   group: 'certificates.k8s.io',
   resource: 'certificatesigningrequests',
@@ -23,7 +23,7 @@ export const REQUEST_CERTIFICATE: AskedPermission = {
  * operation that needs it starts.
  * @throws errors of `Cluster`
  */
-export async function mayDo(cluster: Cluster, resourceAttributes: AskedPermission): Promise<boolean> {
+export async function hasPermission(cluster: Cluster, resourceAttributes: RequestedPermission): Promise<boolean> {
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
@@ -35,11 +35,11 @@ export async function mayDo(cluster: Cluster, resourceAttributes: AskedPermissio
 }
 
 /**
- * As `mayDo`, but true when the server does not support reviews: the operation itself then shows the result.
+ * As `hasPermission`, but true when the server does not support reviews: the operation itself then shows the result.
  */
-export async function mayDoOrUnknown(cluster: Cluster, asked: AskedPermission): Promise<boolean> {
+export async function hasPermissionOrUnknown(cluster: Cluster, asked: RequestedPermission): Promise<boolean> {
   try {
-    return await mayDo(cluster, asked);
+    return await hasPermission(cluster, asked);
   } catch (error) {
     if (error instanceof AppError && /^CLUSTER_(FORBIDDEN|NOT_FOUND|ERROR)$/.test(error.code)) return true;
     throw error;
@@ -52,7 +52,7 @@ export async function mayDoOrUnknown(cluster: Cluster, asked: AskedPermission): 
  */
 export async function isAdministrator(cluster: Cluster): Promise<boolean> {
   try {
-    return await mayDo(cluster, { verb: '*', group: '*', resource: '*' });
+    return await hasPermission(cluster, { verb: '*', group: '*', resource: '*' });
   } catch (error) {
     if (isAppError(error, 'CLUSTER_FORBIDDEN')) return false;
     throw error;

@@ -4,20 +4,20 @@ import { closestName } from '../base/text/closest-name.ts';
 import { HelpLayout } from './help-layout.ts';
 
 /** A command line that cannot be parsed, with the command that refused it. `describeRefusedLine` makes the message. */
-export class RefusedLine extends Error {
+export class CommandLineError extends Error {
   readonly command: Command;
   /** commander's code, e.g. `commander.unknownOption`. */
   readonly code: string;
 
   constructor(command: Command, code: string, message: string) {
     super(message);
-    this.name = 'RefusedLine';
+    this.name = 'CommandLineError';
     this.command = command;
     this.code = code;
   }
 }
 
-/** A command whose errors, and those of its subcommands, are thrown as `RefusedLine`: commander prints none itself. */
+/** A command whose errors, and those of its subcommands, are thrown as `CommandLineError`: commander prints none itself. */
 export class StrictCommand extends Command {
   override createCommand(name?: string): Command {
     return new StrictCommand(name);
@@ -28,7 +28,7 @@ export class StrictCommand extends Command {
   }
 
   override error(message: string, options?: ErrorOptions): never {
-    throw new RefusedLine(this, options?.code ?? '', message.replace(/^error: /, ''));
+    throw new CommandLineError(this, options?.code ?? '', message.replace(/^error: /, ''));
   }
 }
 
@@ -50,7 +50,7 @@ const KUBECTL: ReadonlySet<string> = new Set(
  * @param program the command tree with all its subcommands and options, for the commands an option belongs to
  * @returns USAGE, exit code 2. Values of unknown options are omitted, because they may be secrets
  */
-export function describeRefusedLine({ command, code, message }: RefusedLine, program: Command): AppError {
+export function describeRefusedLine({ command, code, message }: CommandLineError, program: Command): AppError {
   const path = pathOf(command);
   const help = `See ${['kubeletadm', path, '--help'].filter(Boolean).join(' ')}`;
   switch (code) {
