@@ -297,14 +297,14 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
     name: flagText(options, 'name') ?? 'node-config',
     key: flagText(options, 'key') ?? 'kubelet',
-    siblings: flagList(options, 'beside').map(besideFile),
+    siblings: flagList(options, 'beside').map(parseAdditionalFile),
     appendHash: options.appendHash !== false,
     inPlace: options.inPlace === true,
     validation: validationRequest(options),
   };
 }
 
-function besideFile(text: string): AdditionalFile {
+function parseAdditionalFile(text: string): AdditionalFile {
   const [, key = '', file = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (file === '' || !isConfigMapKey(key))
     throw usageError(`--beside ${text} does not have the form key=file`, 'For example: --beside resolv.conf=./resolv.conf');

@@ -41,12 +41,12 @@ function hostOverrides(
   directory: string,
   overrides: SshOverrides,
 ): SshOverrides {
-  const files = [...(overrides.identityFiles ?? []), ...identityFiles.map((path) => besideFile(path, directory))];
+  const files = [...(overrides.identityFiles ?? []), ...identityFiles.map((path) => resolveKeyPath(path, directory))];
   return { name, identityFiles: files, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };
 }
 
 /** `~`, `%` and `${}` are expanded as in ssh_config. */
-function besideFile(path: string, directory: string): string {
+function resolveKeyPath(path: string, directory: string): string {
   return /^[/~%$]/.test(path) || directory === '' ? path : `${directory}/${path}`;
 }
 

@@ -146,7 +146,7 @@ ${inSsh}bastion: jump.example.com         # or the name of a host with role: bas
 ${inSsh}become: auto                      # sudo where the user is not root
 ${inSsh}hostKeys: ["ssh-ed25519 AAAA..."] # default: known_hosts; kubeletadm fleet trust records keys
 ${nodeIP === undefined ? '  # nodeIP: 10.0.0.{{ number }}             # or a subnet that contains one address of the host' : `  nodeIP: ${nodeIP}`}
-  # criSocket, resolvConf and cgroupDriver are detected where they are left out.
+  # criSocket, resolvConf and cgroupDriver are detected where they are not set.
 ${baselineFields(source)}`;
 }
 

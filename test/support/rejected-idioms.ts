@@ -49,6 +49,9 @@ const IDIOMS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bis no (?:plan|duration|namespace|number|name|port|address|version)\b/, 'is not a valid'],
   [/\bcounts? for nothing\b|\bdoes not count\b/, 'is honoured, is ignored, is treated as'],
   [/\bheeds?\b|\bbe told\b|\bis due\b|\bof their own accord\b/, 'honour, obey; expire'],
+  [/\bpassing ?token|\bunforeseen|\bnamesake|\bfarewell|\binbox/, 'temporary token; random; of the same name; queue'],
+  [/\bcarry ?out|\bsettle ?(?:cluster|version|token|mount|node)/, 'execute; resolve'],
+  [/\bbeside ?(?:fleet|kubeconfig|file)|\bleft ?out\b/, 'next to, in the directory of; skipped, excluded, not set'],
   [/\bleave alone\b|\bleaves? (?:\w+ ){0,3}alone\b/, 'keep, do not change'],
 ];
 

@@ -13,7 +13,7 @@ export interface ImportedConnection {
   readonly written: FleetLayer;
   readonly warnings: readonly Problem[];
   /** Reason to exclude the host: Ansible does not connect over SSH. */
-  readonly leftOut: string | null;
+  readonly exclusionReason: string | null;
 }
 
 const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
@@ -74,7 +74,7 @@ export function importConnection({ variables }: InventoryHost, position: Positio
       ),
     },
     warnings,
-    leftOut: SSH_CONNECTIONS.has(connection) ? null : `ansible_connection is ${connection}, but kubeletadm connects only over SSH`,
+    exclusionReason: SSH_CONNECTIONS.has(connection) ? null : `ansible_connection is ${connection}, but kubeletadm connects only over SSH`,
   };
 }
 

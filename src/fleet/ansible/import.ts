@@ -27,13 +27,13 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
   const found = new SharedWarnings();
   for (const host of hosts) {
     const { name } = host;
-    const { written, warnings, leftOut } = importConnection(host, position);
-    if (leftOut !== null) {
+    const { written, warnings, exclusionReason } = importConnection(host, position);
+    if (exclusionReason !== null) {
       const notify = (names: readonly string[]): Problem => ({
-        ...importIgnored(`${hostsText(names)} ${names.length === 1 ? 'is' : 'are'} not imported: ${leftOut}`),
+        ...importIgnored(`${hostsText(names)} ${names.length === 1 ? 'is' : 'are'} not imported: ${exclusionReason}`),
         position,
       });
-      found.add(`left out: ${leftOut}`, name, notify);
+      found.add(`excluded: ${exclusionReason}`, name, notify);
       continue;
     }
     for (const warning of warnings)

@@ -33,7 +33,7 @@ export interface ControlPlaneInput {
   readonly request: ControlPlaneRequest;
   readonly node: ReadNodeOptions;
   readonly targets: readonly HostTarget[];
-  /** Phases left out by name, on the command line or in the file. */
+  /** Phases skipped by name, on the command line or in the file. */
   readonly skipped: readonly string[];
   /** The cluster of `--kubeconfig`, for a phase alone. */
   readonly opened: OpenedCluster;

@@ -17,7 +17,7 @@ import type { NodeCommandPorts } from '../ports.ts';
 export interface JoinControlPlaneInput {
   /** Undefined: all phases. */
   readonly onlyPhase: string | undefined;
-  /** Phases left out by name, on the command line or in the file. */
+  /** Phases skipped by name, on the command line or in the file. */
   readonly skipPhases: readonly string[];
   readonly targets: readonly HostTarget[];
   readonly node: ReadNodeOptions;

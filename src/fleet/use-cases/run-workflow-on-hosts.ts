@@ -31,7 +31,7 @@ export interface HostsWorkflow {
   readonly dryRun: boolean;
   /** Phases to leave out, by name or by the name of their parent. */
   readonly skipPhases: readonly string[];
-  /** The phases that are left out, for the document of the run. Absent: it has no list of them. */
+  /** The skipped phases, for the document of the run. Absent: it has no list of them. */
   readonly skippedPhases?: readonly string[];
   readonly onlyPhase?: string | undefined;
   /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */
