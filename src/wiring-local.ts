@@ -14,7 +14,7 @@ import type { RawOutput, Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
 import type { Host } from './host/host.ts';
 import type { Transport } from './host/transport.ts';
-import { createRequestLimiter } from './kube/request-rate-limiter.ts';
+import { createRequestRateLimiter } from './kube/request-rate-limiter.ts';
 import type { Environment } from './run-process.ts';
 
 /** Ports that only the main program has. */
@@ -48,7 +48,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   const isTerminal = stderr.isTTY === true && env.TERM !== 'dumb';
   const raw = loadTerminal === undefined || !isTerminal ? plain : withLiveDisplay(plain, stderr, loadTerminal);
   const colour = stdout.isTTY === true && stderr.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-  const pace = createRequestLimiter(systemClock);
+  const limiter = createRequestRateLimiter(systemClock);
   const programName = programNameOf(env, environment.startedAs ?? []);
   const output = renamingOutput(textOutput(raw, { colour, isTerminal: stdout.isTTY === true }), programName);
   return {
@@ -79,10 +79,10 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),
     connectCluster: async ({ kubeconfig: { text, file }, from, ...named }) => {
       const { kubeCluster } = await import('./kube/adapters/cluster-kube.ts');
-      const target = { kubeconfig: { text: revealText(text), file }, pace, signal, ...named };
+      const target = { kubeconfig: { text: revealText(text), file }, limiter, signal, ...named };
       return kubeCluster(from?.dial === undefined ? { ...target, env } : { ...target, dial: from.dial });
     },
-    limitRequests: pace.limit,
+    limitRequests: limiter.limit,
     web: { get: async (request) => (await import('./kube/adapters/https-client.ts')).nodeHttpsClient(env).get(request) },
   };
 }

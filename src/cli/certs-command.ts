@@ -3,9 +3,9 @@ import { usageError } from '../base/errors.ts';
 import { Secret } from '../base/text/secret.ts';
 import { isBootstrapToken, TOKEN_FORM } from '../kubeadm/config/bootstrap-token.ts';
 import type { PkiRequest } from '../kubeadm/use-cases/pki-settings.ts';
+import type { GenerateCsrCommandRequest, RenewCertsCommandRequest, RenewKubeletCommandRequest } from './certs.ts';
 import type { CertsCheckRequest } from './certs-check.ts';
 import type { CheckExpirationCommandRequest } from './certs-check-expiration.ts';
-import type { GenerateCsrCommandRequest, RenewCertsCommandRequest, RenewKubeletCommandRequest } from './certs-renew.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import {
@@ -42,7 +42,7 @@ export function defineCerts(certs: Command, on: On): void {
   on(
     key,
     () => null,
-    async () => (await import('./certs-renew.ts')).runCertificateKey,
+    async () => (await import('./certs.ts')).runCertificateKey,
   );
   defineRenewKubelet(certs, on);
 }
@@ -88,7 +88,7 @@ function defineRenew(certs: Command, on: On): void {
     );
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
   addSections(
-    on(addLockOption(renew), renewRequest, async () => (await import('./certs-renew.ts')).runRenewCerts),
+    on(addLockOption(renew), renewRequest, async () => (await import('./certs.ts')).runRenewCerts),
     { notes: RENEW_NOTES, examples: RENEW_EXAMPLES },
   );
 }
@@ -105,7 +105,7 @@ function defineGenerateCsr(certs: Command, on: On): void {
     .option('--kubeconfig-dir <dir>', 'directory to write kubeconfig files and their CSRs to (default: /etc/kubernetes)');
   addHosts(addDryRunOptions(generate));
   addSections(
-    on(generate, generateRequest, async () => (await import('./certs-renew.ts')).runGenerateCsr),
+    on(generate, generateRequest, async () => (await import('./certs.ts')).runGenerateCsr),
     { notes: GENERATE_NOTES, examples: GENERATE_EXAMPLES },
   );
 }
@@ -123,7 +123,7 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .option('--force', 'also renew a certificate that is still valid');
   addHostRolloutOptions(addHosts(addClusterOptions(addDryRunOptions(renew))));
   addSections(
-    on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs-renew.ts')).runRenewKubelet),
+    on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs.ts')).runRenewKubelet),
     { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES },
   );
 }

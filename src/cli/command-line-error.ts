@@ -50,7 +50,7 @@ const KUBECTL: ReadonlySet<string> = new Set(
  * @param program the command tree with all its subcommands and options, for the commands an option belongs to
  * @returns USAGE, exit code 2. Values of unknown options are omitted, because they may be secrets
  */
-export function describeRefusedLine({ command, code, message }: CommandLineError, program: Command): AppError {
+export function describeCommandLineError({ command, code, message }: CommandLineError, program: Command): AppError {
   const path = pathOf(command);
   const help = `See ${['kubeletadm', path, '--help'].filter(Boolean).join(' ')}`;
   switch (code) {

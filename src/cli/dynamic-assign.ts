@@ -2,7 +2,6 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-rollout.ts';
 import { type AssignedRequest, type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
-import { showClusterPlan } from './dynamic-push.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
@@ -11,6 +10,7 @@ import { type RecapRow, showRecapTable } from './recap.ts';
 import type { Services } from './services.ts';
 import { renderDocument } from './show-document.ts';
 import type { PlanRequest } from './show-plan.ts';
+import { showClusterPlan } from './show-plan.ts';
 
 /** What `dynamic assign` and `dynamic reset` share. */
 export interface DynamicResetRequest extends NodesRequest {

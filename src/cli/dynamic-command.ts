@@ -297,7 +297,7 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
     namespace: flagText(options, 'namespace') ?? AGENT_NAMESPACE,
     name: flagText(options, 'name') ?? 'node-config',
     key: flagText(options, 'key') ?? 'kubelet',
-    siblings: flagList(options, 'beside').map(parseAdditionalFile),
+    additionalFiles: flagList(options, 'beside').map(parseAdditionalFile),
     appendHash: options.appendHash !== false,
     inPlace: options.inPlace === true,
     validation: validationRequest(options),

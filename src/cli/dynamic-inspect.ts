@@ -60,7 +60,7 @@ function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: 
     uid,
     resourceVersion,
     keys.join(',') || '-',
-    usesOf(report, uid, resourceVersion)
+    nativeCheckpointUses(report, uid, resourceVersion)
       .map((name) => NAMES[name])
       .join(', ') || '-',
   ]);
@@ -69,7 +69,7 @@ function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: 
   return joinLines([...lines, ...(rows.length === 0 ? [] : renderTable([header, ...rows])), ...left, ...findings]);
 }
 
-function usesOf({ assigned, lastKnownGood }: StoreReport, uid: string, resourceVersion: string): readonly MetaName[] {
+function nativeCheckpointUses({ assigned, lastKnownGood }: StoreReport, uid: string, resourceVersion: string): readonly MetaName[] {
   const metas = { assigned, lastKnownGood };
   return (['assigned', 'lastKnownGood'] as const).filter((name) => {
     const meta = metas[name];
@@ -108,5 +108,5 @@ function document({ host, assigner }: InspectedHost, { reading, kubeletVersion, 
 }
 
 function checkpointDocuments({ checkpoints }: ObservedStore, report: StoreReport): readonly object[] {
-  return checkpoints.map((one) => ({ ...one, usedAs: usesOf(report, one.uid, one.resourceVersion) }));
+  return checkpoints.map((one) => ({ ...one, usedAs: nativeCheckpointUses(report, one.uid, one.resourceVersion) }));
 }

@@ -1,12 +1,10 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type PushRequest, pushFile } from '../dynamic/use-cases/push-file.ts';
 import type { PushPlan } from '../dynamic/workflows/push-config.ts';
-import type { ClusterChange, PhasePlan, Warning } from '../host/plan/change.ts';
-import { type ClusterName, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import { type ConfigSource, describeSource, formatConfigSource } from '../kubelet/config-source.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
-import { type PlanRequest, renderPlan } from './show-plan.ts';
+import { type PlanRequest, showClusterPlan } from './show-plan.ts';
 
 export interface DynamicPushRequest extends PushRequest {
   readonly plan: PlanRequest;
@@ -29,29 +27,4 @@ function showPushed(services: Services, format: DocumentFormat, { source, plan }
 
 function document(source: ConfigSource, result: string): object {
   return { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'PushedConfig', result, configSource: formatConfigSource(source) };
-}
-
-export interface ClusterPlan {
-  readonly phase: string;
-  readonly plans: readonly PhasePlan[];
-  /** Null: unreachable. */
-  readonly cluster: ClusterName | null;
-  readonly warnings?: readonly Warning[];
-}
-
-/** Prints the planned changes of the cluster; exit code 6 with `--exit-code` when the plan is not empty. */
-export function showClusterPlan(
-  services: Services,
-  { format, failsIfChanged }: Pick<PlanRequest, 'format' | 'failsIfChanged'>,
-  { phase, plans, cluster, warnings = [] }: ClusterPlan,
-): ExitCode {
-  const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
-  const shown = { ...document, hosts: [] };
-  services.output.stdout(renderPlan(shown, format));
-  return failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
-}
-
-/** The plan of some changes of the cluster. */
-export function plansOf(changes: readonly ClusterChange[]): readonly PhasePlan[] {
-  return [{ changes }];
 }

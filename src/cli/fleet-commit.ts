@@ -8,15 +8,15 @@ export interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'o
 
 /** `fleet confirm HOST... | --group G | --limit P`. */
 export function runFleetConfirm(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
-  return finishCommits(services, request, confirmCommits);
+  return runFinish(services, request, confirmCommits);
 }
 
 /** `fleet revert HOST... | --group G | --limit P`. */
 export function runFleetRevert(services: Services, request: FleetCommitRequest): Promise<ExitCode> {
-  return finishCommits(services, request, revertCommits);
+  return runFinish(services, request, revertCommits);
 }
 
-async function finishCommits(
+async function runFinish(
   services: Services,
   { verbosity, ...request }: FleetCommitRequest,
   work: typeof confirmCommits,

@@ -48,7 +48,10 @@ export function hostsView({ title, steps, progress, outcomes, now }: HostsState)
       style,
       count: statuses.reduce((sum, status) => sum + (ended[status] ?? 0), 0),
     })),
-    notes: [isCanary && total > 1 ? 'canary: the others wait for its result' : atOnceText(progress), queued > 0 ? `${queued} queued` : ''],
+    notes: [
+      isCanary && total > 1 ? 'canary: the others wait for its result' : maxConcurrentText(progress),
+      queued > 0 ? `${queued} queued` : '',
+    ],
     active: hosts.flatMap((host) => (busy.has(host.host) && host.endedAt === null ? [rowOf(host, medians)] : [])),
     failures: outcomes.flatMap((outcome) => {
       const word = FAILURE_WORDS[outcome.status];
@@ -57,7 +60,7 @@ export function hostsView({ title, steps, progress, outcomes, now }: HostsState)
   };
 }
 
-function atOnceText(progress: FleetProgress | null): string {
+function maxConcurrentText(progress: FleetProgress | null): string {
   const { maxConcurrent, total = 1 } = progress ?? {};
   return maxConcurrent === undefined || total === 1 || maxConcurrent >= total ? '' : `up to ${maxConcurrent} at once`;
 }

@@ -3,7 +3,7 @@ import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { styled } from '../base/text/styled.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
-import { CommandLineError, describeRefusedLine } from './command-line-error.ts';
+import { CommandLineError, describeCommandLineError } from './command-line-error.ts';
 import { MAX_VERBOSITY } from './options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
@@ -69,7 +69,7 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const shown = error instanceof CommandLineError ? describeRefusedLine(error, await wholeTree(ownServices, commands)) : error;
+    const shown = error instanceof CommandLineError ? describeCommandLineError(error, await wholeTree(ownServices, commands)) : error;
     return showProblem(shown, services.output, verbosityOf(argv));
   }
 }

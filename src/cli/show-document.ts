@@ -1,7 +1,7 @@
 import { Document, Scalar, visit } from 'yaml';
 import type { Json, JsonObject } from '../base/json.ts';
 import { hasUnprintable, printableJson, replaceUnprintable } from '../base/text/printable.ts';
-import { encodeGoJson } from '../codec/canonical-json.ts';
+import { encodeGoJson } from '../codec/json-text.ts';
 import { applyJsonPath } from '../codec/jsonpath/apply.ts';
 import { encodeKyaml } from '../codec/kyaml-encode.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';

@@ -1,11 +1,13 @@
 import { stringify } from 'yaml';
+import type { ExitCode } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { joinLines, type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
 import { shownChanges, subjectOfHostChange } from '../fleet/operations.ts';
-import type { PlanDocument } from '../host/plan/document.ts';
-import { formatClusterName, planIsEmpty } from '../host/plan/document.ts';
+import type { ClusterChange, PhasePlan, Warning } from '../host/plan/change.ts';
+import { type ClusterName, formatClusterName, type PlanDocument, planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { FieldChange, Impact } from '../host/plan/impact.ts';
 import { formatFieldChange } from '../host/plan/impact.ts';
+import type { Services } from './services.ts';
 import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
 
 /** Options for printing and applying a plan. */
@@ -171,4 +173,29 @@ function summary(plan: PlanDocument): string {
 
 function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+export interface ClusterPlan {
+  readonly phase: string;
+  readonly plans: readonly PhasePlan[];
+  /** Null: unreachable. */
+  readonly cluster: ClusterName | null;
+  readonly warnings?: readonly Warning[];
+}
+
+/** Prints the planned changes of the cluster; exit code 6 with `--exit-code` when the plan is not empty. */
+export function showClusterPlan(
+  services: Services,
+  { format, failsIfChanged }: Pick<PlanRequest, 'format' | 'failsIfChanged'>,
+  { phase, plans, cluster, warnings = [] }: ClusterPlan,
+): ExitCode {
+  const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
+  const shown = { ...document, hosts: [] };
+  services.output.stdout(renderPlan(shown, format));
+  return failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
+}
+
+/** The plan of some changes of the cluster. */
+export function plansOf(changes: readonly ClusterChange[]): readonly PhasePlan[] {
+  return [{ changes }];
 }

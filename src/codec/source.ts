@@ -188,10 +188,10 @@ function misplacedTab(text: string, documents: readonly Document[]): number | nu
   if (!text.includes('\t')) return null;
   const lines = [...text.matchAll(/^\t[ \t]*(?:#.*)?\r?$/gm)].map(({ index }) => index);
   if (lines.length === 0) return null;
-  const shelters = tabIndentRanges(documents);
+  const tabIndents = tabIndentRanges(documents);
   let [next, end] = [0, 0];
   for (const line of lines) {
-    for (; next < shelters.length && (shelters[next]?.[0] ?? 0) < line; next++) end = Math.max(end, shelters[next]?.[1] ?? 0);
+    for (; next < tabIndents.length && (tabIndents[next]?.[0] ?? 0) < line; next++) end = Math.max(end, tabIndents[next]?.[1] ?? 0);
     if (line >= end) return line;
   }
   return null;
@@ -202,9 +202,9 @@ function misplacedTab(text: string, documents: readonly Document[]): number | nu
  * by start.
  */
 function tabIndentRanges(documents: readonly Document[]): readonly (readonly [number, number])[] {
-  const shelters: [number, number][] = [];
+  const tabIndents: [number, number][] = [];
   const add = (node: Node): void => {
-    if (node.range) shelters.push([node.range[0], node.range[1]]);
+    if (node.range) tabIndents.push([node.range[0], node.range[1]]);
   };
   for (const document of documents) {
     visit(document, {
@@ -212,7 +212,7 @@ function tabIndentRanges(documents: readonly Document[]): readonly (readonly [nu
       Collection: (_, node) => (node.flow === true ? add(node) : undefined),
     });
   }
-  return shelters.sort((a, b) => a[0] - b[0]);
+  return tabIndents.sort((a, b) => a[0] - b[0]);
 }
 
 function tabProblem(position: Position): Problem {

@@ -102,7 +102,8 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
       known.hint,
     );
   if (!sameSource(assigned, source.source)) return verdict('waiting', ...whyNotReported(config, notReady));
-  if (error === null && !sameIdentity(assigned, active) && isAssignmentInProgress(config)) return verdict('waiting', notReady ?? NOT_SEEN);
+  if (error === null && !sameIdentity(assigned, active) && isAssignmentInProgress(config))
+    return verdict('waiting', notReady ?? NOT_OBSERVED_MESSAGE);
   if (error !== null || !sameIdentity(assigned, active))
     return verdict(
       isRejected(config, known?.code) ? 'rejected' : 'rolled-back',
@@ -114,7 +115,7 @@ export function assessNodeConfig(config: NodeConfig, event: ConfigEvent | null, 
   if (sameIdentity(assigned, lastKnownGood)) return verdict('good', notReady ?? overridden);
   return config.isTrialHealthy
     ? verdict('trial', notReady ?? (isTrialPaused(message) ? message : overridden))
-    : verdict('waiting', notReady ?? NOT_SEEN);
+    : verdict('waiting', notReady ?? NOT_OBSERVED_MESSAGE);
 }
 
 /** Event and condition may be older than the sync error: their times are not used. */
@@ -142,7 +143,7 @@ function whyNotReported({ backend, report }: NodeConfig, notReady: string | null
   ];
 }
 
-const NOT_SEEN = 'the kubelet has not been observed healthy with this configuration yet';
+const NOT_OBSERVED_MESSAGE = 'the kubelet has not been observed healthy with this configuration yet';
 
 /**
  * The agent observed the active configuration. The condition is written first and may be ahead of the

@@ -61,7 +61,7 @@ export function renderMetaFile(identity: ConfigIdentity | null): string {
 }
 
 /** Whether the parts of an identity that are used in a path stay below the store. */
-export function isSafeStorePath({ uid, resourceVersion, kubeletConfigKey }: ConfigIdentity): boolean {
+export function hasSafeStorePath({ uid, resourceVersion, kubeletConfigKey }: ConfigIdentity): boolean {
   return [uid, resourceVersion, kubeletConfigKey].every((part) => /^[-._a-zA-Z0-9]{1,255}$/.test(part) && !/^\.\.?$/.test(part));
 }
 

@@ -89,7 +89,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
     status: backend === 'native' ? parseConfigStatus(status.config) : parseStatusAnnotation(reported),
     // The agent writes the condition before the annotation.
     isTrialHealthy: backend === 'native' || [TRIAL_REASON, GOOD_REASON].includes(conditionOf(node, CONFIG_CONDITION)?.reason ?? ''),
-    agentCondition: backend === 'agent' ? wordOf(node) : null,
+    agentCondition: backend === 'agent' ? readAgentCondition(node) : null,
     report: backend === 'agent' ? report : null,
     isReporting: backend === 'agent' && report !== null && !isConditionOf(report, conditionOf(node, CONFIG_CONDITION) ?? {}),
     isReady: isNodeReady(node),
@@ -98,7 +98,7 @@ export function readNodeConfig(node: KubeObject, chosen?: Backend): NodeConfig {
   };
 }
 
-function wordOf(node: KubeObject): NodeConfig['agentCondition'] {
+function readAgentCondition(node: KubeObject): NodeConfig['agentCondition'] {
   const condition = conditionOf(node, CONFIG_CONDITION);
   if (condition === null) return null;
   const since = new Date(condition.lastTransitionTime ?? Number.NaN);

@@ -1,9 +1,9 @@
 import { isAppError } from '../base/errors.ts';
 import { parseSshDestination } from '../ssh/destination.ts';
-import type { ProblemCollector } from './findings.ts';
 import { bastionCycle, invalidFleetValue } from './fleet-problems.ts';
 import type { BastionText, HostSettings } from './host-settings.ts';
 import type { ResolvedBastion } from './model.ts';
+import type { ProblemCollector } from './problem-collector.ts';
 
 /** The SSH route to a host. */
 export interface Route {

@@ -1,7 +1,7 @@
 import type { SourceDocument } from '../codec/source.ts';
-import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { duplicateHost, invalidInventoryName, invalidRange, rangesDiffer, tooManyHosts } from './fleet-problems.ts';
 import { fileLayer, importedLayer, type Layer } from './layer.ts';
+import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import { type Expanded, expandRanges, MAX_HOSTS } from './range.ts';
 import type { FleetFile, FleetHost, FleetLayer } from './schema.ts';
 

@@ -5,7 +5,7 @@ import { type ParseText, parseEqualTextsOnce } from '../host/facts/parse-text.ts
 import type { HostPlan } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import { hostsAllowedToStart, type RolloutRules, rolloutStopReason } from './rollout.ts';
+import { maxHostsToStart, type RolloutRules, rolloutStopReason } from './rollout.ts';
 
 /** A host of a run. */
 export interface FleetMember {
@@ -218,7 +218,7 @@ class FleetRun {
     const isBefore = observesFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
     // Changes have priority, because a queued host holds a connection.
     for (
-      let more = isBefore ? 0 : hostsAllowedToStart(this.#rules, this.#state());
+      let more = isBefore ? 0 : maxHostsToStart(this.#rules, this.#state());
       more > 0 && this.#waiting.length > 0 && this.#busy() < parallel;
       more--
     ) {
@@ -325,8 +325,8 @@ class FleetRun {
     this.#outcomes[index] = whole;
     const stage = this.#stageOf(index);
     this.#left.set(stage, (this.#left.get(stage) ?? 1) - 1);
-    const isHealthy = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
-    if (!isHealthy && !this.#rules.dryRun && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
+    const hasSucceeded = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
+    if (!hasSucceeded && !this.#rules.dryRun && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
     this.#ended[whole.status] = (this.#ended[whole.status] ?? 0) + 1;
     if (whole.status === 'refused' || whole.status === 'failed' || whole.status === 'reverted') this.#failed++;
     await this.#ports.ended?.(whole);
@@ -346,7 +346,7 @@ class FleetRun {
     const { canary, dryRun } = this.#rules;
     if (dryRun) return {};
     const state = this.#state();
-    return { isCanary: state.passed < canary, maxConcurrent: hostsAllowedToStart(this.#rules, { ...state, changing: 0 }) };
+    return { isCanary: state.passed < canary, maxConcurrent: maxHostsToStart(this.#rules, { ...state, changing: 0 }) };
   }
 
   #tellProgress(): void {

@@ -14,10 +14,10 @@ import {
   type ProxySetting,
 } from '../host/install/model.ts';
 import { minorOf, PACKAGE_VERSION } from '../host/install/plan-packages.ts';
-import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { invalidFleetValue } from './fleet-problems.ts';
 import { hostProxy } from './host-proxy.ts';
 import type { Layer } from './layer.ts';
+import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import type { Scope } from './scope.ts';
 

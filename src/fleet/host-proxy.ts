@@ -1,7 +1,7 @@
 import type { ProxyCredentials, ProxySetting } from '../host/install/model.ts';
-import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { inlineSecret, invalidFleetValue } from './fleet-problems.ts';
 import type { Layer } from './layer.ts';
+import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import type { Scope } from './scope.ts';
 

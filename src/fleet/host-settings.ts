@@ -16,12 +16,12 @@ import type { FieldSetting } from '../kubelet/setting.ts';
 import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
 import { formatPlace, type HostEntry } from './entries.ts';
-import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { invalidFleetValue, invalidHostAddress, mutuallyExclusiveMembers } from './fleet-problems.ts';
 import { hostPreparation } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
 import type { Layer } from './layer.ts';
 import type { HostRole, ResolvedSsh } from './model.ts';
+import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import { Scope } from './scope.ts';
 
@@ -343,7 +343,7 @@ function optionalMember<K extends string, T>(name: K, value: T | undefined): { r
   return value === undefined ? {} : ({ [name]: value } as { readonly [P in K]: T });
 }
 
-const DEFAULT_TIMEOUT_SECONDS = 120;
+const DEFAULT_HOOK_TIMEOUT_SECONDS = 120;
 
 /**
  * Resolves the hooks of a host. The last layer that declares a hook wins; an empty command removes the hook of a lower
@@ -363,6 +363,6 @@ function hookOf(layers: readonly Layer[], scope: Scope, name: HookName): HostHoo
     scope.text(text, () => layer.place(['hooks', name, 'command', ...steps])) ?? text;
   const command =
     typeof written.command === 'string' ? ['sh', '-c', resolved(written.command)] : written.command.map((word, i) => resolved(word, i));
-  const timeoutSeconds = written.timeout === undefined ? DEFAULT_TIMEOUT_SECONDS : Math.ceil(goDurationMs(written.timeout) / 1000);
+  const timeoutSeconds = written.timeout === undefined ? DEFAULT_HOOK_TIMEOUT_SECONDS : Math.ceil(goDurationMs(written.timeout) / 1000);
   return { command, timeoutSeconds, layer: layer.label };
 }

@@ -1,8 +1,8 @@
 import type { HostEntry } from './entries.ts';
-import { ProblemCollector, type SettingLocation } from './findings.ts';
 import { invalidVariable, reservedVariable } from './fleet-problems.ts';
 import { type Layer, scalarOf } from './layer.ts';
 import type { VariableValue } from './model.ts';
+import { ProblemCollector, type SettingLocation } from './problem-collector.ts';
 import { Scope, type Variables, type VariableText } from './scope.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Position } from '../base/errors.ts';
 import { formatFieldPath, type PathSegment } from '../codec/field-path.ts';
 import { entryOf, type SourceDocument, type SourceNode, type SourceScalar } from '../codec/source.ts';
-import type { SettingLocation } from './findings.ts';
+import type { SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import type { VariableText } from './scope.ts';
 

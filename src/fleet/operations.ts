@@ -1,6 +1,6 @@
 import { maskSecrets } from '../base/text/mask.ts';
 import { SensitiveText } from '../base/text/secret.ts';
-import { digestOf } from '../codec/canonical-json.ts';
+import { digestOf } from '../codec/json-text.ts';
 import { hookText } from '../host/hooks.ts';
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import { type HostPlan, maskObject } from '../host/plan/document.ts';

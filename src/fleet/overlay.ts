@@ -1,8 +1,8 @@
 import type { SourceDocument, SourceEntry, SourceMap, SourceNode } from '../codec/source.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../kubelet/decode.ts';
-import type { SettingLocation } from './findings.ts';
 import type { Layer } from './layer.ts';
 import type { FleetOverlay } from './model.ts';
+import type { SettingLocation } from './problem-collector.ts';
 import type { Scope } from './scope.ts';
 import { isTemplate, parseTemplate } from './scope.ts';
 

@@ -6,7 +6,6 @@ import { apiServerEndpoint, caPin } from '../kubeadm/config/rules.ts';
 import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { bastionRoutes, type Route } from './bastions.ts';
 import { formatPlace, type GroupRef, type HostEntry, hostEntries, type ImportedInventory } from './entries.ts';
-import { ProblemCollector } from './findings.ts';
 import {
   duplicateAddress,
   duplicateGroup,
@@ -23,6 +22,7 @@ import { fileLayer, type Layer } from './layer.ts';
 import type { LoadedFleet } from './load.ts';
 import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
 import { type OverlayBuilder, overlayBuilder } from './overlay.ts';
+import { ProblemCollector } from './problem-collector.ts';
 import type { FleetFile, FleetLayer } from './schema.ts';
 
 export interface Resolution {
@@ -103,7 +103,7 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
     });
   }
   const route = bastionRoutes(prepared, findings);
-  const overlays = overlayMakers();
+  const overlays = overlayBuilders();
   const hosts: ResolvedHost[] = [];
   const bastions: ResolvedBastion[] = [];
   for (const host of prepared.values()) {
@@ -161,14 +161,14 @@ function validatedLayers(layers: readonly Layer[], entries: ReadonlyMap<string, 
   return all;
 }
 
-function overlayMakers(): (layer: Layer) => OverlayBuilder {
-  const makers = new Map<Layer, OverlayBuilder>();
+function overlayBuilders(): (layer: Layer) => OverlayBuilder {
+  const builders = new Map<Layer, OverlayBuilder>();
   return (layer) => {
-    const known = makers.get(layer);
+    const known = builders.get(layer);
     if (known) return known;
-    const maker = overlayBuilder(layer);
-    makers.set(layer, maker);
-    return maker;
+    const builder = overlayBuilder(layer);
+    builders.set(layer, builder);
+    return builder;
   };
 }
 

@@ -29,7 +29,7 @@ export interface RolloutState {
 }
 
 /** Number of further hosts that may start now. */
-export function hostsAllowedToStart(rules: RolloutRules, state: RolloutState): number {
+export function maxHostsToStart(rules: RolloutRules, state: RolloutState): number {
   if (rolloutStopReason(rules, state) !== null) return 0;
   const isCanary = state.passed < rules.canary;
   const step = isCanary

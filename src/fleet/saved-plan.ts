@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { AppError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
-import { digestOf } from '../codec/canonical-json.ts';
 import { documentOfValue } from '../codec/document-of-value.ts';
+import { digestOf } from '../codec/json-text.ts';
 import { sourceToJson } from '../codec/source.ts';
 import { type HostHooks, NO_HOOKS } from '../host/hooks.ts';
 import { type HostPreparation, isUndeclared, NO_PREPARATION } from '../host/install/model.ts';

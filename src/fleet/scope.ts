@@ -1,7 +1,7 @@
 import { closestName } from '../base/text/closest-name.ts';
 import type { SourceScalar } from '../codec/source.ts';
-import type { ProblemCollector, SettingLocation } from './findings.ts';
 import { invalidTemplate, unknownVariable, variableCycle } from './fleet-problems.ts';
+import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 
 /** A variable's value with its type and its text: `01` stays `01` in a string. */
 export type VariableText = Pick<SourceScalar, 'scalar' | 'text'>;

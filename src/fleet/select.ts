@@ -34,14 +34,15 @@ export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, 
     const pattern = text.replace(/^!/, '').replace(/^hosts?\//, '');
     return { text, pattern, isNegated: text.startsWith('!'), matches: hostMatcher(pattern) };
   });
-  for (const { text, pattern, matches: means } of patterns)
-    if (!hosts.some(means)) throw nodes(`--limit ${text}: no host or group matches`, pattern, [...hosts.map(({ name }) => name), ...known]);
-  const desired = patterns.filter(({ isNegated: isLeftOut }) => !isLeftOut);
+  for (const { text, pattern, matches } of patterns)
+    if (!hosts.some(matches))
+      throw nodes(`--limit ${text}: no host or group matches`, pattern, [...hosts.map(({ name }) => name), ...known]);
+  const desired = patterns.filter(({ isNegated }) => !isNegated);
   const selected = hosts.filter(
     (host) =>
       (groups.length === 0 || groups.some((group) => host.groups.includes(group))) &&
-      (desired.length === 0 || desired.some(({ matches: means }) => means(host))) &&
-      !patterns.some(({ isNegated: isLeftOut, matches: means }) => isLeftOut && means(host)) &&
+      (desired.length === 0 || desired.some(({ matches }) => matches(host))) &&
+      !patterns.some(({ isNegated, matches }) => isNegated && matches(host)) &&
       (selector === undefined || selector.matches(labelsOfHost(host))),
   );
   if (selected.length > 0) return selected;

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
-import type { NodeClaimRegistration } from '../host/own-claim.ts';
+import type { NodeClaimRegistration } from '../host/node-claim.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import type { HostPlan } from '../host/plan/document.ts';
 import type { Operation } from '../host/plan/operation.ts';

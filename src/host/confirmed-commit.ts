@@ -57,7 +57,7 @@ export async function openCommit(phase: GuardedPhase, context: PhaseContext): Pr
   const checkpoint = checkpointOf(changes);
   const hasRollback = changes.length > 0 && (phase.observed.undo(changes)?.length ?? 0) > 0;
   if (checkpoint === null || !(joins || hasRollback)) return null;
-  const prove = await commit.prepare(changes);
+  const verify = await commit.prepare(changes);
   const { owner, confirm } = run.writing;
   const { reporter, host } = context;
   run.arm({
@@ -72,17 +72,17 @@ export async function openCommit(phase: GuardedPhase, context: PhaseContext): Pr
   const message = `the host rolls back automatically unless the change is confirmed within ${timeoutSeconds} s`;
   const about = { host: host.name, phase: phase.name, data: { timeoutSeconds } };
   reporter.report({ level: 'info', code: 'REVERT_ARMED', ...about, message, verbosity: 1 });
-  return guard(phase, context, { run, owner, confirm, prove });
+  return guard(phase, context, { run, owner, confirm, verify });
 }
 
 interface Guard {
   readonly run: RunHost;
   readonly owner: WriterOptions['owner'];
   readonly confirm: ConfirmOptions;
-  readonly prove: VerifyCommit;
+  readonly verify: VerifyCommit;
 }
 
-function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm, prove }: Guard): OpenCommit {
+function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm, verify }: Guard): OpenCommit {
   const { clock, host, reporter, signal } = context;
   const { id } = owner;
   // The host starts its timer later than this.
@@ -162,7 +162,7 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
       applied = true;
     },
     confirm: async () => {
-      const unproven = await prove(deadline, checkOpen);
+      const unproven = await verify(deadline, checkOpen);
       signal?.throwIfAborted();
       const about = { host: host.name, phase: phase.name };
       reporter.report({ level: 'info', code: 'COMMIT_VERIFIED', ...about, message: 'verified: confirming the change', verbosity: 1 });

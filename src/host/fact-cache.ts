@@ -7,7 +7,7 @@ import { type FactQueries, type FactQuery, type FactQueryResult, type FactQueryR
  */
 export interface FactCacheControl {
   /**
-   * Starts the inspection of a phase. After `releaseFacts`, facts older than two seconds are dropped.
+   * Starts the inspection of a phase. After `bypassFactCache`, facts older than two seconds are dropped.
    * @param phase its queries are recorded, and sent together in one round trip the next time
    * @param group phases inspected one after the other, including `phase`: the recorded queries of all of them
    * are sent together

@@ -4,7 +4,7 @@ import type { Cluster } from '../kube/cluster.ts';
 import type { EtcdCluster } from '../kube/etcd-cluster.ts';
 import type { ParseText } from './facts/parse-text.ts';
 import type { Host } from './host.ts';
-import type { NodeClaimRegistration } from './own-claim.ts';
+import type { NodeClaimRegistration } from './node-claim.ts';
 import type { Change, HostChange, PhasePlan } from './plan/change.ts';
 import type { RunHost, WriterOptions } from './run-host.ts';
 
@@ -112,7 +112,7 @@ export interface PhaseDefinition<Input, Facts> {
    * @returns what else was rolled back, as a sentence without a full stop; undefined: nothing
    */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void> | Promise<string | undefined>;
-  /** The state that `verifyUndone` proves, as a clause. Default: the kubelet is healthy again. */
+  /** The state that `verifyUndone` verifies, as a clause. Default: the kubelet is healthy again. */
   readonly verifiedState?: string;
   /** Absent: its changes are final immediately. */
   readonly commit?: PhaseCommit<Input, Facts>;
@@ -123,7 +123,7 @@ export interface ObservedPhase {
   readonly plan: PhasePlan;
   verify(applied: readonly Change[]): Promise<void>;
   undo(applied: readonly HostChange[]): readonly HostChange[] | null;
-  /** The state that `verifyUndone` proves, as a clause; null: the rollback cannot be verified. */
+  /** The state that `verifyUndone` verifies, as a clause; null: the rollback cannot be verified. */
   readonly verifiedState: string | null;
   /** @returns what else was rolled back, as a sentence without a full stop; undefined: nothing */
   verifyUndone(): Promise<string | undefined>;

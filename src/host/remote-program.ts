@@ -16,7 +16,7 @@ import {
 import { quoteShell } from '../base/text/shell-quote.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from './commit/commit-program.ts';
-import type { LockRequest, RevertRequest } from './commit/record.ts';
+import type { LockRequest, RevertRequest } from './commit/requests.ts';
 import { revertUnits } from './commit/revert-script.ts';
 import type { FactQuery } from './facts/query.ts';
 import { commandOf } from './operation-kinds.ts';

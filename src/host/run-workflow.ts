@@ -6,7 +6,7 @@ import { describeRef } from '../kube/object.ts';
 import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import type { FactQueries } from './facts/query.ts';
-import type { NodeClaim } from './own-claim.ts';
+import type { NodeClaim } from './node-claim.ts';
 import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
 import {
   type Change,
@@ -68,7 +68,7 @@ export async function applyPhases<Input>(
       guard.open = null;
     } catch (error) {
       const reported = guard.open === null ? error : await guard.open.rollBack(error);
-      await tidyUp(phases.slice(at), context, input);
+      await runCleanup(phases.slice(at), context, input);
       throw reported;
     }
   }
@@ -235,7 +235,7 @@ async function observeCached<Input>(
  * Runs the remaining cleanup phases. Their errors are reported as warnings, because the first failure is the
  * one to fix.
  */
-async function tidyUp<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
+async function runCleanup<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
   for (const phase of phases.filter(({ runsAfterFailure }) => runsAfterFailure)) {
     try {
       const own = await phase.contextFor(context, input);

@@ -1,4 +1,4 @@
-import { type Cluster, clientForPolls, untilInterrupted } from './cluster.ts';
+import { type Cluster, pollClient, untilInterrupted } from './cluster.ts';
 
 /**
  * A cluster that is still being discovered: each request waits for the result of the discovery, and rejects with its
@@ -38,6 +38,6 @@ export function clusterWhenFound(server: string, found: Promise<Cluster>): Clust
   };
   return Object.assign(
     clientOf((cluster) => cluster),
-    { untilInterrupted: clientOf(untilInterrupted), forPolls: clientOf(clientForPolls) },
+    { untilInterrupted: clientOf(untilInterrupted), forPolls: clientOf(pollClient) },
   );
 }

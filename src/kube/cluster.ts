@@ -75,7 +75,7 @@ export function untilInterrupted(cluster: Cluster): Cluster {
 }
 
 /** The client for the repeated requests of a wait. */
-export function clientForPolls(cluster: Cluster): Cluster {
+export function pollClient(cluster: Cluster): Cluster {
   return cluster.forPolls ?? cluster;
 }
 
@@ -83,11 +83,11 @@ export function clientForPolls(cluster: Cluster): Cluster {
  * The clients for the requests of a wait, one after the other. The first request is not a poll: the wait may be over,
  * and a host that can continue must not wait for its turn like the others.
  */
-export function clientsForPolls(cluster: Cluster | null): () => Cluster | null {
+export function firstThenPollClient(cluster: Cluster | null): () => Cluster | null {
   let next = cluster && untilInterrupted(cluster);
   return () => {
     const current = next;
-    next = cluster && clientForPolls(cluster);
+    next = cluster && pollClient(cluster);
     return current;
   };
 }

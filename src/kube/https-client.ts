@@ -1,6 +1,6 @@
 import type { Secret } from '../base/text/secret.ts';
 import type { Dial } from './dial.ts';
-import type { HttpsResponse, WebFailure } from './https-response.ts';
+import type { WebFailure as HttpsFailure, HttpsResponse } from './https-response.ts';
 
 /** How a server's certificate is verified. */
 export type Trust =
@@ -13,7 +13,7 @@ export type Trust =
   /** By comparison with one certificate, the first of a PEM text; its names, dates and issuer are ignored. */
   | { readonly kind: 'certificate'; readonly pem: string };
 
-export interface WebRequest {
+export interface HttpsRequest {
   readonly url: string;
   readonly trust: Trust;
   /** Server name to verify, if different from the host in the URL. */
@@ -39,5 +39,5 @@ export interface WebRequest {
  * with the signal's reason.
  */
 export interface HttpsClient {
-  get(request: WebRequest): Promise<HttpsResponse | WebFailure>;
+  get(request: HttpsRequest): Promise<HttpsResponse | HttpsFailure>;
 }

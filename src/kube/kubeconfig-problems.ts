@@ -63,7 +63,7 @@ export function kubeconfigPluginRefused(plugin: {
   return new AppError({ code: 'KUBECONFIG_PLUGIN_REFUSED', message, position, hint }, { exitCode: 2 });
 }
 
-interface Place {
+interface HostKubeconfigField {
   readonly host: string;
   readonly position: Position;
   /** For example `users[0].user.exec`. */
@@ -73,7 +73,7 @@ interface Place {
 }
 
 /** A kubeconfig on a host sets a field that must not be honoured on the local host. `why` is a clause. */
-export function hostKubeconfigRefused({ host, position, field, hint }: Place, why: string): Problem {
+export function hostKubeconfigRefused({ host, position, field, hint }: HostKubeconfigField, why: string): Problem {
   return {
     code: 'HOST_KUBECONFIG_REFUSED',
     host,
@@ -85,6 +85,6 @@ export function hostKubeconfigRefused({ host, position, field, hint }: Place, wh
 }
 
 /** A kubeconfig on a host lacks the CA or the credentials for a connection. `why` is a clause. */
-export function hostKubeconfigUnusable({ host, position, field, hint }: Place, why: string): Problem {
+export function hostKubeconfigUnusable({ host, position, field, hint }: HostKubeconfigField, why: string): Problem {
   return { code: 'HOST_KUBECONFIG_UNUSABLE', host, position, path: field, message: why, hint: hint };
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 
 /**
  * A request that makes progress, or a repeated request of a wait. With a limit, steps start before polls: otherwise the
- * polls of waiting hosts would delay the hosts that are joining. Every third turn belongs to the polls all the same: a
+ * polls of waiting hosts would delay the hosts that are joining. Every third slot belongs to the polls all the same: a
  * wait has a deadline, and must notice its result also while steps are always waiting.
  */
 export type RequestUrgency = 'step' | 'poll';
@@ -23,15 +23,15 @@ export interface RequestRateLimiter {
   waitForSlot(signal: AbortSignal | undefined, urgency?: RequestUrgency): Promise<void>;
 }
 
-/** A pace without a limit. */
-export function createRequestLimiter(clock: Clock): RequestRateLimiter {
+/** Creates a limiter that does not limit until `limit` is called. */
+export function createRequestRateLimiter(clock: Clock): RequestRateLimiter {
   let spacingMs = 0;
   let nextAt = 0;
   let isServing = false;
   let stepsBeforePoll = 0;
   const queues: Readonly<Record<RequestUrgency, Set<() => void>>> = { step: new Set(), poll: new Set() };
 
-  /** The queue of the next turn. */
+  /** The queue of the next slot. */
   const nextQueue = (): Set<() => void> => {
     const { step, poll } = queues;
     if (poll.size > 0 && (step.size === 0 || stepsBeforePoll >= STEPS_PER_POLL)) {

@@ -52,15 +52,15 @@ export function diffClusterInfo(
   const [before, after] = [kubeconfigOf(found), kubeconfigOf(desired)];
   if (sameYaml(before, after)) return { change: null, warnings: [] };
   const [existing, ours] = [clusterOf(before), clusterOf(after)];
-  const sameAuthority = existing['certificate-authority-data'] === ours['certificate-authority-data'];
-  if (sameAuthority && typeof existing.server === 'string' && !declared) {
+  const sameCa = existing['certificate-authority-data'] === ours['certificate-authority-data'];
+  if (sameCa && typeof existing.server === 'string' && !declared) {
     const message = `ConfigMap kube-public/cluster-info is kept: it names the server ${existing.server} instead of ${String(ours.server)}. If ${existing.server} is right, set controlPlaneEndpoint to it. Otherwise replace the ConfigMap with --force-upload`;
     return { change: null, warnings: [{ code: 'CLUSTER_INFO_KEPT', message }] };
   }
   // The signatures belong to the old content: kube-controller-manager signs the new content.
   const others = Object.entries(dataOf(found)).filter(([key]) => !key.startsWith(SIGNATURE_PREFIX));
   const object = { ...found, data: { ...Object.fromEntries(others), ...dataOf(desired) } };
-  const reason = sameAuthority ? 'the server address differs' : 'the CA differs';
+  const reason = sameCa ? 'the server address differs' : 'the CA differs';
   return { change: { kind: 'update-object', object, before: found, reason }, warnings: declared ? [] : loopbackWarnings(desired) };
 }
 

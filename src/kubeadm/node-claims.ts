@@ -1,4 +1,4 @@
-import type { NodeClaim, NodeClaimRegistration } from '../host/own-claim.ts';
+import type { NodeClaim, NodeClaimRegistration } from '../host/node-claim.ts';
 import { nodeClaimConflict } from './node-identity.ts';
 
 /** The Nodes claimed by the members of a run. */

@@ -2,7 +2,7 @@ import { verify } from 'node:crypto';
 import type { Problem } from '../base/errors.ts';
 import { formatIp, parseIp } from '../base/text/ip.ts';
 import { printable } from '../base/text/printable.ts';
-import type { NodeClaim } from '../host/own-claim.ts';
+import type { NodeClaim } from '../host/node-claim.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { NODE_USER_PREFIX, NODES_GROUP_NAME } from '../kube/well-known.ts';
 import type { NodeEvidence } from '../kubelet/facts/node-evidence.ts';

@@ -20,14 +20,14 @@ export function fieldsToShow(
   before: string | null,
   after: string,
   flags: readonly string[],
-  reader: KubeletVersionContext,
+  context: KubeletVersionContext,
 ): readonly string[] {
   const names = flags.map((word) => word.replace(/^--?/, '').replace(/=.*$/s, ''));
   if (names.includes('config-dir')) return [];
-  const [old, desired] = [read(before ?? '', reader), read(after, reader)];
+  const [old, desired] = [read(before ?? '', context), read(after, context)];
   if (old === null || desired === null) return [];
-  const shadowed = names.flatMap((name) => reader.catalogue.flag(name, reader.minor)?.field ?? []);
-  return differingFields(old, desired, reader).filter(
+  const shadowed = names.flatMap((name) => context.catalogue.flag(name, context.minor)?.field ?? []);
+  return differingFields(old, desired, context).filter(
     (path) => !shadowed.some((field) => path === field || (/^[.[]/.test(path.slice(field.length)) && path.startsWith(field))),
   );
 }
@@ -40,11 +40,11 @@ export function fieldsNotInForce(
   configz: JsonObject,
   file: string,
   fields: readonly string[],
-  reader: KubeletVersionContext,
+  context: KubeletVersionContext,
 ): readonly string[] {
-  const desired = read(file, reader);
+  const desired = read(file, context);
   if (desired === null) return [];
-  const differing = new Set(differingFields(configz, desired, reader));
+  const differing = new Set(differingFields(configz, desired, context));
   return fields.filter((field) => differing.has(field));
 }
 
@@ -53,10 +53,10 @@ function differingFields(a: JsonObject, b: JsonObject, { minor, catalogue }: Kub
 }
 
 /** The configuration as that kubelet reads it; null: unreadable. */
-function read(text: string, reader: KubeletVersionContext): JsonObject | null {
+function read(text: string, context: KubeletVersionContext): JsonObject | null {
   const { documents, problems } = parseSource(text, 'config.yaml');
   const document = documents[0];
   if (problems.length > 0 || document === undefined || document.root === null) return null;
-  const { value, problems: more } = decodeKubeletConfiguration(document, { ...reader, lenient: true });
+  const { value, problems: more } = decodeKubeletConfiguration(document, { ...context, lenient: true });
   return more.some(({ severity }) => severity !== 'warning') ? null : value;
 }

@@ -18,7 +18,7 @@ export interface MarkedOutput {
 }
 
 /** Limit of output kept before the marker; beyond it only the head is kept while the marker is searched. */
-const MAX_NOISE_BYTES = 64 * 1024;
+const MAX_BYTES_BEFORE_MARKER = 64 * 1024;
 const HEAD_BYTES = 1024;
 const TAIL_BYTES = 4096;
 
@@ -51,7 +51,7 @@ export function markedOutput(mark: string): MarkedOutput {
       const at = before.indexOf(mark);
       const lineEnd = at < 0 ? -1 : before.indexOf(NEWLINE, at);
       if (lineEnd < 0) {
-        if (before.length <= MAX_NOISE_BYTES) return EMPTY;
+        if (before.length <= MAX_BYTES_BEFORE_MARKER) return EMPTY;
         head ??= Buffer.from(before.subarray(0, HEAD_BYTES));
         before = Buffer.from(before.subarray(-TAIL_BYTES));
         return EMPTY;

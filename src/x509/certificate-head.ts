@@ -43,7 +43,7 @@ export function tbsCertificateElements(der: Uint8Array): readonly DerElement[] {
 }
 
 /**
- * @param parts the result of `bodyOf`
+ * @param parts the result of `tbsCertificateElements`
  * @throws Error for invalid elements
  */
 export function readHead(parts: readonly DerElement[]): CertificateHead {

@@ -66,7 +66,7 @@ function readOne(x509: X509Certificate | null): CertificateContent {
     ...readAlternativeNames(read.get('2.5.29.17')),
     keyUsage: keyUsage === undefined ? null : readKeyUsage(keyUsage),
     extKeyUsage: readExtKeyUsage(read.get('2.5.29.37')),
-    isCa: readIsAuthority(read.get('2.5.29.19')),
+    isCa: readIsCa(read.get('2.5.29.19')),
     basicConstraintsCritical: read.get('2.5.29.19')?.critical ?? false,
     keyUsageCritical: keyUsage?.critical ?? false,
     publicKey: kindOf(x509),
@@ -117,7 +117,7 @@ function readExtKeyUsage(extension: Extension | undefined): readonly string[] {
   return usages.map(({ bytes }) => derOid(bytes)).map((oid) => EXT_KEY_USAGES[oid] ?? oid);
 }
 
-function readIsAuthority(extension: Extension | undefined): boolean {
+function readIsCa(extension: Extension | undefined): boolean {
   const [constraints] = extension === undefined ? [] : expectCount(1, children(extension.value));
   const [flag] = constraints === undefined ? [] : children(constraints);
   return flag?.tag === BOOLEAN && flag.bytes[0] !== 0;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import { type Cluster, clientForPolls } from '../../src/kube/cluster.ts';
+import { type Cluster, pollClient } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { RequestRateLimiter } from '../../src/kube/request-rate-limiter.ts';
 import { createCa } from '../../src/lab/api-server/pki.ts';
@@ -50,15 +50,15 @@ function clusterOf(text: string, options: Partial<Parameters<typeof kubeCluster>
   return keep(kubeCluster({ kubeconfig: { text, file: 'test.conf' }, ...options }));
 }
 
-/** Counts the turns and waits for none. */
-function countingPace(): RequestRateLimiter & { turns: number; polls: number } {
-  const pace = {
+/** Counts the requests and delays none. */
+function countingLimiter(): RequestRateLimiter & { turns: number; polls: number } {
+  const limiter = {
     turns: 0,
     polls: 0,
     limit: () => undefined,
-    waitForSlot: async (_?: AbortSignal, urgency?: string) => void (urgency === 'poll' ? pace.polls++ : pace.turns++),
+    waitForSlot: async (_?: AbortSignal, urgency?: string) => void (urgency === 'poll' ? limiter.polls++ : limiter.turns++),
   };
-  return pace;
+  return limiter;
 }
 
 const admin = (options: Partial<Parameters<typeof kubeCluster>[0]> = {}) => clusterOf(server.adminKubeconfig(), options);
@@ -137,22 +137,22 @@ describe('failing API server', () => {
   });
 
   it('every request waits for its turn, repeated ones and watches too', async () => {
-    const pace = countingPace();
-    const cluster = admin({ pace });
+    const limiter = countingLimiter();
+    const cluster = admin({ limiter });
     server.faults.add({ verb: 'get' }, { kind: 'drop' }, 2);
     await cluster.get(ref('absent'));
-    expect(pace.turns).toBe(3);
+    expect(limiter.turns).toBe(3);
     const { resourceVersion } = await cluster.list(CONFIG_MAPS);
-    expect(pace.turns).toBe(4);
+    expect(limiter.turns).toBe(4);
     const stop = new AbortController();
     const events = cluster.watch(CONFIG_MAPS, { resourceVersion, signal: stop.signal })[Symbol.asyncIterator]();
     const next = events.next();
     await cluster.create(configMap('paced'));
     await next;
     stop.abort();
-    expect(pace.turns).toBe(6);
-    await clientForPolls(cluster).get(ref('absent'));
-    expect(pace).toMatchObject({ turns: 6, polls: 1 });
+    expect(limiter.turns).toBe(6);
+    await pollClient(cluster).get(ref('absent'));
+    expect(limiter).toMatchObject({ turns: 6, polls: 1 });
   });
 
   it('a connection closed during a read: the read is sent again', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/base/errors.ts';
 import { HostLockedError } from '../../src/host/commit/commit-problems.ts';
-import type { LockRequest } from '../../src/host/commit/record.ts';
+import type { LockRequest } from '../../src/host/commit/requests.ts';
 import type { Host } from '../../src/host/host.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { requirement } from '../support/requirement.ts';

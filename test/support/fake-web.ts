@@ -1,5 +1,5 @@
 import { onAbort } from '../../src/base/abort.ts';
-import type { HttpsClient, WebRequest } from '../../src/kube/https-client.ts';
+import type { HttpsClient, HttpsRequest } from '../../src/kube/https-client.ts';
 import type { HttpsResponse, PeerCertificate, WebFailure, WebFailureCause } from '../../src/kube/https-response.ts';
 
 /** The answer of a server; missing members have defaults. `silence` never answers. */
@@ -14,11 +14,11 @@ export interface FakeServer {
   readonly names?: readonly string[];
   readonly notBefore?: Date;
   readonly notAfter?: Date;
-  reply(request: WebRequest): FakeReply;
+  reply(request: HttpsRequest): FakeReply;
 }
 
 export interface FakeWeb extends HttpsClient {
-  readonly requests: readonly WebRequest[];
+  readonly requests: readonly HttpsRequest[];
 }
 
 export interface FakeWebOptions {
@@ -31,7 +31,7 @@ export interface FakeWebOptions {
 
 /** A web of described servers. Certificates are validated like in Node.js. */
 export function fakeWeb({ servers, machine = [], now = () => new Date() }: FakeWebOptions): FakeWeb {
-  const requests: WebRequest[] = [];
+  const requests: HttpsRequest[] = [];
   return {
     requests,
     get: async (request) => {
@@ -68,7 +68,7 @@ function failed(issue: WebFailureCause): WebFailure {
 }
 
 function validate(
-  { trust }: WebRequest,
+  { trust }: HttpsRequest,
   { authority, certificate, notBefore, notAfter }: FakeServer,
   peer: PeerCertificate,
   { host, machine, now }: { readonly host: string; readonly machine: readonly string[]; readonly now: Date },
@@ -92,7 +92,7 @@ function peerOf({ names, notBefore, notAfter }: FakeServer, host: string): PeerC
   };
 }
 
-function silence({ signal }: WebRequest): Promise<WebFailure> {
+function silence({ signal }: HttpsRequest): Promise<WebFailure> {
   return new Promise((resolve, reject) => {
     if (signal === undefined) return resolve(failed({ kind: 'timed-out' }));
     onAbort(signal, reject);

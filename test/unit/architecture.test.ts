@@ -49,7 +49,7 @@ describe('the path of a value in docs/architecture.md', () => {
     const [init, agent] = TABLES ?? [];
     // kubelet-start parses the existing file of the host, for the port of its kubelet.
     expect(parsing(init?.rows ?? [])).toEqual(['loadConfig', 'kubeletStart']);
-    expect(parsing(agent?.rows ?? [])).toEqual(['readHostText']);
+    expect(parsing(agent?.rows ?? [])).toEqual(['parseHostFile']);
   });
 
   it('names every function that calls the next one by name', () => {

@@ -91,7 +91,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseIp,
   maskSecrets,
   printable,
-  visible: escapeUnprintable,
+  escapeUnprintable,
   parseQuantity,
   table: (text) => renderTable([[text, text]]),
   encodeYaml: (text) => encodeYaml({ a: text }),

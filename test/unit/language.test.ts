@@ -16,7 +16,7 @@ const ALLOWED: readonly (readonly [file: RegExp, line: RegExp])[] = [
   [/kubeconfig\.test\.ts$/, /authority-data/],
   // Written to the disk of nodes by earlier versions, or the name of a flag.
   [/dynamic\/agent\/status\.ts$/, /EARLIER_TRIAL_PAUSED/],
-  [/kubelet\.service\.d\/|plan-pointer-file\.test\.ts$|agent-units\.ts$/, /where the agent says so|as it is written there/],
+  [/kubelet\.service\.d\/|plan-pointer-drop-in\.test\.ts$|agent-units\.ts$/, /where the agent says so|as it is written there/],
   [/dynamic-command\.ts$/, /'beside'/],
   [/^CHANGELOG\.md$/, /`fell-back`/],
   // Names of users and objects in tests, and recorded texts of other programs.

@@ -38,7 +38,7 @@ export function escapeUnprintable(text: string): string {
   return replaceUnprintable(text, escapeCode);
 }
 
-/** As visible(), for text inside one line: newlines (`\x0a`) and tabs (`\x09`) are escaped, too. */
+/** As escapeUnprintable(), for text inside one line: newlines (`\x0a`) and tabs (`\x09`) are escaped, too. */
 export function escapeUnprintableInLine(text: string): string {
   return escapeUnprintable(text).replace(/[\t\n]/g, (character) => escapeCode(character.charCodeAt(0)));
 }

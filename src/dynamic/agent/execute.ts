@@ -2,14 +2,14 @@ import { messageOf } from '../../base/errors.ts';
 import { CheckpointDamagedError, type SwitchPorts, type SwitchResult, switchKubelet } from './kubelet-control.ts';
 import type { KubeletWatch } from './kubelet-watch.ts';
 import type { AgentEffect, AgentEvent } from './next.ts';
-import type { ReportNodeEvent } from './node-event-reporter.ts';
+import type { ReportAgentMessage } from './node-event-reporter.ts';
 import type { StatusReporter } from './report-status.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
 export interface ExecuteOptions extends SwitchPorts {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;
-  readonly report: ReportNodeEvent;
+  readonly report: ReportAgentMessage;
   /** Number of unneeded checkpoints to keep. */
   readonly spareCheckpoints: number;
   readonly signal: AbortSignal;

@@ -4,7 +4,7 @@ import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.t
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
 import type { AgentEvent } from './next.ts';
-import { preparationKey, readNodeAssignment, readNodeRules } from './node-assignment.ts';
+import { preparationKey, readNodeAssignment, readNodeProperties } from './node-assignment.ts';
 import type { AssignedObject } from './prepare-assigned.ts';
 
 /** Event of a watched ConfigMap. */
@@ -49,7 +49,7 @@ const RESYNC_MS = 900_000;
 const AGAIN_MS = 10_000;
 
 /**
- * Follows the assignment of a node. A version of a ConfigMap is prepared once for the same node terms, and
+ * Follows the assignment of a node. A version of a ConfigMap is prepared once for the same properties of the Node, and
  * again at intervals because the local configuration may have changed.
  */
 export function followAssignment({ namespace, spreadMs, clock, random, signal, follow, prepare }: AssignmentOptions): AssignmentFollower {
@@ -87,12 +87,12 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
   const prepareIfNew = async (): Promise<AgentEvent | null> => {
     if (node === null || object === null || followed === null || spreadUntil !== null) return null;
     const { source } = followed;
-    const terms = readNodeRules(node);
+    const properties = readNodeProperties(node);
     const nodeUid = node.metadata.uid ?? null;
-    const key = `${preparationKey(source, object, terms)} ${nodeUid}`;
+    const key = `${preparationKey(source, object, properties)} ${nodeUid}`;
     if (key === preparedFor) return null;
     try {
-      const event = await prepare({ source, object, terms });
+      const event = await prepare({ source, object, node: properties });
       preparedFor = key;
       againAt = now() + RESYNC_MS * (1 + random());
       return event.kind === 'assigned' ? { ...event, nodeUid } : event;

@@ -144,7 +144,7 @@ export interface Failure {
 }
 
 export interface Assessment {
-  readonly watch: HealthHistory;
+  readonly history: HealthHistory;
   readonly failure: Failure | null;
 }
 
@@ -164,7 +164,7 @@ export function assessTrial(watch: HealthHistory, hash: string, seen: Observatio
   const isProven = isHealthy && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
   const unprovenMs = isHealthy && !isProven ? watch.unprovenMs + stepMs : 0;
   return {
-    watch: {
+    history: {
       ...watch,
       restarts: seen.unit?.restarts ?? watch.restarts,
       lastAt: now,
@@ -186,14 +186,14 @@ export function assessTrial(watch: HealthHistory, hash: string, seen: Observatio
 export function assessGood(watch: HealthHistory, seen: Observation, now: number, timing: Timing): Assessment {
   const { times, withinMs } = timing.crashLoop;
   const { unit } = seen;
-  if (unit === null) return { watch: { ...watch, lastAt: now }, failure: null };
+  if (unit === null) return { history: { ...watch, lastAt: now }, failure: null };
   const ended = watch.restarts === null ? 0 : Math.max(0, unit.restarts - watch.restarts);
   const recent = watch.crashes.filter((at) => at <= now && now - at < withinMs);
   const crashes = [...recent, ...Array.from({ length: Math.min(ended, times) }, () => now)].slice(-times);
   const isLoop = crashes.length >= times || unit.activeState === 'failed';
   const count = unit.activeState === 'failed' ? 'the unit has failed' : `${times} failures within ${Math.round(withinMs / 60_000)} minutes`;
   return {
-    watch: { ...watch, restarts: unit.restarts, lastAt: now, crashes },
+    history: { ...watch, restarts: unit.restarts, lastAt: now, crashes },
     failure: isLoop ? { sign: 'crash', cause: ['the kubelet crash-loops', seen.cause ?? count].join(': ') } : null,
   };
 }

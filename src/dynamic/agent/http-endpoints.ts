@@ -5,6 +5,31 @@ import { DEFAULT_TIMING, type FailureSign } from './health.ts';
 import { type AgentState, isObserved } from './state.ts';
 import { configStatusOf } from './status.ts';
 
+/** State that the HTTP endpoints of the agent show. */
+export interface AgentEndpointState {
+  readonly state: AgentState | null;
+  readonly isNodeKnown: boolean;
+  readonly access: readonly AccessProblem[];
+}
+
+/**
+ * The response to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` lists the
+ * requests that the API server rejects.
+ */
+export function answerRequest(path: string, { state, isNodeKnown, access }: AgentEndpointState): LocalResponse | null {
+  const type = 'text/plain; charset=utf-8';
+  if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
+  if (path === '/readyz' && access.length > 0)
+    return { status: 503, type, body: access.map((problem) => `${describeAccess(problem)}\n`).join('') };
+  if (path === '/readyz')
+    return isNodeKnown
+      ? { status: 200, type, body: 'ok\n' }
+      : { status: 503, type, body: 'the agent cannot read its Node: the API server does not respond, or the Node does not exist\n' };
+  if (path === '/metrics' && state !== null)
+    return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state) };
+  return null;
+}
+
 const SIGNS = Object.keys(DEFAULT_TIMING.maxSignMs) as readonly FailureSign[];
 
 /**
@@ -59,29 +84,4 @@ function labelsOf(identity: ConfigIdentity | null): Readonly<Record<string, stri
 
 function escapeLabel(value: string): string {
   return value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n');
-}
-
-/** HTTP endpoints of the agent. */
-export interface AgentEndpointState {
-  readonly state: AgentState | null;
-  readonly isNodeKnown: boolean;
-  readonly access: readonly AccessProblem[];
-}
-
-/**
- * The response to a GET of `/healthz`, `/readyz` or `/metrics`; null: another path. `/readyz` lists the
- * requests that the API server rejects.
- */
-export function answerRequest(path: string, { state, isNodeKnown, access }: AgentEndpointState): LocalResponse | null {
-  const type = 'text/plain; charset=utf-8';
-  if (path === '/healthz') return state === null ? { status: 503, type, body: 'starting\n' } : { status: 200, type, body: 'ok\n' };
-  if (path === '/readyz' && access.length > 0)
-    return { status: 503, type, body: access.map((problem) => `${describeAccess(problem)}\n`).join('') };
-  if (path === '/readyz')
-    return isNodeKnown
-      ? { status: 200, type, body: 'ok\n' }
-      : { status: 503, type, body: 'the agent cannot read its Node: the API server does not respond, or the Node does not exist\n' };
-  if (path === '/metrics' && state !== null)
-    return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: renderAgentMetrics(state) };
-  return null;
 }

@@ -12,7 +12,7 @@ import { observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
-import { type ParsedHostFile, readHostText } from '../../kubelet/effective/running-config.ts';
+import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/running-config.ts';
 import { pauseImageOn } from '../../kubelet/workload/run-probe.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
@@ -21,7 +21,7 @@ import { inspectKubelet } from './kubelet-control.ts';
 import { minorOfNode, type NodeReport, readNodeReport } from './node-report.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
-import { readOncePerProcess } from './read-once-per-process.ts';
+import { createProcessFact } from './process-fact.ts';
 import { type AgentState, desiredPayload } from './state.ts';
 import type { ProbedKubelet, WorkloadBaseline, WorkloadWatch } from './workload-watch.ts';
 
@@ -72,13 +72,13 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
    */
   let wasAccepted = false;
   let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
-  const compared = readOncePerProcess<readonly string[]>(clock, onIssue);
-  const proven = readOncePerProcess<true>(clock, onIssue);
+  const compared = createProcessFact<readonly string[]>(clock, onIssue);
+  const proven = createProcessFact<true>(clock, onIssue);
 
   const readPayload = async (hash: string | null): Promise<ParsedHostFile> => {
     if (hash !== null && cached?.hash === hash) return cached.payload;
     const files = hash === null ? null : await store.readCheckpoint(hash);
-    const payload = readHostText({ path: PAYLOAD_FILE, text: files?.[PAYLOAD_FILE] ?? '' });
+    const payload = parseHostFile({ path: PAYLOAD_FILE, text: files?.[PAYLOAD_FILE] ?? '' });
     if (hash !== null && files !== null) cached = { hash, payload };
     return payload;
   };
@@ -103,7 +103,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
    * Reason why the API server is locked out as well, because it authenticates to kubelets with a certificate
    * of the same CA; null: no evidence.
    */
-  const readCredentialRefusal = (differing: readonly string[] | null): string | null =>
+  const credentialRefusalOf = (differing: readonly string[] | null): string | null =>
     wasAccepted && differing === null && compared.issue?.isRefusal === true
       ? `the kubelet API no longer accepts the credential of this node: ${compared.issue.why}`
       : null;
@@ -130,7 +130,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
     const isAsked = isDesired && seen.healthz?.ok !== false && node !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
-    const credentialRefusal = isAsked ? readCredentialRefusal(differing) : null;
+    const credentialRefusal = isAsked ? credentialRefusalOf(differing) : null;
     // Reports since the start of this process are about it, even if the agent was started later.
     const nodeReport = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
     const observation = { ...seen, ageMs, isProven, differing, ...nodeReport, credentialRefusal, unknown: unknownOf(nodeReport) };

@@ -127,12 +127,12 @@ export function next(state: AgentState, event: AgentEvent, now: number, timing: 
     case 'observed':
       return observed(state, event.seen, now, timing);
     case 'tick':
-      return switchAgain(state, now);
+      return retrySwitch(state, now);
   }
 }
 
 /** The next timer: a check of the kubelet, or a retry of a switch. Null: none. */
-export function nextTimerAt(
+export function nextTimer(
   state: AgentState,
   timing: Timing = DEFAULT_TIMING,
 ): { readonly kind: 'look' | 'switch'; readonly at: number } | null {
@@ -160,8 +160,8 @@ function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { read
   const fault: Fault = { code: 'LOAD_FAILED', cause: 'the checkpoint on the node is damaged or missing' };
   const found = isLost ? rollBack(kept, desired, fault, now, { save: false }) : { state: kept, effects: [] };
   // An interrupted switch is started again.
-  const step = switchTo(found.state, 'the agent started');
-  return { state: step.state, effects: [...step.effects, ...found.effects.filter(({ kind }) => kind !== 'switch')] };
+  const transition = switchTo(found.state, 'the agent started');
+  return { state: transition.state, effects: [...transition.effects, ...found.effects.filter(({ kind }) => kind !== 'switch')] };
 }
 
 /** A new value of the annotation lifts the rejection of the assigned payload. */
@@ -202,10 +202,10 @@ function reject(state: AgentState, candidate: Candidate, fault: Fault, now: numb
     state.fault.code === fault.code &&
     sameContent(state.assigned, candidate);
   const rejected: AgentState = { ...always(state), phase: 'rejected', assigned: candidate, fault, since: isKnown ? state.since : now };
-  const step = moveTo(state, rejected, 'the assigned configuration was rejected');
+  const transition = moveTo(state, rejected, 'the assigned configuration was rejected');
   return isKnown
-    ? step
-    : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was rejected: ${fault.cause}`);
+    ? transition
+    : reported(transition, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was rejected: ${fault.cause}`);
 }
 
 /** Unreadable content has no hash: the versions are compared. */
@@ -216,10 +216,10 @@ function sameContent(a: Candidate, b: Candidate): boolean {
 function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): AgentTransition {
   const isKnown = state.phase === 'fallen-back' && state.assigned.hash === payload.hash;
   const back: AgentState = { ...always(state), phase: 'fallen-back', assigned: payload, fault, since: isKnown ? state.since : now };
-  const step = moveTo(state, back, 'the assigned configuration was rejected before');
+  const transition = moveTo(state, back, 'the assigned configuration was rejected before');
   return isKnown
-    ? step
-    : reported(step, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
+    ? transition
+    : reported(transition, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
 }
 
 function unassign(state: AgentState, node: { readonly uid: string; readonly createdAt: string } | null, now: number): AgentTransition {
@@ -230,9 +230,9 @@ function unassign(state: AgentState, node: { readonly uid: string; readonly crea
   const nodeUid = node?.uid ?? state.nodeUid;
   const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since, nodeUid, lost };
   const moved = changed(moveTo(state, local, 'nothing is assigned'));
-  const step =
+  const transition =
     lost === null || lost === state.lost ? moved : reported(moved, 'Warning', 'KubeletConfigAssignmentLost', lostAssignmentReason(lost));
-  return state.phase === 'local' ? step : { ...step, effects: [...step.effects, { kind: 'collect' }] };
+  return state.phase === 'local' ? transition : { ...transition, effects: [...transition.effects, { kind: 'collect' }] };
 }
 
 function unavailable(state: AgentState, issue: SyncFailure): AgentTransition {
@@ -293,7 +293,7 @@ function switchFailed(
   };
 }
 
-function switchAgain(state: AgentState, now: number): AgentTransition {
+function retrySwitch(state: AgentState, now: number): AgentTransition {
   const { switching } = state;
   if (switching === null || switching.againAt === null) return { state, effects: [] };
   // A clock that was set back must not delay the retry indefinitely.
@@ -325,11 +325,11 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
     ? { ...before, lastObserved: desired, notObservedReason: null }
     : { ...before, notObservedReason: notObservedReasonOf(before, seen) };
   if (state.phase !== 'trial') {
-    const { watch, failure } = assessGood(state.watch, seen, now, timing);
+    const { history: watch, failure } = assessGood(state.watch, seen, now, timing);
     const inspected: AgentState = { ...state, watch };
     return failure === null ? { state: inspected, effects: [] } : rollBack(inspected, desired, faultOf(failure), now, { save: true });
   }
-  const { watch, failure } = assessTrial(state.watch, desired.hash, seen, now, timing);
+  const { history: watch, failure } = assessTrial(state.watch, desired.hash, seen, now, timing);
   const inspected: AgentState = { ...state, watch };
   if (failure !== null) return rollBack(inspected, desired, faultOf(failure), now, { save: true });
   return watch.healthyMs >= timing.trialMs ? markGood(inspected, desired, seen, now) : { state: inspected, effects: [] };
@@ -378,10 +378,10 @@ function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number,
     state.phase === 'rejected'
       ? { ...kept, phase: 'rejected', assigned: state.assigned, fault: state.fault }
       : { ...kept, phase: 'fallen-back', assigned: state.phase === 'fallen-back' ? state.assigned : failed, fault };
-  const step = moveTo(state, back, fault.cause);
+  const transition = moveTo(state, back, fault.cause);
   const target = lastKnownGood === null ? 'the local configuration' : describeIdentity(lastKnownGood.identity);
   const message = `rolling back from ${describeIdentity(failed.identity)} to ${target}: ${fault.cause}`;
-  return reported(step, 'Warning', 'KubeletConfigFallenBack', message);
+  return reported(transition, 'Warning', 'KubeletConfigFallenBack', message);
 }
 
 /** Switches the kubelet to the configuration of the new state, unless that already runs or is being set. */
@@ -408,13 +408,13 @@ function switchTo(state: AgentState, reason: string): AgentTransition {
 }
 
 /** Announces a change of the assignment. */
-function changed(step: AgentTransition): AgentTransition {
-  if (!step.effects.some(({ kind }) => kind === 'switch')) return step;
-  return reported(step, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(step.state)?.identity ?? null));
+function changed(transition: AgentTransition): AgentTransition {
+  if (!transition.effects.some(({ kind }) => kind === 'switch')) return transition;
+  return reported(transition, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(transition.state)?.identity ?? null));
 }
 
-function reported(step: AgentTransition, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): AgentTransition {
-  return { ...step, effects: [...step.effects, { kind: 'announce', type, reason, message }] };
+function reported(transition: AgentTransition, type: 'Normal' | 'Warning', reason: AnnounceReason, message: string): AgentTransition {
+  return { ...transition, effects: [...transition.effects, { kind: 'announce', type, reason, message }] };
 }
 
 /** The members common to all phases; those of a trial are reset. */

@@ -32,7 +32,7 @@ export function readNodeAssignment(node: KubeObject, namespace: string): NodeAss
 }
 
 /** Properties of a Node that affect how a ConfigMap is prepared for it. */
-export interface NodeRules {
+export interface NodeProperties {
   readonly group: string | null;
   /** Marked unschedulable. */
   readonly isCordoned: boolean;
@@ -42,7 +42,7 @@ export interface NodeRules {
   readonly allowsPodLossOf: string | null;
 }
 
-export function readNodeRules({ metadata, spec }: KubeObject): NodeRules {
+export function readNodeProperties({ metadata, spec }: KubeObject): NodeProperties {
   return {
     group: metadata.labels?.[GROUP_LABEL] ?? null,
     isCordoned: isJsonObject(spec) && spec.unschedulable === true,
@@ -51,8 +51,12 @@ export function readNodeRules({ metadata, spec }: KubeObject): NodeRules {
   };
 }
 
-/** A key that is equal for equal results: a version of a ConfigMap, read for a Node with the same terms. */
-export function preparationKey(source: ConfigSource, { metadata: { uid, resourceVersion } }: KubeObject, terms: NodeRules): string {
-  const { group, isCordoned, retry, allowsPodLossOf } = terms;
+/** A key that is equal for equal results: a version of a ConfigMap, read for a Node with the same properties. */
+export function preparationKey(
+  source: ConfigSource,
+  { metadata: { uid, resourceVersion } }: KubeObject,
+  properties: NodeProperties,
+): string {
+  const { group, isCordoned, retry, allowsPodLossOf } = properties;
   return JSON.stringify([describeSource(source), uid, resourceVersion, group, isCordoned, retry, allowsPodLossOf]);
 }

@@ -14,7 +14,7 @@ import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
-import type { NodeRules } from './node-assignment.ts';
+import type { NodeProperties } from './node-assignment.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault } from './state.ts';
 
@@ -36,7 +36,7 @@ export interface PrepareOptions {
 export interface AssignedObject {
   readonly source: ConfigSource;
   readonly object: KubeObject;
-  readonly terms: NodeRules;
+  readonly node: NodeProperties;
 }
 
 /** A payload with the effects of the change on the pods of the node. */
@@ -53,7 +53,7 @@ export interface PreparedAssignment extends PreparedPayload {
  * @throws the errors of observing the kubelet
  */
 export async function prepareAssigned(
-  { source, object, terms }: AssignedObject,
+  { source, object, node }: AssignedObject,
   proven: readonly string[],
   options: PrepareOptions,
 ): Promise<PreparedAssignment> {
@@ -69,7 +69,7 @@ export async function prepareAssigned(
     },
     {
       name: nodeName,
-      group: terms.group,
+      group: node.group,
       directory,
       minor,
       kubeletMinor: parseMinor(version) ?? minor,
@@ -80,7 +80,7 @@ export async function prepareAssigned(
       running: kubelet.kubelet === null ? null : kubelet.running.layered.config,
       cgroupVersion: null,
     },
-    { allow, isCordoned: terms.isCordoned },
+    { allow, isCordoned: node.isCordoned },
   );
   const { hash } = prepared.candidate;
   const accept = (podWarnings: readonly string[]): PreparedAssignment => ({ ...prepared, podWarnings });
@@ -97,7 +97,7 @@ export async function prepareAssigned(
   if (word.verdict === 'refused' && !word.isHost) return refuse(`the kubelet refuses the configuration: ${word.cause}`);
   const risks = await podRisks(prepared, kubelet, options);
   const losses = risks.filter(({ severity }) => severity === 'loss');
-  if (losses.length > 0 && terms.allowsPodLossOf !== describeSource(source)) return refuse(podLossCause(losses), 'NOT_ALLOWED');
+  if (losses.length > 0 && node.allowsPodLossOf !== describeSource(source)) return refuse(podLossCause(losses), 'NOT_ALLOWED');
   return accept(risks.map(describeRisk));
 }
 

@@ -20,8 +20,8 @@ import {
   layerRunningConfig,
   type ParsedHostFile,
   type PlacedFlag,
+  parseHostFile,
   type RunningConfig,
-  readHostText,
   withoutNulls,
 } from '../../kubelet/effective/running-config.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
@@ -111,11 +111,11 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const key = identity.kubeletConfigKey;
   if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
   const keys = [key, `${key}.group.${node.group ?? ''}`, `${key}.node.${node.name}`].filter((name) => Object.hasOwn(data, name));
-  const local = readHostText(node.local);
+  const local = parseHostFile(node.local);
   let config: JsonObject = {};
   let sets: readonly string[] | null = null;
   for (const name of keys) {
-    const layer = readLayer(readHostText({ path: name, text: data[name] as string }), node);
+    const layer = readLayer(parseHostFile({ path: name, text: data[name] as string }), node);
     if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
     if (!layer.isOverlay && name !== key)
       return refuse('LOAD_FAILED', `the key ${name} of the ConfigMap must contain a document of kind ${OVERLAY_KIND}`);
@@ -267,7 +267,7 @@ interface FoundChanges {
 
 function changesOf(configFile: ParsedHostFile, local: ParsedHostFile, node: PayloadNode): FoundChanges {
   const { minor, catalogue, flags } = node;
-  const input = { catalogue, minor, flags, dropIns: node.dropIns.map(readHostText), dynamicConfig: null };
+  const input = { catalogue, minor, flags, dropIns: node.dropIns.map(parseHostFile), dynamicConfig: null };
   const running = layerRunningConfig({ ...input, configFile });
   const desired = running.layered.config;
   const before = layerRunningConfig({ ...input, configFile: local }).layered.config;

@@ -9,8 +9,8 @@ import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
 import { describeSource } from '../../kubelet/config-source.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
-import { type AgentStateMachine, agentMachine } from './agent-machine.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
+import { type AgentStateMachine, agentStateMachine } from './agent-state-machine.ts';
 import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
 import { createEventQueue, type EventQueue } from './event-queue.ts';
@@ -19,8 +19,8 @@ import { type AssignmentFollower, type ConfigMapMessage, followAssignment, watch
 import type { Timing } from './health.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
-import { type AgentEvent, nextTimerAt } from './next.ts';
-import { nodeEventReporter, type ReportNodeEvent } from './node-event-reporter.ts';
+import { type AgentEvent, nextTimer } from './next.ts';
+import { agentReporter, type ReportAgentMessage } from './node-event-reporter.ts';
 import { prepareAssigned } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { type AgentState, neededHashes } from './state.ts';
@@ -81,7 +81,7 @@ type Message =
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { nodeName, host, clock, random, catalogue, timing, signal } = options;
-  const report = nodeEventReporter(options.reporter, nodeName);
+  const report = agentReporter(options.reporter, nodeName);
   const store = checkpointStore(host, options.directory);
   const eventQueue = createEventQueue<Message>(clock, signal);
 
@@ -110,7 +110,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const { spareCheckpoints } = options;
   const { directory, localConfig } = options;
   const states = canReplaceManagerState(options.allow) ? managerStateSwitches({ host, store, catalogue, directory, localConfig }) : null;
-  const machine = agentMachine({
+  const machine = agentStateMachine({
     store,
     loaded,
     clock,
@@ -151,8 +151,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
           if (removed.length === 0) throw error;
           await store.saveCheckpoint(hash, files, origin);
         });
-      const mayLosePods = assigned.terms.allowsPodLossOf === describeSource(assigned.source);
-      return { kind: 'assigned', candidate, refusal, retry: assigned.terms.retry, mayLosePods };
+      const mayLosePods = assigned.node.allowsPodLossOf === describeSource(assigned.source);
+      return { kind: 'assigned', candidate, refusal, retry: assigned.node.retry, mayLosePods };
     },
   });
   const handle = async (message: Message): Promise<AgentEvent | null> => {
@@ -214,11 +214,11 @@ async function turn({ machine, assignment, eventQueue, handle, inspect, clock, t
   const dispatch = async (event: AgentEvent | null): Promise<void> => {
     if (event !== null) await machine.dispatch(event);
   };
-  const times = [nextTimerAt(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
+  const times = [nextTimer(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
   const message = await eventQueue.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
   if (message !== null) await dispatch(await handle(message));
   await dispatch(await assignment.wake());
-  const due = nextTimerAt(machine.state, timing);
+  const due = nextTimer(machine.state, timing);
   if (due === null || (due.at > now() && due.at - now() <= LONGEST_WAIT_MS)) return;
   await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await inspect(machine.state) });
 }
@@ -226,7 +226,7 @@ async function turn({ machine, assignment, eventQueue, handle, inspect, clock, t
 /** Writes the problems in order of their changes; failed writes are reported. */
 function accessWriter(
   store: Pick<CheckpointStore, 'saveAccess'>,
-  report: ReportNodeEvent,
+  report: ReportAgentMessage,
   onAccess: AgentOptions['onAccess'],
 ): (problems: readonly AccessProblem[]) => void {
   let last = Promise.resolve();
@@ -240,7 +240,7 @@ function accessWriter(
   };
 }
 
-function reportDamaged({ damaged, state }: StoredAgent, report: ReportNodeEvent): void {
+function reportDamaged({ damaged, state }: StoredAgent, report: ReportAgentMessage): void {
   for (const path of damaged)
     report(
       'warning',

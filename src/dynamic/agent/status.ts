@@ -100,7 +100,7 @@ export function agentConditionOf(state: AgentState): ConfigCondition {
     case 'rejected':
     case 'fallen-back': {
       const what = state.lastKnownGood === null ? 'the local configuration (config.yaml)' : 'the last known good configuration';
-      const runs = isObservedWithTarget(state) ? `the kubelet runs ${what}` : notSeenText(state, what);
+      const runs = isObservedWithTarget(state) ? `the kubelet runs ${what}` : notObservedText(state, what);
       const reason = state.phase === 'rejected' ? REJECTED_REASON : 'FallenBack';
       return { status: 'False', reason, message: `${state.fault.cause}; ${runs}` };
     }
@@ -125,7 +125,7 @@ export function lostAssignmentReason({ identity, createdAt }: LostAssignment): s
 }
 
 /** Text while the kubelet has not been observed with the configuration that it should run. */
-function notSeenText(state: AgentState, what: string): string {
+function notObservedText(state: AgentState, what: string): string {
   const { switching, active, notObservedReason } = state;
   if (switching === null || switching.issue === null) return `the kubelet is starting with ${what}`;
   const failed = `the kubelet could not be switched to ${what}: ${switching.issue}`;

@@ -8,8 +8,7 @@ import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, podsOfNode, readPod } from '../../kubelet/workload/pod.ts';
 import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from '../../kubelet/workload/pod-losses.ts';
-import { podErrorIn } from '../../kubelet/workload/pod-risks.ts';
-import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, probePod, readProbe } from '../../kubelet/workload/probe-pod.ts';
+import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from '../../kubelet/workload/probe-pod.ts';
 import { readStaticPods } from '../../kubelet/workload/risk-facts.ts';
 
 /** The pods of a node before a trial, and whether a probe pod could be started then. */
@@ -224,11 +223,11 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
       if (pid === null || pods === null) return { losses, probe: { state: 'starting', seen: 'the kubelet is not up' } };
       if (probe?.pid !== pid) {
         await removeProbe();
-        const room = noCapacityReason(kubelet);
-        const why = room ?? (await startProbe(kubelet, pid));
+        const noCapacity = noCapacityReason(kubelet);
+        const why = noCapacity ?? (await startProbe(kubelet, pid));
         if (why !== null) {
           // A node that other pods have filled since shows nothing about the configuration.
-          const isTooSmall = room !== null && (before.pods?.length ?? 0) >= kubelet.maxPods;
+          const isTooSmall = noCapacity !== null && (before.pods?.length ?? 0) >= kubelet.maxPods;
           const seen: ProbeResult = { state: isTooSmall ? 'failed' : 'unusable', why };
           result = { pid, seen };
           return { losses, probe: seen };

@@ -19,7 +19,7 @@ export interface PushedFileRequest {
   /** Key of the payload. */
   readonly key: string;
   /** Files that the payload references by a relative path, by key. */
-  readonly siblings: readonly AdditionalFile[];
+  readonly additionalFiles: readonly AdditionalFile[];
   readonly appendHash: boolean;
   readonly inPlace: boolean;
   readonly validation: ValidationRequest;
@@ -84,13 +84,13 @@ export async function planPushedFile(files: Pick<LocalFiles, 'input'>, { pushed,
     name: pushed.name,
     key: pushed.key,
     text,
-    siblings: await readBeside(files, pushed.siblings),
+    additionalFiles: await readAdditionalFiles(files, pushed.additionalFiles),
     appendHash: pushed.appendHash,
     inPlace: pushed.inPlace,
   };
   const issue = configSourceFailure({ namespace: input.namespace, name: input.name, kubeletConfigKey: input.key });
   if (issue !== null) throw usageError(issue.replace('kubeletConfigKey', 'key').replace(/^/, '--'));
-  if (Object.hasOwn(input.siblings, input.key)) throw usageError(`--beside ${input.key}: the ConfigMap already has this key`);
+  if (Object.hasOwn(input.additionalFiles, input.key)) throw usageError(`--beside ${input.key}: the ConfigMap already has this key`);
   const nodes = cluster === null ? [] : await readNodes(cluster, []);
   await requireGoodPayload(text, pushed.file, { nodes, validation: pushed.validation, reporter });
   return planPush(cluster, input);
@@ -107,7 +107,7 @@ export async function performPush(cluster: Cluster, push: PushPlan, reporter: Re
   reporter.report({ level: 'info', code: 'DYNAMIC_PUSHED', message });
 }
 
-async function readBeside(
+async function readAdditionalFiles(
   { input }: Pick<LocalFiles, 'input'>,
   given: readonly AdditionalFile[],
 ): Promise<Readonly<Record<string, string>>> {

@@ -17,7 +17,7 @@ import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
-import { planPointerFile } from '../agent/plan-pointer-file.ts';
+import { planPointerDropIn } from '../agent/plan-pointer-drop-in.ts';
 import { removeAssignment } from '../phases/remove-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 import { healthzOf } from './read-agent.ts';
@@ -122,8 +122,8 @@ async function localText(
   templates: Templates,
   { unitTexts }: DynamicHost,
 ): Promise<{ readonly path: string; readonly text: string } | null> {
-  const place = unitTexts === null ? null : planPointerFile(templates, unitTexts, AGENT_DIRECTORY);
-  if (place?.kind !== 'drop-in') return null;
-  const text = (await observe(host, fileFacts([place.localConfig]), signal)).get(place.localConfig)?.content;
-  return text === undefined ? null : { path: place.localConfig, text };
+  const dropIn = unitTexts === null ? null : planPointerDropIn(templates, unitTexts, AGENT_DIRECTORY);
+  if (dropIn?.kind !== 'drop-in') return null;
+  const text = (await observe(host, fileFacts([dropIn.localConfig]), signal)).get(dropIn.localConfig)?.content;
+  return text === undefined ? null : { path: dropIn.localConfig, text };
 }

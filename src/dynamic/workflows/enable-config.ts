@@ -34,7 +34,7 @@ import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/ag
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { type Catalogue, parseMinor } from '../../kubelet/catalogue.ts';
-import { planPointerFile } from '../agent/plan-pointer-file.ts';
+import { planPointerDropIn } from '../agent/plan-pointer-drop-in.ts';
 import { configSourceDropped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
@@ -142,12 +142,12 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const refusals: Problem[] = [];
   const refuse = (code: string, message: string, hint: string): void => void refusals.push({ host, code, message, hint });
   const program = await prepareProgram(context, options, found, refuse);
-  const place = unitTexts === null ? null : planPointerFile(options.templates, unitTexts, AGENT_DIRECTORY);
-  if (place?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', place.why, place.hint);
-  if (place?.kind === 'drop-in' && (await isMissing(context, place.localConfig)))
+  const dropIn = unitTexts === null ? null : planPointerDropIn(options.templates, unitTexts, AGENT_DIRECTORY);
+  if (dropIn?.kind === 'impossible') refuse('KUBELET_UNIT_UNSUITABLE', dropIn.why, dropIn.hint);
+  if (dropIn?.kind === 'drop-in' && (await isMissing(context, dropIn.localConfig)))
     refuse(
       'HOST_FILE_MISSING',
-      `${place.localConfig}, the local configuration of the kubelet, does not exist`,
+      `${dropIn.localConfig}, the local configuration of the kubelet, does not exist`,
       'Rerun kubeletadm init or kubeletadm join on the host',
     );
   const kubeconfig = found.flag('kubeconfig') ?? KUBELET_CONF;
@@ -162,12 +162,12 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   if (shared !== null) refusals.push({ host, ...shared });
   const move = nodeName === null || context.cluster === null ? null : await moveAssignment(context.cluster, nodeName, namespace);
   if (move?.refusal != null) refusals.push({ host, ...move.refusal });
-  if (place?.kind !== 'drop-in' || program === null || nodeName === null) return { input: NOTHING, warnings: [], refusals };
+  if (dropIn?.kind !== 'drop-in' || program === null || nodeName === null) return { input: NOTHING, warnings: [], refusals };
   const words = [
     ...program.command,
     'agent',
     ...['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace],
-    ...(place.localConfig === KUBELET_CONFIG_FILE ? [] : ['--local-config', place.localConfig]),
+    ...(dropIn.localConfig === KUBELET_CONFIG_FILE ? [] : ['--local-config', dropIn.localConfig]),
     ...options.agentOptions,
   ];
   const agentUnit = renderAgentUnit(options.templates, {
@@ -184,7 +184,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
       rights: { nodeName, namespace },
       directory: AGENT_DIRECTORY,
       agent: {
-        files: [unitFile(AGENT_UNIT, agentUnit), unitFile(POINTER_DROP_IN, place.text)],
+        files: [unitFile(AGENT_UNIT, agentUnit), unitFile(POINTER_DROP_IN, dropIn.text)],
         removed: [],
         running: AGENT_SERVICE,
         stopped: null,
@@ -292,7 +292,7 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
 }
 
 /** The first API server with dry runs. */
-const DRY_RUN_MINOR = 13;
+const FIRST_DRY_RUN_MINOR = 13;
 
 /**
  * Checks with a dry run that an API server keeps `spec.configSource`: an API server that drops the field
@@ -304,7 +304,7 @@ async function keepsConfigSource(
   nodeName: string,
 ): Promise<{ readonly problem: Problem | null; readonly warning: Warning | null }> {
   const version = await cluster.version();
-  if ((parseMinor(version) ?? 0) < DRY_RUN_MINOR) return { problem: null, warning: null };
+  if ((parseMinor(version) ?? 0) < FIRST_DRY_RUN_MINOR) return { problem: null, warning: null };
   const configMap = { namespace: KUBE_SYSTEM, name: 'kubeletadm-probe', kubeletConfigKey: 'kubelet' };
   try {
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };

@@ -20,7 +20,7 @@ export interface PushInput {
   readonly key: string;
   readonly text: string;
   /** Files that the payload names by relative paths, by key. */
-  readonly siblings: Readonly<Record<string, string>>;
+  readonly additionalFiles: Readonly<Record<string, string>>;
   readonly appendHash: boolean;
   /** Allow replacing the content of an existing ConfigMap, even if nodes use it. */
   readonly inPlace: boolean;
@@ -32,8 +32,8 @@ export interface PushPlan {
 }
 
 /** The ConfigMap of a payload, with kubectl's naming; immutable if the name contains the hash. */
-function pushedConfigMap({ namespace, name, key, text, siblings, appendHash: hashed }: PushInput): KubeObject {
-  const data = { ...siblings, [key]: text };
+function pushedConfigMap({ namespace, name, key, text, additionalFiles, appendHash: hashed }: PushInput): KubeObject {
+  const data = { ...additionalFiles, [key]: text };
   const metadata = { name: hashed ? appendHash({ name, data }) : name, namespace, labels: { [PUSHED_LABEL]: 'true' } };
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data, ...(hashed ? { immutable: true } : {}) };
 }

@@ -12,7 +12,7 @@ import { isConfigMapKey } from '../../kubelet/config-source.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
 import type { CheckpointComparison, MetaName, NativeCheckpoint, ObservedStore, PayloadReading } from '../native-report.ts';
-import { isSafeStorePath, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile } from '../native-store.ts';
+import { hasSafeStorePath, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile } from '../native-store.ts';
 import { validatePayload } from '../validate-payload.ts';
 
 export interface ReadStoreOptions {
@@ -130,7 +130,7 @@ async function readPayload(
 ): Promise<PayloadReading> {
   const meta = file?.type === 'file' ? parseMetaFile(file.content ?? '') : null;
   if (meta?.kind !== 'source') return [];
-  if (!isSafeStorePath(meta.identity)) return null;
+  if (!hasSafeStorePath(meta.identity)) return null;
   const path = `${nativeCheckpointDirectory(directory, meta.identity)}/${meta.identity.kubeletConfigKey}`;
   const text = (await observe(host, fileFacts([path]), signal)).get(path)?.content;
   if (text === undefined) return null;
@@ -147,7 +147,7 @@ async function compareCheckpoint(
 ): Promise<CheckpointComparison> {
   const unknown = (why: string): CheckpointComparison => ({ kind: 'unknown', why });
   const meta = file?.type === 'file' ? parseMetaFile(file.content ?? '') : null;
-  if (meta?.kind !== 'source' || !isSafeStorePath(meta.identity)) return unknown('the meta file does not name a ConfigMap');
+  if (meta?.kind !== 'source' || !hasSafeStorePath(meta.identity)) return unknown('the meta file does not name a ConfigMap');
   if (cluster === null) return unknown('no kubeconfig was given');
   const { namespace, name, uid, resourceVersion } = meta.identity;
   const where = `ConfigMap ${namespace}/${name}`;

@@ -4,7 +4,7 @@ import type { InventoryList } from './read-list.ts';
 export type AnsibleValue = string | number | boolean | null | typeof UNSUPPORTED_VALUE;
 
 /** A list or an object, which templates do not support. */
-export const UNSUPPORTED_VALUE: unique symbol = Symbol('structure');
+export const UNSUPPORTED_VALUE: unique symbol = Symbol('unsupported value');
 
 /** A host with the merged variables of its groups. */
 export interface InventoryHost {

@@ -35,7 +35,7 @@ export type FinishCommitsPorts = FleetFilePorts & RunTime & HostConnections;
 
 /** `fleet confirm HOST... | --group G | --limit P`: confirms a change that a run left unconfirmed. */
 export function confirmCommits(services: FinishCommitsPorts, request: CommitsRequest): Promise<FinishedCommits> {
-  return settle(services, { request, done: 'confirmed' }, async ({ host, record }) => {
+  return finishCommits(services, { request, done: 'confirmed' }, async ({ host, record }) => {
     if (record.state !== 'armed') throw new CommitGoneError(host.name, record, 'nothing to confirm');
     await host.perform([
       {
@@ -51,7 +51,7 @@ export function confirmCommits(services: FinishCommitsPorts, request: CommitsReq
 
 /** `fleet revert HOST... | --group G | --limit P`: rolls back such a change now. Waits for a healthy kubelet. */
 export function revertCommits(services: FinishCommitsPorts, request: CommitsRequest): Promise<FinishedCommits> {
-  return settle(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
+  return finishCommits(services, { request, done: 'rolled back' }, async ({ host, record, reporter }) => {
     const why = `requested by ${services.self.name}`;
     await host.perform(
       [
@@ -65,22 +65,22 @@ export function revertCommits(services: FinishCommitsPorts, request: CommitsRequ
   });
 }
 
-interface Settling {
+interface FinishOptions {
   readonly request: CommitsRequest;
   /** The result text of a host. */
   readonly done: string;
 }
 
-interface Waiting {
+interface PendingCommit {
   readonly host: Host;
   readonly record: CommitRecord;
   readonly reporter: Reporter;
 }
 
-async function settle(
+async function finishCommits(
   services: FinishCommitsPorts,
-  { request, done }: Settling,
-  work: (waiting: Waiting) => Promise<void>,
+  { request, done }: FinishOptions,
+  work: (waiting: PendingCommit) => Promise<void>,
 ): Promise<FinishedCommits> {
   const { names, targetOf, isSelection } = await namedHosts(services, request);
   const { reporter, onHost } = request;

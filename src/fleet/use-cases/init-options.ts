@@ -5,8 +5,8 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
-import { connectControlPlaneVia, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { freshTokens, isPhaseSkippedBy, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { controlPlaneConnector, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
@@ -70,9 +70,9 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
     selects,
-    skips: isPhaseSkippedBy(skipped),
+    skips: phaseSkipTest(skipped),
     localDefaultRoute: {},
-    connect: connectControlPlaneVia(services),
+    connect: controlPlaneConnector(services),
     given,
     // With external administrator credentials the certificates are uploaded, but no Node is marked.
     trust: null,

@@ -11,7 +11,7 @@ import type { Timeouts, UpgradeApply, UpgradeNode } from '../../kubeadm/config/m
 import { localServer } from '../../kubeadm/control-plane/model.ts';
 import { manifestPath } from '../../kubeadm/control-plane/paths.ts';
 import { apiEndpointOf } from '../../kubeadm/upgrade/static-pod-state.ts';
-import { connectControlPlaneVia, proxyEnvironment } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneConnector, proxyEnvironment } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import { type ApiAccess, apiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { noControlPlane } from '../../kubeadm/workflows/upgrade/control-plane-host.ts';
@@ -88,7 +88,7 @@ async function adminAccess(services: NodeCommandPorts, context: PhaseContext): P
   const endpoint = apiEndpointOf(files.get(manifestPath('kube-apiserver'))?.content ?? '');
   if (endpoint === null) throw noControlPlane(context.host.name);
   return apiAccess({
-    connect: connectControlPlaneVia(services),
+    connect: controlPlaneConnector(services),
     local: { server: localServer(endpoint), port: endpoint.bindPort },
     kubeconfig: () => (text === undefined ? null : { path: ADMIN_CONF, text: new SensitiveText([new Secret(text)]) }),
   });

@@ -126,7 +126,7 @@ async function openBringUp(
     claims,
   });
   const members = tasks.map(({ host }) =>
-    host === first.host ? bootstrap.first : dryRun ? bootstrap.waiting(host) : bootstrap.later(host),
+    host === first.host ? bootstrap.first : dryRun ? bootstrap.deferred(host) : bootstrap.later(host),
   );
   return { members, access: null, claims, finish: (result) => bootstrap.finish(result), close: () => bootstrap.close() };
 }

@@ -3,13 +3,13 @@ import { Secret } from '../../base/text/secret.ts';
 import { phaseSelection } from '../../host/run-workflow.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import {
-  connectControlPlaneVia,
+  controlPlaneConnector,
   observeLocalCaDirectories,
   observeLocalDefaultRoute,
   proxyEnvironment,
   releaseOf,
 } from '../../kubeadm/use-cases/control-plane-inputs.ts';
-import { isPhaseSkippedBy } from '../../kubeadm/use-cases/init-phases.ts';
+import { phaseSkipTest } from '../../kubeadm/use-cases/init-phases.ts';
 import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { type OpenedCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
@@ -59,10 +59,10 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
     proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
     selects: phaseSelection(skipped, request.onlyPhase),
-    skips: isPhaseSkippedBy(skipped),
+    skips: phaseSkipTest(skipped),
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
-    caDirectoriesHere: node.staged ? await observeLocalCaDirectories(services) : [],
-    connect: connectControlPlaneVia(services),
+    localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
+    connect: controlPlaneConnector(services),
     given,
     trust: given === null ? null : operatorNodeTrust(services, opened),
     releaseOf: (label, ci) => releaseOf(services, label, ci),

@@ -2,7 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import { type PlanOnHost, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import type { JoinConfiguration } from '../../kubeadm/config/model.ts';
 import {
-  connectControlPlaneVia,
+  controlPlaneConnector,
   observeLocalCaDirectories,
   observeLocalDefaultRoute,
   proxyEnvironment,
@@ -54,8 +54,8 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     issuer: await services.certificateIssuer(),
     selects: phaseSelection(skipPhases, onlyPhase),
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
-    caDirectoriesHere: node.staged ? await observeLocalCaDirectories(services) : [],
-    connect: connectControlPlaneVia(services),
+    localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
+    connect: controlPlaneConnector(services),
     connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
     certificateKey: controlPlane.certificateKey ?? null,
     opened: (access) => accesses.push(access),

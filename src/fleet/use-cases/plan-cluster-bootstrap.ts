@@ -38,7 +38,7 @@ import { installSources } from './install-sources.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { planAfterPreparation } from './plan-prepared.ts';
 
-export interface BringUpInput {
+export interface ClusterBootstrapInput {
   readonly tasks: readonly FleetTask[];
   readonly cluster: FleetCluster;
   readonly file: string;
@@ -63,7 +63,7 @@ export interface ClusterBootstrap {
   /** A host that is planned after the cluster was bootstrapped. */
   later(host: PlannedHost): FleetMember;
   /** Reason shown in a plan for a host that waits. */
-  waiting(host: PlannedHost): FleetMember;
+  deferred(host: PlannedHost): FleetMember;
   /** Writes the kubeconfig, unless another host required it already. */
   finish(result: FleetResult): Promise<void>;
   close(): Promise<void>;
@@ -85,7 +85,7 @@ interface After {
 export async function planClusterBootstrap(
   services: FleetRunPorts,
   request: FleetRunRequest,
-  input: BringUpInput,
+  input: ClusterBootstrapInput,
 ): Promise<ClusterBootstrap> {
   const { tasks, cluster, file, directory, dryRun, reporter, first, kubeconfig } = input;
   const accesses: ApiAccess[] = [];
@@ -169,7 +169,7 @@ export async function planClusterBootstrap(
         return found.open(ports);
       },
     }),
-    waiting: ({ name }) => deferredMember(name, `waits for ${first.name} to bootstrap the cluster`),
+    deferred: ({ name }) => deferredMember(name, `waits for ${first.name} to bootstrap the cluster`),
     finish: async ({ outcomes }) => {
       const exists = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
       // If other hosts required the kubeconfig, their errors were reported already.
@@ -197,7 +197,7 @@ function isKnown(phase: string, { phases }: HostPlan): boolean {
  * @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, for several control planes without an
  * endpoint: only the first one could be created
  */
-async function readConfiguration(services: FleetRunPorts, { cluster, file, controlPlanes }: BringUpInput): Promise<LoadedConfig> {
+async function readConfiguration(services: FleetRunPorts, { cluster, file, controlPlanes }: ClusterBootstrapInput): Promise<LoadedConfig> {
   const config = await readFleetConfiguration(services, { cluster, file });
   if (controlPlanes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, controlPlanes);
   return config;

@@ -91,8 +91,8 @@ export async function diffUpgrade(services: NodeCommandPorts, request: PlanClust
   const targets = await readHostTargets(services, request.hosts);
   const diffs: string[] = [];
   for (const target of targets) {
-    const way = { target, kubeconfig: request.cluster, reporter };
-    const diff = await withControlPlane(services, way, async ({ host, model, warnings }) => {
+    const access = { target, kubeconfig: request.cluster, reporter };
+    const diff = await withControlPlane(services, access, async ({ host, model, warnings }) => {
       for (const { code, message } of warnings) reporter.report({ level: 'warning', code, message });
       const version = given ?? (await resolveTarget(services, model.kubernetesVersion ?? ''));
       const prefix = targets.length > 1 ? `${host.name}:` : '';

@@ -79,10 +79,10 @@ export async function userKubeconfig(
     if (parsed === null) return refuse(pkiUnreadable(key, 'private key'));
     if (!ca.x509.checkPrivateKey(parsed)) return refuse(pkiKeyMismatch(crt, key));
     const issuer: CertificateIssuer = await services.certificateIssuer();
-    const terms = { ...certificateParametersOf(cluster, services.clock.now()), validMs: request.validMs, caNotBefore: ca.notBefore };
+    const parameters = { ...certificateParametersOf(cluster, services.clock.now()), validMs: request.validMs, caNotBefore: ca.notBefore };
     const identity = { cluster, nodeName: '', localAPIEndpoint };
-    const spec = clientSpecOf({ user: () => request.clientName, organizations: request.organizations }, identity, terms);
-    const keyPem = await issuer.generateKey(terms.keyAlgorithm);
+    const spec = clientSpecOf({ user: () => request.clientName, organizations: request.organizations }, identity, parameters);
+    const keyPem = await issuer.generateKey(parameters.keyAlgorithm);
     const certificatePem = await issuer.issue(spec, keyPem, { certificatePem: ca.pem, keyPem: new Secret(caKey) });
     return clientCertificateKubeconfig({ ...common, certificatePem, keyPem });
   } finally {

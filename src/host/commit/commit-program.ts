@@ -1,4 +1,4 @@
-import { COMMIT_DIRECTORY, LOCK_RUNS_FUNCTION, REVERT_SCRIPT, REVERT_UNIT } from './revert-script.ts';
+import { COMMIT_DIRECTORY, MUTEX_FUNCTION, REVERT_SCRIPT, REVERT_UNIT } from './revert-script.ts';
 
 /** Exit code for a refused operation; stdout contains the record with the reason. */
 export const REFUSED_EXIT = 75;
@@ -46,7 +46,7 @@ k_release() { L=$R${LOCK_FILE}; k_id; if [ "$h" = "$1" ]; then rm -f -- "$L"; fi
 
 /** Shell functions that check, confirm or revert a change. */
 export const COMMIT_FUNCTIONS = `
-${LOCK_RUNS_FUNCTION}told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
+${MUTEX_FUNCTION}told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
 g_tell() {
   for s in reverting commit reverted; do
     if [ -f "$D/$s/record" ]; then printf 'state %s\\n' "$s"; cat -- "$D/$s/record"; return; fi

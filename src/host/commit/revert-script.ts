@@ -13,7 +13,7 @@ export const REVERT_UNIT = 'kubeletadm-revert';
  * children; it is on a directory that always exists, so no lock file remains. A host without flock(1) has no
  * such lock. `9<&9`: mksh closes the descriptor in children.
  */
-export const LOCK_RUNS_FUNCTION = `hold() {
+export const MUTEX_FUNCTION = `hold() {
   if [ ! -d "$R/var/lib" ] || ! command -v flock >/dev/null; then return 0; fi
   exec 9<"$R/var/lib"; i=0
   until flock -n 9 9<&9; do i=$((i + 1)); if [ $i -ge 60 ]; then return 0; fi; sleep 1; done
@@ -39,7 +39,7 @@ R=\${KUBELETADM_ROOT-}; R=\${R%/}
 D=$R/var/lib/kubeletadm; C=$D/commit; V=$D/reverting; S=$R/etc/systemd/system; U=${REVERT_UNIT}
 
 flush() { sync -- "$@" 2>/dev/null || sync; }
-${LOCK_RUNS_FUNCTION}told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
+${MUTEX_FUNCTION}told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
 stat_of() { stat -c '%a %u %g' -- "$1"; }
 sum_of() { sha256sum <"$1"; }
 

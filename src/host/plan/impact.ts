@@ -41,7 +41,7 @@ export function exceeds(impact: Impact | null, allowed: Impact): boolean {
 }
 
 /** A longer value, as a list of taints, is cut. */
-const LONGEST = 80;
+const MAX_VALUE_LENGTH = 80;
 
 /** A changed field in one line: `maxPods: 20 -> 33`. */
 export function formatFieldChange({ field, before, after }: Omit<FieldChange, 'impact'>): string {
@@ -51,5 +51,5 @@ export function formatFieldChange({ field, before, after }: Omit<FieldChange, 'i
 function formatValue(value: Json): string {
   if (value === null) return 'unset';
   const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text;
+  return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text;
 }

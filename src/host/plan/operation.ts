@@ -1,5 +1,5 @@
 import type { SensitiveText } from '../../base/text/secret.ts';
-import type { LockRequest, RevertRequest } from '../commit/record.ts';
+import type { LockRequest, RevertRequest } from '../commit/requests.ts';
 import type { PackageManager } from '../install/package-facts.ts';
 import type { LargeFile, RangedFile } from './large-file.ts';
 

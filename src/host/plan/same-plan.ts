@@ -60,14 +60,14 @@ function declared({ status: _, metadata, ...object }: KubeObject): unknown {
  * @returns lines without a final newline; empty: the plans are equal
  */
 export function planDifference(planned: HostChanges, now: HostChanges): string {
-  return unifiedDiff(textOf(planned), textOf(now), { before: 'planned', after: 'now' }).trimEnd();
+  return unifiedDiff(planText(planned), planText(now), { before: 'planned', after: 'now' }).trimEnd();
 }
 
-function textOf({ changes, deferred }: HostChanges): string {
-  return [...changes, ...deferred].map((change) => encodeYaml([shown(change)] as unknown as YamlValue)).join('');
+function planText({ changes, deferred }: HostChanges): string {
+  return [...changes, ...deferred].map((change) => encodeYaml([withoutShownContent(change)] as unknown as YamlValue)).join('');
 }
 
 /** Omitted: the diff of a file already shows its content. */
-function shown({ content, origin: _, diff, ...change }: JsonObject): JsonObject {
+function withoutShownContent({ content, origin: _, diff, ...change }: JsonObject): JsonObject {
   return diff === undefined ? { ...change, ...(content === undefined ? {} : { content }) } : { ...change, diff };
 }

@@ -44,9 +44,9 @@ export interface KubeClusterOptions {
   /** Opens the connections to the server, e.g. from a host in its network. The proxy is ignored then. */
   readonly dial?: Dial | undefined;
   /** Limits the requests. Absent: no limit. */
-  readonly pace?: RequestRateLimiter | undefined;
+  readonly limiter?: RequestRateLimiter | undefined;
   /**
-   * Ends the requests of `untilInterrupted` and `forPolls` that wait for `pace`: they reject with its reason. Other
+   * Ends the requests of `untilInterrupted` and `forPolls` that wait for `limiter`: they reject with its reason. Other
    * requests continue, because they may remove what an interrupted run created.
    */
   readonly signal?: AbortSignal | undefined;
@@ -74,7 +74,7 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
  *   CONFIG_SYNTAX, KUBECONFIG_PLUGIN_REFUSED; USAGE for an invalid proxy URL
  */
 export function kubeCluster(options: KubeClusterOptions): Cluster {
-  const { root, clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, dial, pace, signal } = options;
+  const { root, clock = SYSTEM_CLOCK, requestTimeoutMs = 10_000, credentialTimeoutMs = 30_000, dial, limiter, signal } = options;
   const { target, file, folder } = loadTarget(options);
   const { server } = target.cluster;
   const connection = createConnection({ target, file, folder, root, clock, credentialTimeoutMs, dial });
@@ -88,10 +88,10 @@ export function kubeCluster(options: KubeClusterOptions): Cluster {
     connection.close();
   };
   const clientWith = (urgency: RequestUrgency, turnSignal?: AbortSignal): Cluster => {
-    const sender = createSender({ server, connection, clock, requestTimeoutMs, pace, urgency, turnSignal });
+    const sender = createSender({ server, connection, clock, requestTimeoutMs, limiter, urgency, turnSignal });
     return clientOver({ server, context: target.context, sender, closed: closing.signal, close });
   };
-  if (pace === undefined) return clientWith('step');
+  if (limiter === undefined) return clientWith('step');
   return { ...clientWith('step'), untilInterrupted: clientWith('step', waiting.signal), forPolls: clientWith('poll', waiting.signal) };
 }
 

@@ -6,7 +6,7 @@ import type { KubeObject } from '../object.ts';
 import type { RawWatchEvent } from '../watch-lines.ts';
 import type { ApiRequest } from './send-request.ts';
 
-/** The request of a response, for messages. */
+/** The request that a response belongs to, for messages. */
 export interface RequestContext extends Pick<ApiRequest, 'what' | 'method' | 'path'> {
   readonly server: string;
 }
@@ -23,22 +23,22 @@ export interface ListPage {
  * Validates a response as the requested object.
  * @throws AppError CLUSTER_ANSWER_INVALID, as all functions of this file
  */
-export function decodeObject(answered: RequestContext, body: JsonObject, asked: ExpectedObject): KubeObject {
-  requireValid(answered, objectIssue(body, asked));
+export function decodeObject(request: RequestContext, body: JsonObject, expected: ExpectedObject): KubeObject {
+  requireValid(request, objectIssue(body, expected));
   return body as KubeObject;
 }
 
 /** Validates a response as a page of a list of objects of a kind. */
-export function decodeList(answered: RequestContext, body: JsonObject, kind: string): ListPage {
-  requireValid(answered, listIssue(body, kind));
+export function decodeList(request: RequestContext, body: JsonObject, kind: string): ListPage {
+  requireValid(request, listIssue(body, kind));
   const { resourceVersion, continue: next } = body.metadata as { readonly resourceVersion?: string; readonly continue?: string };
   const items = (body.items ?? []) as readonly JsonObject[];
   return { items: items.filter(isJsonObject), resourceVersion: resourceVersion ?? '', next: next || undefined };
 }
 
 /** Validates the object of a watch event. */
-export function decodeEvent(answered: RequestContext, type: WatchEvent['type'], { object }: RawWatchEvent, kind: string): WatchEvent {
-  requireValid(answered, eventIssue(type, object, kind));
+export function decodeEvent(request: RequestContext, type: WatchEvent['type'], { object }: RawWatchEvent, kind: string): WatchEvent {
+  requireValid(request, eventIssue(type, object, kind));
   return { type, object: object as KubeObject };
 }
 

@@ -6,10 +6,10 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import type { Secret } from '../../base/text/secret.ts';
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 import type { Dial } from '../dial.ts';
-import type { HttpsClient, Trust, WebRequest } from '../https-client.ts';
+import type { HttpsClient, HttpsRequest, Trust } from '../https-client.ts';
 import type { HttpsResponse, WebFailure } from '../https-response.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
-import { certificateFailure, failureOf, peerOf, WebError } from './https-failure.ts';
+import { certificateFailure, failureOf, HttpsError, peerOf } from './https-failure.ts';
 import { checkServerIdentity } from './server-identity.ts';
 import { trustedCas } from './trusted-cas.ts';
 import { openTunnel } from './tunnel.ts';
@@ -46,7 +46,7 @@ export function nodeHttpsClient(env: ProxyEnvironment): HttpsClient {
   };
 }
 
-async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<HttpsResponse> {
+async function query(request: HttpsRequest, env: ProxyEnvironment, signal: AbortSignal): Promise<HttpsResponse> {
   const url = new URL(request.url);
   const ca = await authoritiesOf(request.trust, env);
   if (request.bearerToken !== undefined && request.trust.kind === 'unverified')
@@ -57,15 +57,16 @@ async function query(request: WebRequest, env: ProxyEnvironment, signal: AbortSi
   try {
     const socket = await secure(raw, { host: name, ca, client: request.clientCertificate, signal }).catch(async (error: unknown) => {
       const issue = failureOf(error);
-      throw issue.kind === 'not-tls' ? new WebError({ ...issue, speaks: await listen(dial) }, error) : error;
+      throw issue.kind === 'not-tls' ? new HttpsError({ ...issue, speaks: await listen(dial) }, error) : error;
     });
     const shown = socket.getPeerX509Certificate();
     const peer = peerOf(shown);
     const code = socket.authorizationError as unknown as string | null;
     // Node accepts any certificate here, so that the error can name the one shown; nothing has been sent yet.
     if (request.trust.kind === 'certificate') {
-      if (!isCertificate(shown, request.trust.pem)) throw new WebError({ kind: 'other-certificate', peer });
-    } else if (request.trust.kind !== 'unverified' && !socket.authorized) throw new WebError(certificateFailure(String(code), name, peer));
+      if (!isCertificate(shown, request.trust.pem)) throw new HttpsError({ kind: 'other-certificate', peer });
+    } else if (request.trust.kind !== 'unverified' && !socket.authorized)
+      throw new HttpsError(certificateFailure(String(code), name, peer));
     const response = await send(socket, url, { signal, bearerToken: request.bearerToken });
     const text = await readBody(response, request.maxBytes ?? DEFAULT_MAX_BYTES);
     return { kind: 'answer', status: response.statusCode ?? 0, ...headersOf(response), text, peer };
@@ -92,7 +93,7 @@ function isCertificate(shown: X509Certificate | undefined, pem: string): boolean
 }
 
 /** Through `dial`, through a proxy, or directly. */
-function routeTo(url: URL, { dial, proxyUrl }: WebRequest, env: ProxyEnvironment): Dial {
+function routeTo(url: URL, { dial, proxyUrl }: HttpsRequest, env: ProxyEnvironment): Dial {
   if (dial !== undefined) return dial;
   const proxy = proxyUrl === undefined ? environmentProxy(url, env) : proxyUrl === null ? null : new URL(proxyUrl);
   return ({ host, port }, signal) =>
@@ -103,7 +104,7 @@ function environmentProxy(url: URL, env: ProxyEnvironment): URL | null {
   try {
     return proxyFor(url, env);
   } catch (cause) {
-    throw new WebError({ kind: 'proxy-unusable', why: (cause as Error).message }, cause);
+    throw new HttpsError({ kind: 'proxy-unusable', why: (cause as Error).message }, cause);
   }
 }
 
@@ -111,7 +112,7 @@ interface SecureOptions {
   readonly host: string;
   /** Empty: no certificate is verified here, and the built-in CAs of Node.js need not be loaded. */
   readonly ca: readonly string[];
-  readonly client: WebRequest['clientCertificate'] | undefined;
+  readonly client: HttpsRequest['clientCertificate'] | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -134,7 +135,7 @@ function secure(socket: Duplex, { host, ca, client, signal }: SecureOptions): Pr
 
 function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', signal?: AbortSignal): Promise<S> {
   return new Promise((resolve, reject) => {
-    const abort = () => socket.destroy(new WebError({ kind: 'timed-out' }));
+    const abort = () => socket.destroy(new HttpsError({ kind: 'timed-out' }));
     const settle = () => signal?.removeEventListener('abort', abort);
     signal?.addEventListener('abort', abort, { once: true });
     socket.once(event, () => {
@@ -147,7 +148,7 @@ function connected<S extends Socket>(socket: S, event: 'connect' | 'secureConnec
     });
     socket.once('close', () => {
       settle();
-      reject(new WebError({ kind: 'closed' }));
+      reject(new HttpsError({ kind: 'closed' }));
     });
   });
 }
@@ -180,7 +181,7 @@ async function readBody(response: IncomingMessage, maxBytes: number): Promise<st
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new WebError({ kind: 'too-large', maxBytes });
+    if (bytes > maxBytes) throw new HttpsError({ kind: 'too-large', maxBytes });
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -4,7 +4,7 @@ import type { PeerCertificate, WebFailureCause } from '../https-response.ts';
 import { explainNetworkError, ProxyError } from './network-failure.ts';
 
 /** An error with the cause of a failed web request. */
-export class WebError extends Error {
+export class HttpsError extends Error {
   readonly issue: WebFailureCause;
 
   constructor(issue: WebFailureCause, cause?: unknown) {
@@ -15,7 +15,7 @@ export class WebError extends Error {
 
 /** Classifies an error of node:net, node:tls or node:http. */
 export function failureOf(error: unknown): WebFailureCause {
-  if (error instanceof WebError) return error.issue;
+  if (error instanceof HttpsError) return error.issue;
   if (error instanceof ProxyError) return proxyFailure(error);
   const { code, message } = describe(error);
   return (

@@ -40,7 +40,7 @@ export interface SenderOptions {
   /** Timeout of one call, retries included; the wait for `pace` is not. */
   readonly requestTimeoutMs: number;
   /** Absent: requests start immediately. */
-  readonly pace?: RequestRateLimiter | undefined;
+  readonly limiter?: RequestRateLimiter | undefined;
   readonly urgency: RequestUrgency;
   /** Ends the wait of a request for `pace`; a request that was sent continues. */
   readonly turnSignal?: AbortSignal | undefined;
@@ -66,11 +66,11 @@ const KEEP_ALIVE_MS = 15_000;
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 export function createSender(options: SenderOptions): Sender {
-  const { server, connection, clock, requestTimeoutMs, pace, urgency, turnSignal } = options;
+  const { server, connection, clock, requestTimeoutMs, limiter, urgency, turnSignal } = options;
 
   /** Retries until a final response, an error or the deadline. */
   const tryAgain = async (request: ApiRequest, signal: AbortSignal | undefined): Promise<Attempt> => {
-    await pace?.waitForSlot(signal ?? turnSignal, urgency);
+    await limiter?.waitForSlot(signal ?? turnSignal, urgency);
     const deadline = clock.now().getTime() + requestTimeoutMs;
     let renewed = false;
     for (let attempt = 0; ; attempt++) {
@@ -82,7 +82,7 @@ export function createSender(options: SenderOptions): Sender {
       const pause = pauseBefore(request, tried, attempt);
       if (pause === null || clock.now().getTime() + pause >= deadline || signal?.aborted) return tried;
       await clock.sleep(pause, signal);
-      await pace?.waitForSlot(signal ?? turnSignal, urgency);
+      await limiter?.waitForSlot(signal ?? turnSignal, urgency);
     }
   };
   return {

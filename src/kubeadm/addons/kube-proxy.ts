@@ -7,7 +7,7 @@ import { BOOTSTRAP_GROUP, clusterBinding, namespacedBinding, readConfigMapRole, 
 import { kubernetesImage } from '../control-plane/images.ts';
 import { type ControlPlaneNode, controlPlaneServer } from '../control-plane/model.ts';
 import { type ReleaseFacts, releaseFacts } from '../control-plane/releases.ts';
-import { dedupeEnvVars } from '../control-plane/static-pod.ts';
+import { uniqueEnvVars } from '../control-plane/static-pod.ts';
 import { signConfigMap } from '../kubelet-config-map.ts';
 import { patchedObject } from '../patched-object.ts';
 import { decodeKubeProxyConfiguration, kubeProxyWarnings, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
@@ -131,7 +131,7 @@ function daemonSet({ cluster, proxyEnvironment }: ControlPlaneNode): JsonObject 
       { mountPath: '/run/xtables.lock', name: 'xtables-lock' },
       { mountPath: '/lib/modules', name: 'lib-modules', readOnly: true },
     ],
-    env: [nodeName, ...dedupeEnvVars(proxyEnvironment)],
+    env: [nodeName, ...uniqueEnvVars(proxyEnvironment)],
   };
   const spec = {
     priorityClassName: 'system-node-critical',

@@ -62,7 +62,7 @@ export function extraMounts(volumes: readonly HostPathMount[] = []): readonly Mo
 }
 
 /** The last mount of each name, sorted by name. */
-export function dedupeMounts(mounts: readonly Mount[]): readonly Mount[] {
+export function uniqueMounts(mounts: readonly Mount[]): readonly Mount[] {
   const byName = new Map(mounts.map((mount) => [mount.name, mount]));
   return [...byName.keys()].sort().map((name) => byName.get(name) as Mount);
 }

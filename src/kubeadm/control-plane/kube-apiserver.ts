@@ -5,7 +5,7 @@ import { argValue } from '../config/model.ts';
 import { joinHostPort } from '../config/rules.ts';
 import { componentCommand } from './component-command.ts';
 import { etcdClientUrl, localhostOf } from './etcd.ts';
-import { certificateMounts, dedupeMounts, externalEtcdMounts, extraMounts } from './host-mounts.ts';
+import { certificateMounts, externalEtcdMounts, extraMounts, uniqueMounts } from './host-mounts.ts';
 import { kubernetesImage } from './images.ts';
 import type { ControlPlaneNode } from './model.ts';
 import { livenessProbe, type ProbeTarget, probeHost, readinessProbe, startupProbe } from './probes.ts';
@@ -24,7 +24,7 @@ export function kubeApiserverPod(node: ControlPlaneNode): JsonObject {
     name: 'kube-apiserver',
     image: kubernetesImage('kube-apiserver', cluster),
     command: componentCommand('kube-apiserver', ownArguments(node), apiServer.extraArgs),
-    mounts: dedupeMounts([
+    mounts: uniqueMounts([
       ...(external === undefined ? [] : externalEtcdMounts(external, cluster.certificatesDir)),
       ...certificateMounts(node),
       ...extraMounts(apiServer.extraVolumes),

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { CONTROLLER_MANAGER_CONF } from '../../kube/well-known.ts';
 import { argValue } from '../config/model.ts';
 import { componentCommand } from './component-command.ts';
-import { certificateMounts, dedupeMounts, extraMounts, fileMount } from './host-mounts.ts';
+import { certificateMounts, extraMounts, fileMount, uniqueMounts } from './host-mounts.ts';
 import { kubernetesImage } from './images.ts';
 import { certificateFile } from './kube-apiserver.ts';
 import type { ControlPlaneNode } from './model.ts';
@@ -23,7 +23,7 @@ export function kubeControllerManagerPod(node: ControlPlaneNode): JsonObject {
     name: 'kube-controller-manager',
     image: kubernetesImage('kube-controller-manager', cluster),
     command: componentCommand('kube-controller-manager', ownArguments(node), extraArgs),
-    mounts: dedupeMounts([...certificateMounts(node), fileMount('kubeconfig', CONTROLLER_MANAGER_CONF), ...extraMounts(extraVolumes)]),
+    mounts: uniqueMounts([...certificateMounts(node), fileMount('kubeconfig', CONTROLLER_MANAGER_CONF), ...extraMounts(extraVolumes)]),
     env: [...proxyEnvironment, ...extraEnvs],
     port: PORT,
     probes: {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { SCHEDULER_CONF } from '../../kube/well-known.ts';
 import { argValue } from '../config/model.ts';
 import { componentCommand } from './component-command.ts';
-import { dedupeMounts, extraMounts, fileMount } from './host-mounts.ts';
+import { extraMounts, fileMount, uniqueMounts } from './host-mounts.ts';
 import { kubernetesImage } from './images.ts';
 import type { ControlPlaneNode } from './model.ts';
 import { livenessProbe, type ProbeTarget, probeHost, readinessProbe, startupProbe } from './probes.ts';
@@ -29,7 +29,7 @@ export function kubeSchedulerPod({ cluster, timeouts, proxyEnvironment }: Contro
     name: 'kube-scheduler',
     image: kubernetesImage('kube-scheduler', cluster),
     command: componentCommand('kube-scheduler', OWN_ARGUMENTS, extraArgs),
-    mounts: dedupeMounts([fileMount('kubeconfig', SCHEDULER_CONF), ...extraMounts(extraVolumes)]),
+    mounts: uniqueMounts([fileMount('kubeconfig', SCHEDULER_CONF), ...extraMounts(extraVolumes)]),
     env: [...proxyEnvironment, ...extraEnvs],
     port: PORT,
     probes: {

@@ -7,7 +7,7 @@ import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';
 
 /**
  * One control plane node with all settings resolved: the input for its certificates, kubeconfigs and static
- * Pods, which are rendered by pure functions. `settleControlPlane` of the workflows creates it from the
+ * Pods, which are rendered by pure functions. `prepareControlPlane` of the workflows creates it from the
  * configuration and the facts of the host.
  */
 export interface ControlPlaneNode {

@@ -40,7 +40,7 @@ export function staticPod({ name, annotations = {}, mounts, ...parts }: StaticPo
     image: parts.image,
     imagePullPolicy: 'IfNotPresent',
     command: parts.command,
-    env: dedupeEnvVars(parts.env),
+    env: uniqueEnvVars(parts.env),
     ports: [{ name: PROBE_PORT, containerPort: parts.port, protocol: 'TCP' }],
     resources: { requests: parts.requests },
     volumeMounts: mounts.map(volumeMountOf),
@@ -62,7 +62,7 @@ export function staticPod({ name, annotations = {}, mounts, ...parts }: StaticPo
 }
 
 /** The last variable of each name, sorted by name. */
-export function dedupeEnvVars(variables: readonly EnvVar[]): readonly JsonObject[] {
+export function uniqueEnvVars(variables: readonly EnvVar[]): readonly JsonObject[] {
   const byName = new Map(variables.map((variable) => [variable.name, variable]));
   return [...byName.keys()].sort().map((name) => encodeEnvVar(byName.get(name) as EnvVar));
 }

@@ -29,7 +29,7 @@ export function unreachable(
 }
 
 /** The proxy of the environment blocks the connection. */
-export function proxyRefused(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
+export function proxyProblem(endpoint: string, why: string, kind: ProxyRefusal['kind'] | null): Problem {
   const hint =
     kind === 'login'
       ? 'Set user and password in HTTPS_PROXY (http://USER:PASSWORD@HOST:PORT), or add the API server to NO_PROXY'

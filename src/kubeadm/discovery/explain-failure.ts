@@ -69,9 +69,9 @@ export function explainFailure(issue: WebFailureCause, { endpoint, expectedCa, c
     case 'proxy-refused':
       return explainProxy(endpoint, issue);
     case 'proxy-unreachable':
-      return wait(problems.proxyRefused(endpoint, `the proxy ${issue.proxy}: ${issue.why}`, null));
+      return wait(problems.proxyProblem(endpoint, `the proxy ${issue.proxy}: ${issue.why}`, null));
     case 'proxy-unusable':
-      return refuse(problems.proxyRefused(endpoint, issue.why, null));
+      return refuse(problems.proxyProblem(endpoint, issue.why, null));
     case 'too-large':
       return refuse(problems.notAnApiServer(endpoint, `the response is larger than ${issue.maxBytes} bytes`));
     case 'other':
@@ -86,6 +86,6 @@ const NOT_TLS = {
 } as const;
 
 function explainProxy(endpoint: string, { proxy, refusal }: { readonly proxy: string; readonly refusal: ProxyRefusal }): ExplainedFailure {
-  const problem = problems.proxyRefused(endpoint, `the proxy ${proxy} refused the connection ${refusal.why}`, refusal.kind);
+  const problem = problems.proxyProblem(endpoint, `the proxy ${proxy} refused the connection ${refusal.why}`, refusal.kind);
   return { kind: refusal.kind === 'failure' ? 'wait' : 'refuse', problem };
 }

@@ -29,7 +29,7 @@ export function readClusterInfoAnswer(answer: HttpsResponse | WebFailure, contex
       : { kind: 'found', info };
   }
   if (body?.kind === 'Status') return readStatus(status, body, endpoint);
-  if (status === 407) return refuse(problems.proxyRefused(endpoint, 'a proxy answered with status 407', 'login'));
+  if (status === 407) return refuse(problems.proxyProblem(endpoint, 'a proxy answered with status 407', 'login'));
   if (status === 429 || status >= 500) return wait(problems.serverFailure(endpoint, status, describeBody(answer)));
   if (status >= 300 && status < 400) {
     const where = answer.location === null ? '' : ` to ${printable(answer.location, 100)}`;

@@ -115,8 +115,8 @@ function explainGate(entry: GateEntry, { catalogue, minor }: ExplainOptions): Ga
  * @returns null when no name contains it
  */
 function searchNames(text: string, { catalogue, minor }: ExplainOptions): Matches | null {
-  const wanted = plain(text);
-  const contains = (name: string): boolean => plain(name).includes(wanted);
+  const wanted = normalizeName(text);
+  const contains = (name: string): boolean => normalizeName(name).includes(wanted);
   const fields = [...catalogue.fields.values()].flatMap(({ path, description }) => {
     const field = contains(path) ? catalogue.field(path, minor) : null;
     return field === null ? [] : [{ path, type: typeText(field.type), description, default: field.default }];
@@ -134,6 +134,6 @@ function searchNames(text: string, { catalogue, minor }: ExplainOptions): Matche
   };
 }
 
-function plain(name: string): string {
+function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[-_[\]]/g, '');
 }

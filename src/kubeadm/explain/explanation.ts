@@ -141,7 +141,7 @@ export interface ExplainOptions {
   readonly recursive?: boolean;
 }
 
-const TYPES: { readonly [T in FieldType]: string } = {
+const TYPE_TEXTS: { readonly [T in FieldType]: string } = {
   string: 'string',
   enum: 'string',
   bool: 'boolean',
@@ -166,5 +166,5 @@ const TYPES: { readonly [T in FieldType]: string } = {
 
 /** A type as printed by kubectl explain. */
 export function typeText(type: FieldType): string {
-  return TYPES[type];
+  return TYPE_TEXTS[type];
 }

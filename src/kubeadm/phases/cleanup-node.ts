@@ -148,7 +148,7 @@ function directoryLists(paths: readonly string[]) {
   );
 }
 
-const NAME = 'leftovers';
+const LEFTOVERS_PHASE = 'leftovers';
 
 export interface LeftoversInput {
   /** Paths of files that an earlier phase removes, and of directories that it empties. */
@@ -160,7 +160,7 @@ const OWN_DROP_INS = [POINTER_DROP_IN, NATIVE_DROP_IN];
 
 /** Lists the items that reset leaves on the host, each with a command to remove it. */
 export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[]>({
-  name: NAME,
+  name: LEFTOVERS_PHASE,
   short: 'List the files and settings that reset does not remove, and the commands that remove them',
   observe: ({ host, signal }, { removed }) => observe(host, leftoversExcept([...removed, ...OWN_DROP_INS]), signal),
   plan: (found) => {
@@ -174,7 +174,7 @@ export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[]>({
         level: 'info',
         code: 'LEFT_BEHIND',
         host: host.name,
-        phase: NAME,
+        phase: LEFTOVERS_PHASE,
         message: `left on the host: ${what}; to remove: ${hint}`,
       });
   },

@@ -5,7 +5,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import { type Cluster, clientForPolls, untilInterrupted } from '../../kube/cluster.ts';
+import { type Cluster, pollClient, untilInterrupted } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
@@ -78,7 +78,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
   };
   // Not awaited: a response may take minutes with --kube-api-qps, and the wait must notice the certificate
   // in the meantime.
-  const background = latestRead(() => readRequests(cluster && clientForPolls(cluster), nodeName, earlier));
+  const background = latestRead(() => readRequests(cluster && pollClient(cluster), nodeName, earlier));
   let nextReadMs = PROGRESS_MS - READ_AHEAD_MS;
   await waitUntil(
     { ...context, phase: NAME },

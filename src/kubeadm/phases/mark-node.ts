@@ -154,7 +154,7 @@ function unmarked(nodeName: string, missing: string): Warning {
   return { code: 'NODE_NOT_MARKED', message };
 }
 
-const ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
+const CRI_SOCKET_ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
 
 export interface RemoveSocketAnnotationInput {
   readonly nodeName: string;
@@ -163,7 +163,7 @@ export interface RemoveSocketAnnotationInput {
 }
 
 export function hasSocketAnnotation(node: KubeObject | null): boolean {
-  return node?.metadata.annotations?.[ANNOTATION] !== undefined;
+  return node?.metadata.annotations?.[CRI_SOCKET_ANNOTATION] !== undefined;
 }
 
 /**
@@ -185,7 +185,7 @@ export const removeSocketAnnotation = definePhase<RemoveSocketAnnotationInput, K
     if (!hasSocketAnnotation(node)) return { changes: [], noop: `Node ${nodeName} has no CRI socket annotation` };
     if (isUnchecked(check)) return { changes: [], deferred: deferredUntilCheck(nodeName) };
     const ref = { apiVersion: 'v1', kind: 'Node', name: nodeName };
-    const patch = { metadata: { annotations: { [ANNOTATION]: null } } };
+    const patch = { metadata: { annotations: { [CRI_SOCKET_ANNOTATION]: null } } };
     return { changes: [{ kind: 'patch-object', ref, patch, reason: 'the CRI socket is set in instance-config.yaml' }] };
   },
 });

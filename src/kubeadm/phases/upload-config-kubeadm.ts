@@ -36,13 +36,13 @@ export const uploadConfigKubeadm = definePhase<UploadKubeadmConfigInput, readonl
     if (cluster === null) return input.assumeEmptyCluster ? desired.map(() => null) : null;
     return findObjects(cluster, desired);
   },
-  plan: (found, { clusterConfiguration, currentConfiguration }) => {
+  plan: (found, { clusterConfiguration, currentConfiguration: decodedConfiguration }) => {
     if (found === null) return { changes: [], deferred: 'needs an API server (--kubeconfig)' };
     if (clusterConfiguration === null) return { changes: [], deferred: 'needs the version of the control plane (--kubernetes-version)' };
     const [role, binding] = kubeadmConfigRbac();
     const [foundMap = null, foundRole = null, foundBinding = null] = found;
     const changes = [
-      ...diffConfigMap(foundMap, clusterConfiguration, currentConfiguration),
+      ...diffConfigMap(foundMap, clusterConfiguration, decodedConfiguration),
       ...diffRbac(foundRole, role),
       ...diffRbac(foundBinding, binding),
     ];

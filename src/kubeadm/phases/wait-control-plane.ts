@@ -38,21 +38,21 @@ export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly in
  */
 async function waitForComponents(context: PhaseContext, input: WaitControlPlaneInput): Promise<void> {
   const { host, reporter, signal } = context;
-  const well = new Set<string>();
+  const healthy = new Set<string>();
   await waitUntil(
     { ...context, phase: NAME },
     {
       probe: async (elapsedMs) => {
-        const left = input.components.filter(({ name }) => !well.has(name));
+        const left = input.components.filter(({ name }) => !healthy.has(name));
         const answers = await observe(host, componentHealth(left), signal);
         const waitedMs = elapsedMs();
         for (const { name } of left) {
           if (!isHealthyResponse(answers[name], waitedMs)) continue;
-          well.add(name);
+          healthy.add(name);
           const message = `${name} is healthy after ${Math.round(waitedMs / 1000)} s`;
           reporter.report({ level: 'info', code: 'COMPONENT_HEALTHY', host: host.name, phase: NAME, message, verbosity: 1 });
         }
-        const still = left.filter(({ name }) => !well.has(name));
+        const still = left.filter(({ name }) => !healthy.has(name));
         return still.length === 0 ? { done: undefined } : { pending: { still, answers } };
       },
       timeoutMs: input.timeoutMs,
@@ -84,7 +84,7 @@ function componentHealth(components: readonly ComponentEndpoint[]): Fact<Answers
  */
 const FORBIDS_MS = 20_000;
 
-/** An API server that requires authentication is running. */
+/** 401, and after a while 403: an API server that requires authentication is running. */
 function isHealthyResponse(answer: HttpFact | undefined, waitedMs: number): boolean {
   if (answer === undefined || 'error' in answer) return false;
   return answer.status === 200 || answer.status === 401 || (answer.status === 403 && waitedMs >= FORBIDS_MS);
@@ -106,7 +106,7 @@ async function unhealthy(
   { criSocket }: WaitControlPlaneInput,
   { still, answers, waitedMs }: Failure,
 ): Promise<AppError> {
-  const logs = await deprecationMessages(context, criSocket, still);
+  const logs = await readLastLogs(context, criSocket, still);
   const problems = still.map(({ name, url }) => {
     const log = logs.get(name);
     const reported = log === undefined ? '' : `. Last line of its container log: ${printable(log.trim().split('\n').at(-1) ?? '', 400)}`;
@@ -118,7 +118,7 @@ async function unhealthy(
 }
 
 /** The last log lines of each component, if available. */
-async function deprecationMessages(
+async function readLastLogs(
   { host, signal }: PhaseContext,
   criSocket: string,
   components: readonly ComponentEndpoint[],

@@ -3,7 +3,7 @@ import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import { type Cluster, clientsForPolls } from '../../kube/cluster.ts';
+import { type Cluster, firstThenPollClient } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -96,7 +96,7 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
 
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
   const { nodeName, timeoutMs } = input;
-  const next = clientsForPolls(context.cluster);
+  const next = firstThenPollClient(context.cluster);
   return waitUntil(
     { ...context, phase },
     {
@@ -124,7 +124,7 @@ async function waitUntilReady(
 ): Promise<KubeObject> {
   const { host } = context;
   const { nodeName, readyMs } = input;
-  const next = clientsForPolls(context.cluster);
+  const next = firstThenPollClient(context.cluster);
   return waitUntil<KubeObject, AppError | string>(
     { ...context, phase },
     {

@@ -114,7 +114,7 @@ function milliseconds(duration: string): number {
 }
 
 /** The specification of a certificate. */
-export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, terms: CertificateParameters): CertificateSpec {
+export function specOf(definition: CertificateDefinition, pki: PkiConfiguration, parameters: CertificateParameters): CertificateSpec {
   const isCa = definition.ca === null;
   const commonName = definition.commonName(pki);
   return {
@@ -123,8 +123,8 @@ export function specOf(definition: CertificateDefinition, pki: PkiConfiguration,
     // The common name of a CA is also its SAN.
     ...(isCa ? { dnsNames: [commonName], ipAddresses: [] } : definition.names(pki)),
     usages: definition.usages,
-    isCa: isCa,
-    notBefore: new Date(terms.now.getTime() - BACKDATE_MS),
-    notAfter: new Date(terms.now.getTime() + (isCa ? terms.caValidMs : terms.validMs)),
+    isCa,
+    notBefore: new Date(parameters.now.getTime() - BACKDATE_MS),
+    notAfter: new Date(parameters.now.getTime() + (isCa ? parameters.caValidMs : parameters.validMs)),
   };
 }

@@ -94,7 +94,7 @@ export function serverOf(definition: KubeconfigDefinition, pki: PkiConfiguration
 export function clientSpecOf(
   { user, organizations }: Pick<KubeconfigDefinition, 'user' | 'organizations'>,
   pki: PkiConfiguration,
-  terms: CertificateParameters & { readonly caNotBefore: Date },
+  parameters: CertificateParameters & { readonly caNotBefore: Date },
 ): CertificateSpec {
   return {
     commonName: user(pki),
@@ -103,8 +103,8 @@ export function clientSpecOf(
     ipAddresses: [],
     usages: ['clientAuth'],
     isCa: false,
-    notBefore: terms.caNotBefore,
-    notAfter: new Date(terms.now.getTime() + terms.validMs),
+    notBefore: parameters.caNotBefore,
+    notAfter: new Date(parameters.now.getTime() + parameters.validMs),
   };
 }
 

@@ -309,15 +309,15 @@ function validateServiceAccount(
   const { certificatesDir } = desired.node.cluster;
   const [key, pub] = [pkiPath(certificatesDir, 'sa', 'key'), pkiPath(certificatesDir, 'sa', 'pub')];
   const [keyText, pubText] = [found(key), found(pub)];
-  const makes = desired.generates.certificate(SERVICE_ACCOUNT) && desired.joins !== true;
+  const generatesKeys = desired.generates.certificate(SERVICE_ACCOUNT) && desired.joins !== true;
   if (keyText === null) {
     if (pubText !== null) problems.push(pkiKeyMissing(pub, key));
-    else if (makes && external) problems.push(pkiExternalIncomplete(key, pkiPath(certificatesDir, 'ca', 'key')));
-    return makes ? 'make' : 'leave';
+    else if (generatesKeys && external) problems.push(pkiExternalIncomplete(key, pkiPath(certificatesDir, 'ca', 'key')));
+    return generatesKeys ? 'make' : 'leave';
   }
   const read: KeyObject | null = readPrivateKey(keyText);
   if (read === null) problems.push(pkiUnreadable(key, 'private key'));
-  if (pubText === null) return makes ? 'publish' : 'leave';
+  if (pubText === null) return generatesKeys ? 'publish' : 'leave';
   if (read !== null && !publicKeyFits(pubText, read))
     problems.push(pkiKeyMismatch(pub, key, `Remove ${pub} and rerun the command, which generates a new file`));
   return 'keep';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
 import { normaliseRfc3339 } from '../../base/text/rfc3339.ts';
-import { encodeGoJson } from '../../codec/canonical-json.ts';
+import { encodeGoJson } from '../../codec/json-text.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { remainingMs, type StoredToken } from './token-secret.ts';
 

@@ -146,7 +146,7 @@ function differenceOf(
   return different.length === 0 ? null : `differs in ${different.join(', ')}`;
 }
 
-const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
+const TOKEN_ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 
 /**
  * Generates a bootstrap token.
@@ -154,6 +154,7 @@ const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
  *   bias)
  */
 export function generateToken(randomInt: (limit: number) => number): Secret {
-  const characters = (count: number): string => Array.from({ length: count }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
+  const characters = (count: number): string =>
+    Array.from({ length: count }, () => TOKEN_ALPHABET.charAt(randomInt(TOKEN_ALPHABET.length))).join('');
   return new Secret(`${characters(6)}.${characters(16)}`);
 }

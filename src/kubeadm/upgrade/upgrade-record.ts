@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { parseJsonObject } from '../../base/json.ts';
-import { digestOf } from '../../codec/canonical-json.ts';
+import { digestOf } from '../../codec/json-text.ts';
 import { KUBEADM_TMP_DIR } from '../../kube/well-known.ts';
 import type { StaticPodName } from '../control-plane/paths.ts';
 

@@ -29,7 +29,7 @@ export async function adminCluster(services: NodeClusterPorts, host: Host): Prom
     hint: HINT,
     signal,
   });
-  const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await isApiServerReachable(services, question)) ? undefined : host;
+  const probe = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
+  const from = host.dial === undefined || (await isApiServerReachable(services, probe)) ? undefined : host;
   return services.connectCluster({ kubeconfig, from });
 }

@@ -17,26 +17,26 @@ export interface LocalHostConnections extends Pick<RunTime, 'signal'> {
 }
 
 /** Connects from the host when the host is reached over SSH, otherwise from the local host. */
-export function connectControlPlaneVia({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
+export function controlPlaneConnector({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
   return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, server: server ?? undefined });
 }
 
 /** The default routes of the local host. */
-export async function observeLocalDefaultRoute(machine: LocalHostConnections): Promise<DefaultRoute> {
-  return observeHere(machine, defaultRoute);
+export async function observeLocalDefaultRoute(connections: LocalHostConnections): Promise<DefaultRoute> {
+  return observeLocalHost(connections, defaultRoute);
 }
 
 /** The system CA directories of the local host. */
-export async function observeLocalCaDirectories(machine: LocalHostConnections): Promise<readonly HostCaDirectory[]> {
-  return observeHere(machine, caDirectoriesOf());
+export async function observeLocalCaDirectories(connections: LocalHostConnections): Promise<readonly HostCaDirectory[]> {
+  return observeLocalHost(connections, caDirectoriesOf());
 }
 
-async function observeHere<T>({ connectHost, signal }: LocalHostConnections, fact: Fact<T>): Promise<T> {
-  const here = await connectHost({});
+async function observeLocalHost<T>({ connectHost, signal }: LocalHostConnections, fact: Fact<T>): Promise<T> {
+  const host = await connectHost({});
   try {
-    return await observe(here, fact, signal);
+    return await observe(host, fact, signal);
   } finally {
-    await here.close();
+    await host.close();
   }
 }
 

@@ -4,7 +4,7 @@ import { isSelectedBy, phaseSelection } from '../../host/run-workflow.ts';
 import type { SecretSource } from '../ports.ts';
 
 /** Whether a phase of init is skipped by its own name or its parent's. */
-export function isPhaseSkippedBy(skipped: readonly string[]): (phase: string) => boolean {
+export function phaseSkipTest(skipped: readonly string[]): (phase: string) => boolean {
   const runs = phaseSelection(skipped, undefined);
   return (phase) => !runs(phase);
 }

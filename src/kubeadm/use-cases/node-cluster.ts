@@ -33,8 +33,8 @@ export async function nodeCluster(services: NodeClusterPorts, host: Host): Promi
   if (text === null) throw noCredentials(host, `${KUBELET_CONF} does not exist: the host has not joined a cluster`);
   if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
   const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: HINT, signal });
-  const question = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await isApiServerReachable(services, question)) ? undefined : host;
+  const probe = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
+  const from = host.dial === undefined || (await isApiServerReachable(services, probe)) ? undefined : host;
   return services.connectCluster({ kubeconfig, from });
 }
 

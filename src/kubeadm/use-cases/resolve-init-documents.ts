@@ -6,7 +6,7 @@ import type { Flags } from '../config/flag-values.ts';
 import { mergeInitFlags } from '../config/flags.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ClusterConnections } from '../ports.ts';
-import { resolveClusterConfiguration } from '../workflows/control-plane/resolve-cluster.ts';
+import { resolveClusterConfiguration } from '../workflows/control-plane/resolve-cluster-configuration.ts';
 import { releaseOf } from './control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 

@@ -86,7 +86,7 @@ function unusable(message: string, hint: string): Problem {
   return { code: 'USER_DATA_UNUSABLE', message, hint };
 }
 
-export interface FoundSecret {
+interface FoundSecret {
   readonly what: string;
   /** Null in a binary file. */
   readonly line: number | null;

@@ -54,7 +54,7 @@ export const generateCsrWorkflow: Workflow<GenerateCsrOptions, GenerateCsrInput>
 async function prepare(context: PhaseContext, options: GenerateCsrOptions): Promise<Prepared<GenerateCsrInput>> {
   const node = await resolvePkiConfiguration(context, options);
   const { certificatesDir } = node.cluster;
-  const terms = certificateParametersOf(node.cluster, context.clock.now());
+  const parameters = certificateParametersOf(node.cluster, context.clock.now());
   const definitions = CERTIFICATES.filter(({ ca }) => ca !== null);
   const certificatePaths = definitions.map(({ baseName }) => ({
     key: pkiPath(certificatesDir, baseName, 'key'),
@@ -66,9 +66,9 @@ async function prepare(context: PhaseContext, options: GenerateCsrOptions): Prom
   }));
   const asked = [...certificatePaths, ...kubeconfigPaths].flatMap((paths) => Object.values(paths));
   const facts = await observe(context.host, fileFacts(asked), context.signal);
-  const work: Work = { node, terms, issuer: options.issuer, found: (path) => facts.get(path)?.content ?? null, problems: [] };
+  const work: Work = { node, parameters, issuer: options.issuer, found: (path) => facts.get(path)?.content ?? null, problems: [] };
   const certificates = await Promise.all(
-    definitions.map((definition, i) => certificateFiles(work, certificatePaths[i] as KeyPaths, specOf(definition, node, terms))),
+    definitions.map((definition, i) => certificateFiles(work, certificatePaths[i] as KeyPaths, specOf(definition, node, parameters))),
   );
   const kubeconfigs = await Promise.all(
     KUBECONFIGS.map((definition, i) => kubeconfigFiles(work, kubeconfigPaths[i] as ConfPaths, definition)),
@@ -93,7 +93,7 @@ async function resolvePkiConfiguration({ host, signal }: PhaseContext, { init, c
 
 interface Work {
   readonly node: PkiConfiguration;
-  readonly terms: CertificateParameters;
+  readonly parameters: CertificateParameters;
   readonly issuer: CertificateIssuer;
   readonly found: (path: string) => string | null;
   readonly problems: Problem[];
@@ -112,13 +112,13 @@ interface ConfPaths {
 const FILE = { owner: 'root:root', mode: 0o600, onlyIfAbsent: true } as const;
 
 async function certificateFiles(
-  { found, problems, issuer, terms }: Work,
+  { found, problems, issuer, parameters }: Work,
   { key, csr }: KeyPaths,
   spec: CertificateSpec,
 ): Promise<readonly DesiredFile[]> {
   const keyText = found(key);
   if (keyText !== null && found(csr) !== null) return [];
-  const keyPem = keyText === null ? await issuer.generateKey(terms.keyAlgorithm) : new Secret(keyText);
+  const keyPem = keyText === null ? await issuer.generateKey(parameters.keyAlgorithm) : new Secret(keyText);
   if (readPrivateKey(keyPem) === null) {
     problems.push(pkiUnreadable(key, 'private key'));
     return [];
@@ -128,7 +128,7 @@ async function certificateFiles(
 }
 
 async function kubeconfigFiles(
-  { node, terms, found, problems, issuer }: Work,
+  { node, parameters, found, problems, issuer }: Work,
   { conf, csr }: ConfPaths,
   definition: KubeconfigDefinition,
 ): Promise<readonly DesiredFile[]> {
@@ -139,8 +139,8 @@ async function kubeconfigFiles(
     problems.push(pkiKubeconfigUnusable(conf, 'it contains no client key to create a CSR with'));
     return [];
   }
-  const keyPem = existing ?? (await issuer.generateKey(terms.keyAlgorithm));
-  const spec = clientSpecOf(definition, node, { ...terms, caNotBefore: terms.now });
+  const keyPem = existing ?? (await issuer.generateKey(parameters.keyAlgorithm));
+  const spec = clientSpecOf(definition, node, { ...parameters, caNotBefore: parameters.now });
   const request: DesiredFile = { ...FILE, path: csr, content: await issuer.request(spec, keyPem), onlyIfAbsent: existing !== null };
   if (existing !== null) return [request];
   const { clusterName } = node.cluster;

@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../../base/errors.ts';
+import type { NodeClaim } from '../../host/node-claim.ts';
 import { observe } from '../../host/observe.ts';
-import type { NodeClaim } from '../../host/own-claim.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';

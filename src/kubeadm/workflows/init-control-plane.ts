@@ -49,7 +49,11 @@ import {
   prepareControlPlane,
   withAdvertiseAddress,
 } from './control-plane/prepare-control-plane.ts';
-import { type ResolveClusterInput, type ResolvedCluster, resolveClusterConfiguration } from './control-plane/resolve-cluster.ts';
+import {
+  type ResolveClusterInput,
+  type ResolvedCluster,
+  resolveClusterConfiguration,
+} from './control-plane/resolve-cluster-configuration.ts';
 import { type DesignedFirstNode, designFirstNode } from './design-first-node.ts';
 import { toWarning } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust } from './identify-node.ts';

@@ -32,7 +32,7 @@ import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-f
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
-import { preflightJoin } from './join-findings.ts';
+import { joinPreflightFindings } from './join-preflight-findings.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
@@ -127,7 +127,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     imageRepository: baseline.imageRepository,
     podsOf: options.admin ?? cluster,
     written: [options.caCertPath],
-    findings: preflightJoin(node, {
+    findings: joinPreflightFindings(node, {
       ...apiServer,
       mayBootstrap,
       caCertPath: options.caCertPath,

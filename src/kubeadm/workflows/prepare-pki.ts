@@ -132,14 +132,14 @@ class PkiMaker {
   async #issue({ definition, crt, key, action }: ValidatedCertificate): Promise<readonly DesiredFile[]> {
     const { desired, found, issuer } = this.#work;
     const signer = definition.ca === null ? 'self' : this.#signer(definition.ca);
-    const keyPem = action === 'certify' ? new Secret(found(key) ?? '') : await issuer.generateKey(this.#terms.keyAlgorithm);
+    const keyPem = action === 'certify' ? new Secret(found(key) ?? '') : await issuer.generateKey(this.#parameters.keyAlgorithm);
     const by = await signer;
     if (by === null || readPrivateKey(keyPem) === null) return [];
-    const pem = await issuer.issue(specOf(definition, desired.node, this.#terms), keyPem, by);
+    const pem = await issuer.issue(specOf(definition, desired.node, this.#parameters), keyPem, by);
     return [...(action === 'make' ? [privateKeyFile(key, keyPem)] : []), certificateFile(crt, pem)];
   }
 
-  get #terms() {
+  get #parameters() {
     const { node, now } = this.#work.desired;
     return certificateParametersOf(node.cluster, now);
   }
@@ -174,7 +174,7 @@ class PkiMaker {
     switch (validated.serviceAccount) {
       case 'make': {
         if (validated.externalCA || found(pub) !== null) return [];
-        const keyPem = await issuer.generateKey(this.#terms.keyAlgorithm);
+        const keyPem = await issuer.generateKey(this.#parameters.keyAlgorithm);
         return [privateKeyFile(key, keyPem), publicFile(keyPem)];
       }
       case 'publish':
@@ -186,10 +186,10 @@ class PkiMaker {
 
   async #kubeconfig(definition: KubeconfigDefinition, path: string): Promise<readonly DesiredFile[]> {
     const { desired, issuer } = this.#work;
-    const [signer, keyPem] = await Promise.all([this.#signer('ca'), issuer.generateKey(this.#terms.keyAlgorithm)]);
+    const [signer, keyPem] = await Promise.all([this.#signer('ca'), issuer.generateKey(this.#parameters.keyAlgorithm)]);
     if (signer === null || signer === 'self') return [];
     const caNotBefore = readCertificate(signer.certificatePem)?.notBefore ?? desired.now;
-    const spec = clientSpecOf(definition, desired.node, { ...this.#terms, caNotBefore });
+    const spec = clientSpecOf(definition, desired.node, { ...this.#parameters, caNotBefore });
     const certificatePem = await issuer.issue(spec, keyPem, signer);
     const { clusterName } = desired.node.cluster;
     const [server, user] = [serverOf(definition, desired.node), spec.commonName];

@@ -98,11 +98,11 @@ export async function renewCertificate(
   one: FoundRenewable,
   { cluster, found, facts, issuer, now }: RenewWith,
 ): Promise<{ readonly problem: Problem } | { readonly files: readonly DesiredFile[] }> {
-  const terms = certificateParametersOf(cluster, now);
+  const parameters = certificateParametersOf(cluster, now);
   const planned = planRenewal(one, found);
   if ('problem' in planned) return planned;
-  const keyPem = await issuer.generateKey(terms.keyAlgorithm);
-  const pem = await issuer.issue(renewedSpec(planned.certificate, terms), keyPem, planned.signer);
+  const keyPem = await issuer.generateKey(parameters.keyAlgorithm);
+  const pem = await issuer.issue(renewedSpec(planned.certificate, parameters), keyPem, planned.signer);
   return { files: renewedFiles(one, { pem, keyPem, caPem: planned.signer.certificatePem }, facts) };
 }
 

@@ -65,11 +65,11 @@ export function explainLayers({ config, history }: LayeredConfig): readonly Expl
     const steps = history.get(path) ?? [];
     const last = steps.at(-1);
     if (last === undefined) return [];
-    return [{ path, ...wordOf(last), lost: steps.slice(0, -1).reverse().map(wordOf) }];
+    return [{ path, ...layerValueOf(last), lost: steps.slice(0, -1).reverse().map(layerValueOf) }];
   });
 }
 
-function wordOf({ origin, value }: FieldStep): LayerValue {
+function layerValueOf({ origin, value }: FieldStep): LayerValue {
   return { layer: origin.layer, source: origin.source, ...(value === undefined ? {} : { value }) };
 }
 

@@ -26,7 +26,7 @@ export interface ParsedHostFile {
 }
 
 /** Parses a file of a host; its errors are in `source.problems`. */
-export function readHostText({ path, text }: HostText): ParsedHostFile {
+export function parseHostFile({ path, text }: HostText): ParsedHostFile {
   return { path, source: parseSource(text, path), syntax: syntaxOf(text) };
 }
 
@@ -178,7 +178,7 @@ function readFile(
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
   problems: Problem[],
 ): ReadFile {
-  const { source, syntax } = 'source' in file ? file : readHostText(file);
+  const { source, syntax } = 'source' in file ? file : parseHostFile(file);
   const document = source.documents[0];
   if (source.problems.length > 0) throw new AppError(source.problems);
   if (document === undefined)

@@ -49,7 +49,7 @@ export const nodeCertificates = defineFact(
     const { certificates, issue } = readKubeletConf(found.conf, found.client);
     const serving = readServing(found);
     const ca: FoundCertificate = { role: 'ca', path: CA_CERT, pem: found.ca?.content ?? null };
-    const used = usedAuthority(found.config?.content ?? '');
+    const used = configuredCaFile(found.config?.content ?? '');
     return {
       // A CA at another path is named in config.yaml and not read here.
       certificates: [...certificates, ...serving, ...(used === null || used === CA_CERT ? [ca] : [])],
@@ -96,7 +96,7 @@ function pair(role: FoundCertificate['role'], path: string, file: FileFact | nul
   return { role, path, pem, key: pem?.includes('PRIVATE KEY-----') ? new Secret(pem) : null };
 }
 
-function usedAuthority(configYaml: string): string | null {
+function configuredCaFile(configYaml: string): string | null {
   const root = parseSource(configYaml, KUBELET_CONFIG_FILE).documents[0]?.root ?? null;
   const config = root === null ? null : sourceToJson(root);
   const authentication = isJsonObject(config) ? config.authentication : null;

@@ -49,7 +49,7 @@ function removeField(
 ): void {
   const [since = 0, until = 0] = catalogue.fields.get(pattern)?.minors ?? [];
   const why = to < since ? `added in ${formatMinor(since)}` : `removed in ${formatMinor(until + 1)}`;
-  const lossy = !isZeroValue(value);
+  const lossy = !isZeroOrEmpty(value);
   const lost = lossy ? `: ${inlineValue(value)} cannot be kept` : '';
   edits.push({ path, value: undefined });
   steps.push({ did: 'removed', what: path.join('.'), message: `unknown to a ${formatMinor(to)} kubelet, ${why}${lost}`, lossy });
@@ -117,7 +117,7 @@ function convert(value: Json, { type }: Field): Json | null {
   return nanoseconds === null ? null : Number(nanoseconds);
 }
 
-function isZeroValue(value: Json): boolean {
-  if (isJsonObject(value)) return Object.values(value).every(isZeroValue);
+function isZeroOrEmpty(value: Json): boolean {
+  if (isJsonObject(value)) return Object.values(value).every(isZeroOrEmpty);
   return (Array.isArray(value) && value.length === 0) || [null, '', 0, false, '0s', '0'].includes(value as null);
 }

@@ -9,7 +9,7 @@ import { fieldOfFlag } from '../flags/apply-flags.ts';
 import { combineWithFile, readFlagValue } from '../flags/flag-value.ts';
 import { valueAt } from '../validate/values.ts';
 import type { FieldEdit, MigrationStep } from './migration-step.ts';
-import { REMOVED_FLAGS, UNKNOWN_END } from './removed-flags.ts';
+import { REMOVED_FLAGS, UNKNOWN_REMOVAL } from './removed-flags.ts';
 
 export interface MigratedFlags {
   /** The remaining flags, in the given order. */
@@ -133,7 +133,7 @@ function endOf(
   if (entry.removedIn === null || to < entry.removedIn)
     return { step: { did: 'removed', what, message: `${kubelet}: added in ${formatMinor(entry.since)}`, lossy: true } };
   const { message, harmless, renamed } = REMOVED_FLAGS.get(name) ?? {
-    ...UNKNOWN_END,
+    ...UNKNOWN_REMOVAL,
     renamed: undefined,
     harmless: (text: string) => text === catalogue.flag(name, from)?.default,
   };

@@ -49,7 +49,7 @@ export interface KubeletMigration {
 export function migrateKubelet(text: string, file: string, options: MigrateOptions): KubeletMigration {
   const { from, to, catalogue } = options;
   const document = findDocument(text, file);
-  const { config, unknownSteps } = readWritten(document, text, options);
+  const { config, unknownFields } = readWritten(document, text, options);
   const before = effectiveWithFlags(config, options);
 
   const flags = migrateFlags(options.flags, { from, to, catalogue, config });
@@ -58,7 +58,7 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
   const { featureGates: _gates, ...others } = withFlags;
   const fields = migrateFields(others, options);
   const gateEdits = editsOfGates(gatesOf(withFlags), gates.gates);
-  const edits = [...unknownSteps.edits, ...flags.edits, ...fields.edits, ...gateEdits];
+  const edits = [...unknownFields.edits, ...flags.edits, ...fields.edits, ...gateEdits];
   const migrated = [...fields.edits, ...gateEdits].reduce(applyEdit, withFlags);
 
   const reported = [...fields.steps.map(({ what }) => what), ...flags.edits.map(({ path }) => path.join('.'))];
@@ -69,7 +69,7 @@ export function migrateKubelet(text: string, file: string, options: MigrateOptio
   return {
     text: printed.text,
     flags: flags.flags,
-    steps: [...unknownSteps.steps, ...flags.steps, ...gates.steps, ...fields.steps, ...drift.steps, ...printed.steps],
+    steps: [...unknownFields.steps, ...flags.steps, ...gates.steps, ...fields.steps, ...drift.steps, ...printed.steps],
     problems: validate(printed.text, file, to, catalogue),
   };
 }
@@ -93,7 +93,7 @@ function findDocument(text: string, file: string): SourceDocument {
   );
 }
 
-interface UnknownFieldSteps {
+interface EditsAndSteps {
   readonly edits: readonly FieldEdit[];
   readonly steps: readonly MigrationStep[];
 }
@@ -106,7 +106,7 @@ function readWritten(
   document: SourceDocument,
   text: string,
   { from, to, catalogue }: MigrateOptions,
-): { readonly config: JsonObject; readonly unknownSteps: UnknownFieldSteps } {
+): { readonly config: JsonObject; readonly unknownFields: EditsAndSteps } {
   const syntax = syntaxOf(text);
   const old = decodeKubeletConfiguration(document, { minor: from, catalogue, lenient: true, syntax });
   const errors = old.problems.filter(({ severity }) => severity !== 'warning');
@@ -114,7 +114,7 @@ function readWritten(
   const next = decodeKubeletConfiguration(document, { minor: to, catalogue, lenient: true, syntax });
   const unknownTo = new Set(next.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD').map(({ path }) => path));
   const unknownFields = old.problems.filter(({ code }) => code === 'CONFIG_UNKNOWN_FIELD');
-  const unknownSteps = unknownFields.map(({ path = '', message }): MigrationStep => {
+  const steps = unknownFields.map(({ path = '', message }): MigrationStep => {
     if (!unknownTo.has(path))
       return { did: 'kept', what: path, message: `${message}; a ${formatMinor(to)} kubelet uses the field`, lossy: false };
     return { did: 'removed', what: path, message: `${message}; neither of the two kubelet versions reads the field`, lossy: true };
@@ -123,10 +123,10 @@ function readWritten(
   const ignored = new Set(unknownFields.map(({ path }) => path));
   const nulls = [...unknownTo].filter((path) => path !== undefined && !ignored.has(path) && isUnset(old.value, stepsOf(path)));
   for (const path of nulls)
-    unknownSteps.push({ did: 'removed', what: path ?? '', message: `unknown to a ${formatMinor(to)} kubelet`, lossy: false });
-  const edits = unknownSteps.filter(({ did }) => did === 'removed').map(({ what }) => ({ path: stepsOf(what), value: undefined }));
-  const obeyed = new Set(unknownSteps.filter(({ did }) => did === 'kept').map(({ what }) => what));
-  return { config: withoutHeader(withPassedOver(old.value, next.value, obeyed)), unknownSteps: { edits, steps: unknownSteps } };
+    steps.push({ did: 'removed', what: path ?? '', message: `unknown to a ${formatMinor(to)} kubelet`, lossy: false });
+  const edits = steps.filter(({ did }) => did === 'removed').map(({ what }) => ({ path: stepsOf(what), value: undefined }));
+  const kept = new Set(steps.filter(({ did }) => did === 'kept').map(({ what }) => what));
+  return { config: withoutHeader(withIgnoredFields(old.value, next.value, kept)), unknownFields: { edits, steps } };
 }
 
 /** `registerWithTaints[0].x` gives `registerWithTaints`, `0`, `x`. */
@@ -143,12 +143,12 @@ function isUnset(value: Json | undefined, [name, ...rest]: readonly string[]): b
 /**
  * The fields that the old kubelet read, and the ignored fields at these paths as the new kubelet reads them.
  */
-function withPassedOver(old: JsonObject, next: JsonObject, paths: ReadonlySet<string>, parent = ''): JsonObject {
+function withIgnoredFields(old: JsonObject, next: JsonObject, paths: ReadonlySet<string>, parent = ''): JsonObject {
   const added = Object.entries(next).flatMap(([name, value]): [string, Json][] => {
     const path = parent === '' ? name : `${parent}.${name}`;
     const under = old[name];
     if (paths.has(path)) return [[name, value]];
-    return isJsonObject(value) && isJsonObject(under) ? [[name, withPassedOver(under, value, paths, path)]] : [];
+    return isJsonObject(value) && isJsonObject(under) ? [[name, withIgnoredFields(under, value, paths, path)]] : [];
   });
   return { ...old, ...Object.fromEntries(added) };
 }
@@ -164,7 +164,7 @@ function effectiveWithFlags(config: JsonObject, { from, flags, catalogue }: Migr
  * Effective values that change without a change of the field: defaults that differ in the new minor, or
  * follow from other fields.
  */
-function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): UnknownFieldSteps {
+function changesInForce(before: JsonObject, migrated: JsonObject, reported: readonly string[], options: MigrateOptions): EditsAndSteps {
   const { from, to, catalogue, keepDefaults } = options;
   const sides = [
     { name: 'before', minor: from, config: before },

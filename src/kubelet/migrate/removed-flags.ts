@@ -1,4 +1,4 @@
-/** Fate of a removed flag. */
+/** Replacement of a removed flag. */
 export interface RemovedFlag {
   /** A clause for display. */
   readonly message: string;
@@ -115,4 +115,4 @@ export const REMOVED_FLAGS: ReadonlyMap<string, RemovedFlag> = new Map<string, R
 ]);
 
 /** Text for a flag without further information. */
-export const UNKNOWN_END: Pick<RemovedFlag, 'message'> = { message: 'no replacement' };
+export const UNKNOWN_REMOVAL: Pick<RemovedFlag, 'message'> = { message: 'no replacement' };

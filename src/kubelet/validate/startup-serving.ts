@@ -39,6 +39,8 @@ const CIPHER_SUITES: ReadonlySet<string> = new Set([
   'TLS_RSA_WITH_RC4_128_SHA',
 ]);
 
+const CIPHER_NAMES = [...CIPHER_SUITES];
+
 /** Enumerations that the kubelet checks only at startup. */
 const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
   ['tlsMinVersion', ['VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13']],
@@ -49,8 +51,6 @@ const WORDS: readonly (readonly [path: string, words: readonly string[]])[] = [
 
 /** The first minor that supports a minimum of TLS 1.3. */
 const TLS13_SINCE = 15;
-
-const CIPHER_NAMES = [...CIPHER_SUITES];
 
 /** Settings that the kubelet checks only when it starts serving, and then exits. */
 export const SERVING_STARTUP_RULES: readonly Rule[] = [

@@ -1,7 +1,7 @@
 import { type Amounts, isActive } from './pod.ts';
 import type { RiskPod } from './risk-input.ts';
 
-/** What a node has for pods. */
+/** Resources of a node for pods. */
 export interface PodCapacity extends Amounts {
   readonly pods: number;
 }
@@ -31,16 +31,16 @@ export function isCritical({ isStatic, priority = 0 }: RiskPod): boolean {
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go HandlePodAdditions, pkg/kubelet/lifecycle/predicate.go,
  *   pkg/kubelet/preemption/preemption.go, pkg/scheduler/framework/plugins/noderesources/fit.go (1.36)
  */
-export function rejectedPods(pods: readonly RiskPod[], room: PodCapacity): readonly RejectedPod[] {
+export function rejectedPods(pods: readonly RiskPod[], capacity: PodCapacity): readonly RejectedPod[] {
   let admitted: readonly RiskPod[] = [];
   const rejected: RejectedPod[] = [];
   for (const pod of pods.filter(isActive).toSorted(byAdmission)) {
-    const resource = shortOf(pod, admitted, room);
+    const resource = shortOf(pod, admitted, capacity);
     if (resource === null) {
       admitted = [...admitted, pod];
       continue;
     }
-    const preempted = isCritical(pod) ? preemptedBy(pod, admitted, room) : null;
+    const preempted = isCritical(pod) ? preemptedBy(pod, admitted, capacity) : null;
     if (preempted === null) rejected.push({ pod, resource });
     else {
       rejected.push(...preempted.map((victim) => ({ pod: victim, resource })));
@@ -57,24 +57,24 @@ function byAdmission(a: RiskPod, b: RiskPod): number {
 }
 
 /** The resource that the node lacks for a pod; null: the pod fits. */
-function shortOf({ requests }: RiskPod, admitted: readonly RiskPod[], room: PodCapacity): RoomResource | null {
-  if (admitted.length + 1 > room.pods) return 'pods';
+function shortOf({ requests }: RiskPod, admitted: readonly RiskPod[], capacity: PodCapacity): RoomResource | null {
+  if (admitted.length + 1 > capacity.pods) return 'pods';
   const isShort = (name: keyof Amounts): boolean =>
-    requests[name] > 0 && requests[name] > room[name] - admitted.reduce((sum, pod) => sum + pod.requests[name], 0);
+    requests[name] > 0 && requests[name] > capacity[name] - admitted.reduce((sum, pod) => sum + pod.requests[name], 0);
   if (isShort('cpuMillis')) return 'cpu';
   if (isShort('memoryBytes')) return 'memory';
   return isShort('ephemeralBytes') ? 'ephemeral-storage' : null;
 }
 
 /** The pods that a critical pod preempts, those of the lowest priority first; null: they would not suffice. */
-function preemptedBy(pod: RiskPod, admitted: readonly RiskPod[], room: PodCapacity): readonly RiskPod[] | null {
+function preemptedBy(pod: RiskPod, admitted: readonly RiskPod[], capacity: PodCapacity): readonly RiskPod[] | null {
   const victims = admitted
     .filter((one) => !isCritical(one))
     .toSorted((a, b) => (a.priority ?? 0) - (b.priority ?? 0) || -byAdmission(a, b));
   for (let count = 1; count <= victims.length; count++) {
     const preempted = victims.slice(0, count);
     const left = admitted.filter((one) => !preempted.includes(one));
-    if (shortOf(pod, left, room) === null) return preempted;
+    if (shortOf(pod, left, capacity) === null) return preempted;
   }
   return null;
 }

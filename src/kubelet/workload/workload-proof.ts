@@ -3,7 +3,7 @@ import { isJsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { type Cluster, clientForPolls } from '../../kube/cluster.ts';
+import { type Cluster, pollClient } from '../../kube/cluster.ts';
 import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, podsOfNode, readPod } from './pod.ts';
@@ -118,7 +118,7 @@ export async function probeNewNode(
   if (image === undefined) return unused(NO_IMAGE);
   const items = await listPods({ cluster, node });
   if (!isAppError(items)) await deleteStaleProbePods(context, { cluster, phase }, items);
-  const outcome = await runProbe(context, { cluster, reads: clientForPolls(cluster), nodeName, image, phase, timeoutMs: NEW_NODE_MS });
+  const outcome = await runProbe(context, { cluster, reads: pollClient(cluster), nodeName, image, phase, timeoutMs: NEW_NODE_MS });
   if (outcome.state === 'failed') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
   if (outcome.state !== 'started') unused(outcome.why);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  isSafeStorePath,
+  hasSafeStorePath,
   nativeCheckpointDirectory,
   nativeStorePaths,
   parseMetaFile,
@@ -63,6 +63,6 @@ it('paths are in store/ below the directory of the flag', () => {
 });
 
 it('detects an identity whose path leaves the store', () => {
-  expect(isSafeStorePath(IDENTITY)).toBe(true);
-  for (const uid of ['..', '../x', '', 'a/b']) expect(isSafeStorePath({ ...IDENTITY, uid })).toBe(false);
+  expect(hasSafeStorePath(IDENTITY)).toBe(true);
+  for (const uid of ['..', '../x', '', 'a/b']) expect(hasSafeStorePath({ ...IDENTITY, uid })).toBe(false);
 });

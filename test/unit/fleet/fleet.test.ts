@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
 import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/fleet.ts';
-import type { NodeClaim } from '../../../src/host/own-claim.ts';
+import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
 import { nodeClaims } from '../../../src/kubeadm/node-claims.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hostsOf, parseAmount } from '../../../src/fleet/amount.ts';
-import { hostsAllowedToStart, type RolloutRules, type RolloutState, rolloutStopReason } from '../../../src/fleet/rollout.ts';
+import { maxHostsToStart, type RolloutRules, type RolloutState, rolloutStopReason } from '../../../src/fleet/rollout.ts';
 
 const RULES: RolloutRules = { canary: 0, serial: 10, maxFail: null };
 const STATE: RolloutState = { passed: 0, failed: 0, broken: 0, changing: 0 };
@@ -47,7 +47,7 @@ describe('the number of hosts that may be started', () => {
     ['by default hosts refused before a change are ignored', { canary: 1, cautious: true }, { passed: 5, failed: 50 }, 10],
     ['without a canary the maximum number at a time', { cautious: true }, {}, 10],
   ])('%s', (_, rules, state, expected) => {
-    expect(hostsAllowedToStart({ ...RULES, ...rules }, { ...STATE, ...state })).toBe(expected);
+    expect(maxHostsToStart({ ...RULES, ...rules }, { ...STATE, ...state })).toBe(expected);
   });
 
   it('reports why no more hosts are started', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../../src/base/text/secret.ts';
-import { canonicalJson } from '../../../src/codec/canonical-json.ts';
+import { canonicalJson } from '../../../src/codec/json-text.ts';
 import { parseSource, type SourceDocument } from '../../../src/codec/source.ts';
 import { differingOperations, operationsOf } from '../../../src/fleet/operations.ts';
 import { hostsToApply, isExpired, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';

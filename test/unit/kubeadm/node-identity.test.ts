@@ -1,6 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { NodeClaim } from '../../../src/host/own-claim.ts';
+import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import {
   challengeOf,

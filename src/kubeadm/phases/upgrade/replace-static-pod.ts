@@ -103,7 +103,7 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
     },
     verifyUndone: async (context, input, { previous }) => {
       if (previous === null) return undefined;
-      const answers = watchHealth(context.clock, { isRestarting: true });
+      const health = watchHealth(context.clock, { isRestarting: true });
       await recordRolledBack(context, component);
       const { content, hash } = previous;
       const expected = { ...input, phase: name, component, manifest: content, replacedHashes: [], hash };
@@ -112,7 +112,7 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
       try {
         await waitForStaticPod(context, {
           ...expected,
-          restored: input.restore === null ? undefined : { unhealthyMs: ETCD_HEALTH_MS, answers },
+          restored: input.restore === null ? undefined : { unhealthyMs: ETCD_HEALTH_MS, health },
         });
       } catch (error) {
         if (input.restore === null || !isAppError(error)) throw error;
@@ -122,7 +122,7 @@ export function replaceStaticPod(name: string, component: StaticPodName): Define
           content,
           cause: error,
           waitedMs,
-          hasAnswered: answers.hasAnswered(),
+          hasAnswered: health.hasAnswered(),
         });
       }
       await closeRolledBack(context, component);

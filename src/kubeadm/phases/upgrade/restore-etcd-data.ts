@@ -14,7 +14,7 @@ import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { readManifest } from '../../upgrade/static-pod-state.ts';
 import { etcdBackupPath, etcdDataPaths, UPGRADE_RECORD_PATH, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
-import { observeUpgrade, recordEtcdHealthy, writeUpgradeRecord } from './upgrade-progress.ts';
+import { observeUpgrade, recordEtcdAnswered, writeUpgradeRecord } from './upgrade-progress.ts';
 import { componentHealth, staticPodPause, waitForStaticPod, watchHealth } from './wait-static-pod.ts';
 
 /**
@@ -90,7 +90,7 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       record?.components.get('etcd')?.hasAnswered === true ||
       (await becomesHealthy(context, { phase, url, timeoutMs: lastCheckMs }))
     ) {
-      await recordEtcdHealthy(context);
+      await recordEtcdAnswered(context);
       throw refuse(
         'the etcd data was kept, because etcd can read it: etcd has answered on its health endpoint with the previous manifest',
         'Find out why etcd or the API server does not run, then rerun the command',
@@ -192,15 +192,15 @@ export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
       unknown: `the manifest of etcd was written to ${etcdManifest}. The etcd data in ${member} was restored; the replaced data is in ${kept}`,
     });
     const { nodeName, criSocket } = record;
-    const answers = watchHealth(context.clock, { isRestarting: false });
+    const health = watchHealth(context.clock, { isRestarting: false });
     try {
-      const restored = { unhealthyMs: Number.POSITIVE_INFINITY, answers };
+      const restored = { unhealthyMs: Number.POSITIVE_INFINITY, health };
       const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, api, restored } as const;
       await waitForStaticPod(context, { ...pod, timeoutMs: Math.max(timeoutMs, BACK_OFF_MS) });
     } catch (error) {
       if (!isAppError(error)) throw error;
       const why = error.problems[0]?.message ?? '';
-      if (answers.hasAnswered()) await recordEtcdHealthy(context);
+      if (health.hasAnswered()) await recordEtcdAnswered(context);
       if (isConnectionLost(error))
         throw refuse(
           `it is unknown whether etcd runs with the restored data (backup of ${since} UTC): ${why}. The replaced data is in ${kept}`,

@@ -56,7 +56,7 @@ export async function recordRolledBack(context: RecordContext, name: StaticPodNa
  * Records that etcd has answered with its previous manifest: no later run replaces its data. The record of a host that is
  * unreachable by now stays as it is, because the caller already reports a failure.
  */
-export async function recordEtcdHealthy(context: RecordContext): Promise<void> {
+export async function recordEtcdAnswered(context: RecordContext): Promise<void> {
   try {
     const record = await observeUpgrade(context);
     const entry = record?.components.get('etcd');

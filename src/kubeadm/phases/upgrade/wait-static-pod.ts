@@ -29,14 +29,14 @@ export interface ExpectedPod {
    * For a Pod whose manifest was restored: ends the wait after `unhealthyMs` if its health endpoint has not answered
    * until then. Absent: only `timeoutMs` ends the wait.
    */
-  readonly restored?: { readonly unhealthyMs: number; readonly answers: HealthWatch } | undefined;
+  readonly restored?: { readonly unhealthyMs: number; readonly health: HealthWatch } | undefined;
   /** Access to an API server that does not run yet; absent: the cluster of the context. */
   readonly api?: { readonly reach: (context: PhaseContext) => Promise<Cluster | null> } | undefined;
 }
 
-/** Whether a component has answered on its health endpoint since its manifest was restored. */
+/** Observes whether a component answers on its health endpoint after its manifest was restored. */
 export interface HealthWatch {
-  readonly record: (isHealthy: boolean) => void;
+  readonly observe: (isHealthy: boolean) => void;
   readonly hasAnswered: () => boolean;
 }
 
@@ -56,7 +56,7 @@ export function watchHealth(clock: Clock, { isRestarting }: { readonly isRestart
   let isReplaced = !isRestarting;
   let hasAnswered = false;
   return {
-    record: (isHealthy) => {
+    observe: (isHealthy) => {
       const nowMs = clock.now().getTime();
       isReplaced ||= !isHealthy || nowMs - lastMs > RESTART_MS || nowMs - startedMs > REPLACED_MS;
       hasAnswered ||= isHealthy && isReplaced;
@@ -100,7 +100,7 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
 }
 
 function isGivenUp({ restored }: ExpectedPod, waitedMs: number): boolean {
-  return restored !== undefined && waitedMs >= restored.unhealthyMs && !restored.answers.hasAnswered();
+  return restored !== undefined && waitedMs >= restored.unhealthyMs && !restored.health.hasAnswered();
 }
 
 /**
@@ -124,7 +124,7 @@ export async function unmetStaticPodConditions(
 ): Promise<Missing> {
   const { component } = expected;
   const health = await componentHealth(context, healthUrl);
-  expected.restored?.answers.record(health.length === 0);
+  expected.restored?.health.observe(health.length === 0);
   // A request to an API server that is down takes seconds, in which it may have started.
   if (health.length > 0 && API_SERVER_NEEDS.includes(component)) return health;
   const pod = await readPod(context, expected);

@@ -54,7 +54,7 @@ export interface ControlPlaneOptions extends NodeOptions {
   /** Default route of the local host, for files staged into a directory. */
   readonly localDefaultRoute: DefaultRoute;
   /** CA directories of the local host, for a staging directory without an operating system. */
-  readonly caDirectoriesHere?: readonly HostCaDirectory[];
+  readonly localCaDirectories?: readonly HostCaDirectory[];
   /** Whether a phase runs. */
   readonly selects: (phase: string) => boolean;
 }
@@ -129,7 +129,7 @@ export interface PrepareControlPlaneInput {
 /** The CA directories of the host; those of the local host if the target is a directory without an operating system. */
 function caDirectoriesFor(
   { host: { caDirectories } }: ObservedControlPlane,
-  { staged, caDirectoriesHere: localCaDirectories }: ControlPlaneOptions,
+  { staged, localCaDirectories }: ControlPlaneOptions,
   os: ObservedNode['facts']['os'],
 ): readonly HostCaDirectory[] {
   const isSystem = !staged || os.prettyName !== null || caDirectories.length > 0;

@@ -6,7 +6,7 @@ import { type ClockReading, clocksDiffer } from '../../discovery/clock-reading.t
 import { type ClusterInfo, signatureState } from '../../discovery/cluster-info.ts';
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, pinnedCertificates, readFoundCluster, requireValidNow } from '../../discovery/found-cluster.ts';
-import { fetchClusterInfo } from './read-cluster-info.ts';
+import { fetchClusterInfo } from './fetch-cluster-info.ts';
 import { type Attempt, type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
 
 export interface TokenDiscovery {
@@ -73,8 +73,8 @@ function signedClusterInfo(
   let wrong = 0;
   let refused = 0;
   return async () => {
-    const question = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, expectedCa: PINNED, remote: null } as const;
-    const { reading, clock } = await fetchClusterInfo(context, deadline, { ...input, ...question });
+    const request = { server: `https://${endpoint}`, trust: { kind: 'unverified' }, expectedCa: PINNED, remote: null } as const;
+    const { reading, clock } = await fetchClusterInfo(context, deadline, { ...input, ...request });
     if (reading.kind !== 'found') return settle(reading);
     const { info } = reading;
     if (info.kubeconfig === '') throw refusal(problems.clusterInfoInvalid(endpoint, 'it is empty'));
@@ -119,8 +119,8 @@ async function verifiedClusterInfo(
   remote: Date | null,
 ): Promise<Attempt<ClusterInfo>> {
   const trust = { kind: 'ca', pem: bundle(pinned) } as const;
-  const question = { ...input, server: `https://${input.endpoint}`, trust, expectedCa: PINNED, remote };
-  const { reading } = await fetchClusterInfo(context, deadline, question);
+  const request = { ...input, server: `https://${input.endpoint}`, trust, expectedCa: PINNED, remote };
+  const { reading } = await fetchClusterInfo(context, deadline, request);
   return reading.kind === 'found' ? { done: reading.info } : settle(reading);
 }
 

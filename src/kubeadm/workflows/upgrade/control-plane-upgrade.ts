@@ -24,12 +24,12 @@ import { upgradeKubeletConfig } from '../../phases/kubelet-start.ts';
 import { removeSocketAnnotation } from '../../phases/mark-node.ts';
 import { type PullImagesInput, pullImages } from '../../phases/pull-images.ts';
 import { saveUpgradedNodeSettings } from '../../phases/save-node-settings.ts';
-import { deferUntilAllUpgraded, type OtherControlPlanes, otherControlPlanes } from '../../phases/upgrade/after-all-control-planes.ts';
 import { type BackupControlPlaneInput, backupControlPlane, completeControlPlane } from '../../phases/upgrade/backup-control-plane.ts';
 import { type KubeletServerInput, kubeletServer, withLocalServer } from '../../phases/upgrade/kubelet-server.ts';
 import { type PostUpgradeInput, postUpgrade } from '../../phases/upgrade/post-upgrade.ts';
 import { type ReplaceStaticPodInput, replaceStaticPod } from '../../phases/upgrade/replace-static-pod.ts';
 import { ETCD_HEALTH_MS, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
+import { type OtherControlPlanes, otherControlPlanes, skipUntilAllUpgraded } from '../../phases/upgrade/skip-until-all-upgraded.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
 import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest, versionUrl } from '../../upgrade/static-pod-state.ts';
 import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
@@ -120,11 +120,11 @@ export const kubeletConfigPhases: readonly UpgradePhase[] = [
 ];
 
 export const addonPhases: readonly UpgradePhase[] = [
-  deferUntilAllUpgraded(
+  skipUntilAllUpgraded(
     deferUntilApiServer(addonCoredns, (input: ControlPlaneUpgradeInput) => input.coredns),
     ({ coredns, others }) => (coredns.objects === null ? null : others),
   ),
-  deferUntilAllUpgraded(
+  skipUntilAllUpgraded(
     deferUntilApiServer(addonKubeProxy, (input: ControlPlaneUpgradeInput) => input.kubeProxy),
     ({ kubeProxy, others }) => (kubeProxy.objects === null ? null : others),
   ),

@@ -12,7 +12,7 @@ import { availableUpgrades, formatVersion, newestVersion, type RunningVersions }
 import type { ConfigVersion, UpgradePlanResult } from '../../upgrade/upgrade-plan.ts';
 import { checkUpgradeVersions, kubeletVersionsOf } from '../../upgrade/version-policy.ts';
 import { readConfigMapDocument } from '../cluster-documents.ts';
-import { NEWEST_RELEASE } from '../control-plane/resolve-cluster.ts';
+import { NEWEST_RELEASE } from '../control-plane/resolve-cluster-configuration.ts';
 import { type CheckedCluster, checkUpgrade } from './checks.ts';
 import { componentVersions } from './component-versions.ts';
 

@@ -146,8 +146,8 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
   const { host, reporter, clock } = context;
   // A Pod with an unchanged manifest may be waiting for its next start, which succeeds if the cause was fixed meanwhile.
   const healthMs = restored.get('etcd')?.isRestarting === true ? ETCD_HEALTH_MS : BACK_OFF_MS;
-  const answers = watchHealth(clock, { isRestarting: restored.get('etcd')?.isRestarting ?? false });
-  if (options.hasEtcdAnswered) answers.record(true);
+  const health = watchHealth(clock, { isRestarting: restored.get('etcd')?.isRestarting ?? false });
+  if (options.hasEtcdAnswered) health.observe(true);
   for (const name of restored.keys()) await recordRolledBack(context, name);
   for (const [component, { content, change }] of restored) {
     const hash = record.components.get(component)?.hashBefore ?? null;
@@ -155,7 +155,7 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
     const restoredAt = clock.now().getTime();
     let others: string | undefined;
     try {
-      const etcd = { restored: { unhealthyMs: healthMs, answers }, timeoutMs: Math.max(timeoutMs, healthMs) };
+      const etcd = { restored: { unhealthyMs: healthMs, health }, timeoutMs: Math.max(timeoutMs, healthMs) };
       await waitForStaticPod(context, { ...pod, ...(component === 'etcd' ? etcd : {}) });
     } catch (error) {
       if (component !== 'etcd' || !isAppError(error)) throw error;
@@ -163,7 +163,7 @@ async function verifyRecovery(context: PhaseContext, options: RecoverUpgradeOpti
       const restore = restoreEtcdData({ phase: NAME, timestamp, timeoutMs, hash, api, healthMs });
       const manifest = change ?? changeTo(content, { record, name: component, current: null });
       const waitedMs = clock.now().getTime() - restoredAt;
-      others = await restore(context, { manifest, content, cause: error, waitedMs, hasAnswered: answers.hasAnswered() });
+      others = await restore(context, { manifest, content, cause: error, waitedMs, hasAnswered: health.hasAnswered() });
     }
     if (others !== undefined) options.onRestored(others);
     await closeRolledBack(context, component);

@@ -50,9 +50,9 @@ function world({ spreadMs = 0 } = {}) {
     random: () => 0.5,
     signal: new AbortController().signal,
     follow: (which, signal) => void followed.push({ source: describeSource(which), signal }),
-    prepare: async ({ object, terms }: AssignedObject) => {
+    prepare: async ({ object, node }: AssignedObject) => {
       if (world.fails) throw new Error('the disk is full');
-      prepared.push(`${object.metadata.resourceVersion}${terms.isCordoned ? ' cordoned' : ''}`);
+      prepared.push(`${object.metadata.resourceVersion}${node.isCordoned ? ' cordoned' : ''}`);
       return ASSIGNED;
     },
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/dynamic/agent/health.ts';
-import { type AgentEvent, next, nextTimerAt } from '../../../../src/dynamic/agent/next.ts';
+import { type AgentEvent, next, nextTimer } from '../../../../src/dynamic/agent/next.ts';
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
@@ -86,7 +86,7 @@ function check(world: World, before: AgentState): void {
   expect(state.lastObserved?.hash ?? null).toBe(world.shown);
   expect(configStatusOf(state).active).toEqual(state.lastObserved?.identity ?? null);
   // A next check is scheduled unless the local configuration is known to run.
-  if (state.switching === null) expect(nextTimerAt(state, TIMING) === null).toBe(desired === null && world.isShown);
+  if (state.switching === null) expect(nextTimer(state, TIMING) === null).toBe(desired === null && world.isShown);
   if (world.isShown) expect(state.notObservedReason).toBeNull();
   else if (state.switching === null) expect(state.notObservedReason).not.toBeNull();
 }

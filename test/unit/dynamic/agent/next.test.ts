@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_TIMING } from '../../../../src/dynamic/agent/health.ts';
-import { next, nextTimerAt } from '../../../../src/dynamic/agent/next.ts';
+import { next, nextTimer } from '../../../../src/dynamic/agent/next.ts';
 import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
 import { candidate, healthy, START, testAgent } from './support.ts';
 
@@ -262,7 +262,7 @@ describe('a switch that fails', () => {
     agent.state = { ...step.state, switching: { id: 99, to: 'a', issue: null, failures: 0, againAt: null } };
     for (let i = 0; i < 8; i++) {
       agent.send(failing);
-      const due = nextTimerAt(agent.state);
+      const due = nextTimer(agent.state);
       expect(due?.kind).toBe('switch');
       waits.push((due?.at ?? 0) - agent.nowMs);
       agent.state = { ...agent.state, switching: { id: 99, to: 'a', issue: 'x', failures: i + 1, againAt: null } };
@@ -336,8 +336,8 @@ describe('an agent that starts', () => {
   it('needs no checks while the local configuration runs', () => {
     const agent = testAgent();
     agent.reboot();
-    expect(nextTimerAt(agent.state)).toBeNull();
+    expect(nextTimer(agent.state)).toBeNull();
     agent.assign('A@1', 'a');
-    expect(nextTimerAt(agent.state)).toEqual({ kind: 'look', at: START + 1000 });
+    expect(nextTimer(agent.state)).toEqual({ kind: 'look', at: START + 1000 });
   });
 });

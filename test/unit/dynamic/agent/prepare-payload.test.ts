@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { differingFields, expectedConfigz, type PayloadNode, preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
-import { readHostText } from '../../../../src/kubelet/effective/running-config.ts';
+import { parseHostFile } from '../../../../src/kubelet/effective/running-config.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
@@ -170,7 +170,7 @@ describe('a flag', () => {
   it("that overrides the payload is reported, and configz is not expected to show the payload's value", () => {
     const flags = [{ name: 'max-pods', value: '77', source: '/etc/default/kubelet' }];
     const { candidate, files } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, { flags });
-    const expected = expectedConfigz(readHostText({ path: 'kubelet.yaml', text: files?.['kubelet.yaml'] ?? '' }), {
+    const expected = expectedConfigz(parseHostFile({ path: 'kubelet.yaml', text: files?.['kubelet.yaml'] ?? '' }), {
       minor: 36,
       catalogue,
       flags,
@@ -209,7 +209,7 @@ describe('a drop-in file of --config-dir', () => {
 
   it('does not make the agent expect a value that the kubelet cannot show', () => {
     const { files } = prepare({ kubelet: `${OVERLAY}maxPods: 50\nkubeAPIQPS: 9\n` }, configDropIn('maxPods: 33\n'));
-    const configFile = readHostText({ path: 'kubelet.yaml', text: files?.['kubelet.yaml'] ?? '' });
+    const configFile = parseHostFile({ path: 'kubelet.yaml', text: files?.['kubelet.yaml'] ?? '' });
     const expected = expectedConfigz(configFile, { minor: 36, catalogue, flags: [], ...configDropIn('maxPods: 33\n') });
     expect(expected).not.toHaveProperty('maxPods');
     expect(expected).toMatchObject({ kubeAPIQPS: 9 });

@@ -27,7 +27,7 @@ const identity = { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', ku
 function looks(watch: HealthHistory, seen: Observation, seconds: number): HealthHistory {
   let after = watch;
   const from = watch.lastAt ?? 0;
-  for (let i = 1; i <= seconds; i++) after = assessTrial(after, HASH, seen, from + i * 1000, DEFAULT_TIMING).watch;
+  for (let i = 1; i <= seconds; i++) after = assessTrial(after, HASH, seen, from + i * 1000, DEFAULT_TIMING).history;
   return after;
 }
 const messageOf = (watch: HealthHistory): string =>

@@ -8,7 +8,7 @@ import type { AgentState } from '../../../../src/dynamic/agent/state.ts';
 import { CONFIG_CONDITION } from '../../../../src/dynamic/agent/status.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import { clusterRefused, clusterUnreachable } from '../../../../src/kube/cluster-problems.ts';
-import type { WebRequest } from '../../../../src/kube/https-client.ts';
+import type { HttpsRequest } from '../../../../src/kube/https-client.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
@@ -303,7 +303,7 @@ export function newWorld(options: WorldOptions = {}): World {
       .patch({ apiVersion: 'v1', kind: 'Node', name: NODE }, 'strategic', { status: { conditions } }, { subresource: 'status' })
       .catch(() => undefined);
   }
-  const answerConfigz = ({ clientCertificate }: WebRequest): FakeReply => {
+  const answerConfigz = ({ clientCertificate }: HttpsRequest): FakeReply => {
     if (isCrashed) return { issue: { kind: 'refused' } };
     if (clientCertificate === undefined || behaviour().lockedOut === true) return { status: 401, text: 'Unauthorized' };
     if (Number(/^v1\.(\d+)/.exec(version)?.[1]) < 33)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { kubeCluster } from '../../../../src/kube/adapters/cluster-kube.ts';
-import { clientForPolls, untilInterrupted } from '../../../../src/kube/cluster.ts';
-import { createRequestLimiter } from '../../../../src/kube/request-rate-limiter.ts';
+import { pollClient, untilInterrupted } from '../../../../src/kube/cluster.ts';
+import { createRequestRateLimiter } from '../../../../src/kube/request-rate-limiter.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
 const KUBECONFIG = JSON.stringify({
@@ -18,22 +18,22 @@ const REASON = new Error('interrupted');
 /** A cluster without a server, of which another request has just used the turn of this second. */
 async function world() {
   const clock = fakeClock();
-  const pace = createRequestLimiter(clock);
-  pace.limit(1);
-  await pace.waitForSlot(undefined);
+  const limiter = createRequestRateLimiter(clock);
+  limiter.limit(1);
+  await limiter.waitForSlot(undefined);
   const run = new AbortController();
   let connections = 0;
   const dial = async (): Promise<never> => {
     connections++;
     throw Object.assign(new Error('connect EHOSTUNREACH'), { code: 'EHOSTUNREACH' });
   };
-  const cluster = kubeCluster({ kubeconfig: { text: KUBECONFIG, file: 'c.conf' }, clock, pace, signal: run.signal, dial });
+  const cluster = kubeCluster({ kubeconfig: { text: KUBECONFIG, file: 'c.conf' }, clock, limiter, signal: run.signal, dial });
   return { cluster, run, connections: () => connections };
 }
 
 describe('requests that wait for their turn', () => {
   it.each([
-    ['the repeated ones', clientForPolls],
+    ['the repeated ones', pollClient],
     ['the first one', untilInterrupted],
   ])('end with the run if they belong to a wait: %s', async (_, clientOf) => {
     const { cluster, run, connections } = await world();
@@ -57,7 +57,7 @@ describe('requests that wait for their turn', () => {
 
   it('end when the connection is closed, if they belong to a wait', async () => {
     const { cluster, connections } = await world();
-    const queued = clientForPolls(cluster).get(NODE);
+    const queued = pollClient(cluster).get(NODE);
     await cluster.close();
     await expect(queued).rejects.toMatchObject({ name: 'AbortError' });
     expect(connections()).toBe(0);

@@ -4,7 +4,7 @@ import type { HostTarget } from '../../../../src/fleet/host-target.ts';
 import { connectionsTo } from '../../../../src/fleet/ports.ts';
 import type { Host } from '../../../../src/host/host.ts';
 import type { Dial } from '../../../../src/kube/dial.ts';
-import type { WebRequest } from '../../../../src/kube/https-client.ts';
+import type { HttpsRequest } from '../../../../src/kube/https-client.ts';
 import { findHostWithApiServerAccess } from '../../../../src/kubeadm/use-cases/api-server-access.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
@@ -31,7 +31,7 @@ function networkOf({ isReachableLocally = false, routes }: Network) {
   const services = {
     signal: new AbortController().signal,
     web: {
-      get: async ({ dial }: WebRequest) => {
+      get: async ({ dial }: HttpsRequest) => {
         const reached = dial === undefined ? isReachableLocally : near.has(dial);
         return reached ? { kind: 'answer' } : { kind: 'failed', issue: { kind: 'refused' } };
       },

@@ -381,15 +381,15 @@ describe('invalid existing files are rejected in one line', () => {
   });
 
   it('a single phase with a missing CA', async () => {
-    const makes = { certificate: (name: string) => name === 'apiserver', kubeconfig: (name: string) => name === 'admin' };
-    const { problems, certificates } = await preparePki(pkiContext(), pkiOptions(pkiNode(), { generates: makes }));
+    const generates = { certificate: (name: string) => name === 'apiserver', kubeconfig: (name: string) => name === 'admin' };
+    const { problems, certificates } = await preparePki(pkiContext(), pkiOptions(pkiNode(), { generates }));
     expect(problems.map(({ message, hint }) => `${message}. ${hint}`)).toEqual([
       `${PKI}/apiserver.crt needs the CA ${PKI}/ca.crt, which does not exist. Run the phase certs/ca first`,
       `/etc/kubernetes/admin.conf needs the CA ${PKI}/ca.crt, which does not exist. Run the phase certs/ca first`,
     ]);
     expect(certificates.get('apiserver')?.files).toEqual([]);
     const existing = fakeHost({ files: without(`${PKI}/ca.crt`, '/etc/kubernetes/admin.conf') });
-    expect((await preparePki(pkiContext(existing), pkiOptions(pkiNode(), { generates: makes }))).problems.map(({ code }) => code)).toEqual([
+    expect((await preparePki(pkiContext(existing), pkiOptions(pkiNode(), { generates }))).problems.map(({ code }) => code)).toEqual([
       'PKI_AUTHORITY_MISSING',
       'PKI_AUTHORITY_MISSING',
     ]);

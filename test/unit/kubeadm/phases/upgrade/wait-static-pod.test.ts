@@ -19,7 +19,7 @@ describe('watchHealth', () => {
     const watch = watchHealth(clock, { isRestarting });
     for (const [afterMs, isHealthy] of answers) {
       clock.advance(afterMs);
-      watch.record(isHealthy);
+      watch.observe(isHealthy);
     }
     return watch.hasAnswered();
   };

@@ -3,7 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { CheckpointStore, StoredAgent } from '../checkpoint-store.ts';
 import type { Timing } from './health.ts';
 import { type AgentEffect, type AgentEvent, next } from './next.ts';
-import type { ReportNodeEvent } from './node-event-reporter.ts';
+import type { ReportAgentMessage } from './node-event-reporter.ts';
 import { type AgentState, neededHashes, newAgentState } from './state.ts';
 import { sameOnDisk } from './state-file.ts';
 import { agentConditionOf } from './status.ts';
@@ -20,7 +20,7 @@ export interface AgentMachineOptions {
   readonly loaded: Pick<StoredAgent, 'state' | 'generation'>;
   readonly clock: Clock;
   readonly timing: Timing;
-  readonly report: ReportNodeEvent;
+  readonly report: ReportAgentMessage;
   /** Executes an effect. Returns its result as an event; null: none. */
   readonly execute: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
   /** Called when the reported state changed. */
@@ -28,7 +28,7 @@ export interface AgentMachineOptions {
 }
 
 /** Runs the state machine. A decision is written to disk before its effects are executed. */
-export function agentMachine({ store, loaded, clock, timing, report, execute, onState }: AgentMachineOptions): AgentStateMachine {
+export function agentStateMachine({ store, loaded, clock, timing, report, execute, onState }: AgentMachineOptions): AgentStateMachine {
   const now = (): number => clock.now().getTime();
   let { generation } = loaded;
   let state: AgentState = loaded.state ?? newAgentState(now());

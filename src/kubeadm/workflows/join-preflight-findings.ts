@@ -26,7 +26,7 @@ const RESET_FIRST = 'To move the host to the new cluster, first run kubeletadm r
  * name (clones) would compete for the Node.
  * @see kubeadm 1.36 preflight: FileAvailable--etc-kubernetes-kubelet.conf, ...-pki-ca.crt; join phase kubelet-start
  */
-export function preflightJoin({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
+export function joinPreflightFindings({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
   const { identity } = facts;
   const { server, caPem, caCertPath, nodeOfSameName, takeOver, mayBootstrap } = target;
   const findings: Finding[] = [];

@@ -3,7 +3,7 @@ import type { Json } from '../../../../../src/base/json.ts';
 import { definePhase } from '../../../../../src/host/phase.ts';
 import type { Dial } from '../../../../../src/kube/dial.ts';
 import type { KubeObject } from '../../../../../src/kube/object.ts';
-import { deferUntilAllUpgraded, otherControlPlanes } from '../../../../../src/kubeadm/phases/upgrade/after-all-control-planes.ts';
+import { otherControlPlanes, skipUntilAllUpgraded } from '../../../../../src/kubeadm/phases/upgrade/skip-until-all-upgraded.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';
@@ -50,7 +50,7 @@ async function run(objects: readonly KubeObject[] | null, { readyAtMs, dial }: R
   const host = dial === undefined ? fakeHost() : { ...fakeHost({ name: 'admin@cp-1' }), dial };
   const context = { host, cluster, clock, reporter };
   const others = otherControlPlanes({ nodeName: 'cp-1', image: IMAGE, timeoutMs: TIMEOUT_MS });
-  const phase = deferUntilAllUpgraded(ADDONS, () => others);
+  const phase = skipUntilAllUpgraded(ADDONS, () => others);
   const planned = (await phase.inspect(context, null)).plan.noop;
   if (readyAtMs !== undefined) {
     const { status } = pod('cp-2');
@@ -118,7 +118,7 @@ describe('deferUntilAllUpgraded', () => {
       clock,
       reporter: recordingReporter(),
     };
-    const phase = deferUntilAllUpgraded(ADDONS, () => null);
+    const phase = skipUntilAllUpgraded(ADDONS, () => null);
     await phase.ready(context, null);
     expect((await phase.inspect(context, null)).plan.noop).toBe('planned');
   });

@@ -1,7 +1,7 @@
 import { printable } from '../../../base/text/printable.ts';
 import { API_PAUSE, waitUntil } from '../../../base/wait-until.ts';
 import { type Phase, type PhaseContext, planOnly } from '../../../host/phase.ts';
-import { type Cluster, clientsForPolls } from '../../../kube/cluster.ts';
+import { type Cluster, firstThenPollClient } from '../../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import { imageTag } from '../../control-plane/images.ts';
@@ -28,12 +28,12 @@ export function otherControlPlanes(about: {
   readonly image: string;
   readonly timeoutMs: number;
 }): OtherControlPlanes {
-  let settled: Promise<void> | null = null;
+  let waiting: Promise<void> | null = null;
   return {
     ...about,
     waitForUpgrade: (context, cluster, phase) => {
-      settled ??= settle({ ...context, phase }, cluster, about);
-      return settled;
+      waiting ??= waitForOthers({ ...context, phase }, cluster, about);
+      return waiting;
     },
   };
 }
@@ -44,7 +44,7 @@ export function otherControlPlanes(about: {
  * @param select null: the phase deploys nothing
  * @see kubeadm 1.36 phases/upgrade/postupgrade.go UnupgradedControlPlaneInstances
  */
-export function deferUntilAllUpgraded<Whole>(phase: Phase<Whole>, select: (input: Whole) => OtherControlPlanes | null): Phase<Whole> {
+export function skipUntilAllUpgraded<Whole>(phase: Phase<Whole>, select: (input: Whole) => OtherControlPlanes | null): Phase<Whole> {
   return {
     ...phase,
     ready: async (context, input) => {
@@ -113,12 +113,12 @@ function clausesOf(left: readonly NotUpgraded[]): string {
   return left.map(({ name, why }) => `${name} ${why}`).join(', ');
 }
 
-async function settle(
+async function waitForOthers(
   context: PhaseContext & { readonly phase: string },
   cluster: Cluster,
   about: { readonly nodeName: string; readonly image: string; readonly timeoutMs: number },
 ): Promise<void> {
-  const next = clientsForPolls(cluster);
+  const next = firstThenPollClient(cluster);
   const left = await waitUntil<readonly NotUpgraded[], readonly NotUpgraded[]>(context, {
     probe: async () => {
       const found = await notUpgraded(next() ?? cluster, about);

@@ -5,7 +5,7 @@ import { POINTER_DROP_IN, renderPointerDropIn } from '../../kubeadm/node-agent/a
 import { formatPointer, hashInPath, pointerFile } from '../../kubeadm/node-agent/layout.ts';
 
 /** The drop-in that makes a kubelet read the configuration named by the pointer. */
-export type PointerPlace =
+export type PointerDropIn =
   | {
       readonly kind: 'drop-in';
       readonly text: string;
@@ -24,7 +24,7 @@ const SAMPLE = '0'.repeat(64);
  * kubeadm's does, the pointer sets that variable; otherwise the variable is appended to the unit's command
  * line, where it takes precedence. The result is verified on the texts before the host is changed.
  */
-export function planPointerFile(templates: Templates, texts: UnitTexts, directory: string): PointerPlace {
+export function planPointerDropIn(templates: Templates, texts: UnitTexts, directory: string): PointerDropIn {
   const own = withoutDropIn(texts, POINTER_DROP_IN);
   const [words, command] = [execStartWords(own.unitFiles, own.environmentFiles), writtenCommand(own)];
   if (words === null || command === null)

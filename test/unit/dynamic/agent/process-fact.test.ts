@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigzUnavailableError } from '../../../../src/dynamic/agent/configz-source.ts';
-import { readOncePerProcess } from '../../../../src/dynamic/agent/read-once-per-process.ts';
+import { createProcessFact } from '../../../../src/dynamic/agent/process-fact.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
 function begin(answers: (number | Error)[]) {
   const clock = fakeClock();
-  const world = { clock, asked: 0, once: readOncePerProcess<number>(clock, () => undefined) };
+  const world = { clock, asked: 0, once: createProcessFact<number>(clock, () => undefined) };
   const query = async (): Promise<number> => {
     const answer = answers[world.asked++];
     if (typeof answer === 'number') return answer;

@@ -25,9 +25,9 @@ export interface ClusterInfoRequest {
 export async function fetchClusterInfo(
   { web, clock, signal }: DiscoveryContext,
   deadline: Deadline,
-  question: ClusterInfoRequest,
+  request: ClusterInfoRequest,
 ): Promise<{ readonly reading: ClusterInfoReading; readonly clock: ClockReading }> {
-  const { server, endpoint, trust, expectedCa, serverName, proxyUrl, remote, forOthers } = question;
+  const { server, endpoint, trust, expectedCa, serverName, proxyUrl, remote, forOthers } = request;
   const answer = await web.get({
     url: `${server}${CLUSTER_INFO_PATH}`,
     trust,

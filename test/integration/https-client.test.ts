@@ -41,14 +41,14 @@ async function tcp(serve: Parameters<typeof startTcpServer>[0]): Promise<number>
   return server.port;
 }
 
-async function troubleAt(port: number): Promise<WebFailureCause | string> {
+async function failureAt(port: number): Promise<WebFailureCause | string> {
   const answer = await nodeHttpsClient({}).get({ url: `https://127.0.0.1:${port}/`, trust: TRUST(), timeoutMs: 5_000 });
   return answer.kind === 'failed' ? answer.issue : `answered ${answer.status}`;
 }
 
 describe('unexpected answers', () => {
   it('an SSH server', async () => {
-    expect(await troubleAt(await tcp((socket) => void socket.write('SSH-2.0-OpenSSH_9.6\r\n')))).toEqual({
+    expect(await failureAt(await tcp((socket) => void socket.write('SSH-2.0-OpenSSH_9.6\r\n')))).toEqual({
       kind: 'not-tls',
       speaks: 'ssh',
     });
@@ -56,31 +56,31 @@ describe('unexpected answers', () => {
 
   it('a web server without TLS', async () => {
     const server = createHttpServer((_, response) => void response.end('hello'));
-    expect(await troubleAt(await listen(server))).toEqual({ kind: 'not-tls', speaks: 'http' });
+    expect(await failureAt(await listen(server))).toEqual({ kind: 'not-tls', speaks: 'http' });
   });
 
   it('another protocol whose server speaks first', async () => {
-    expect(await troubleAt(await tcp((socket) => void socket.write('220 mail.example.com ESMTP\r\n')))).toEqual({
+    expect(await failureAt(await tcp((socket) => void socket.write('220 mail.example.com ESMTP\r\n')))).toEqual({
       kind: 'not-tls',
       speaks: null,
     });
   });
 
   it('a server that closes the connection', async () => {
-    expect(await troubleAt(await tcp((socket) => void socket.destroy()))).toEqual({ kind: 'closed' });
+    expect(await failureAt(await tcp((socket) => void socket.destroy()))).toEqual({ kind: 'closed' });
   });
 
   it('a server that closes the connection during the handshake', async () => {
-    expect(await troubleAt(await tcp((socket) => void socket.once('data', () => socket.end())))).toEqual({ kind: 'closed' });
+    expect(await failureAt(await tcp((socket) => void socket.once('data', () => socket.end())))).toEqual({ kind: 'closed' });
   });
 
   it('an old TLS version: no downgrade', async () => {
     const server = createTlsServer({ ...keyPair(), minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' });
-    expect(await troubleAt(await listen(server))).toEqual({ kind: 'tls-version' });
+    expect(await failureAt(await listen(server))).toEqual({ kind: 'tls-version' });
   });
 
   it('a server without a certificate', async () => {
-    expect(await troubleAt(await listen(createTlsServer({})))).toMatchObject({ kind: 'tls-handshake' });
+    expect(await failureAt(await listen(createTlsServer({})))).toMatchObject({ kind: 'tls-handshake' });
   });
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that requires a client certificate, %s', async (version) => {
@@ -88,7 +88,7 @@ describe('unexpected answers', () => {
       { ...keyPair(), requestCert: true, minVersion: version, maxVersion: version },
       (_, response) => void response.end(),
     );
-    expect(await troubleAt(await listen(server))).toEqual(
+    expect(await failureAt(await listen(server))).toEqual(
       version === 'TLSv1.2'
         ? { kind: 'tls-handshake', why: expect.stringMatching(/^ERR_SSL_SSL\S*_ALERT_HANDSHAKE_FAILURE$/) }
         : { kind: 'wants-client-certificate' },
@@ -97,7 +97,7 @@ describe('unexpected answers', () => {
 
   it('TLS without HTTP inside', async () => {
     const server = createTlsServer(keyPair(), (socket) => void socket.end('* OK IMAP4rev1 ready\r\n'));
-    expect(await troubleAt(await listen(server))).toEqual({ kind: 'not-http' });
+    expect(await failureAt(await listen(server))).toEqual({ kind: 'not-http' });
   });
 });
 

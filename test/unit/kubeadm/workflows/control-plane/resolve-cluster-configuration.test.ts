@@ -3,7 +3,7 @@ import type { ClusterConfiguration } from '../../../../../src/kubeadm/config/mod
 import {
   type ResolveClusterInput,
   resolveClusterConfiguration,
-} from '../../../../../src/kubeadm/workflows/control-plane/resolve-cluster.ts';
+} from '../../../../../src/kubeadm/workflows/control-plane/resolve-cluster-configuration.ts';
 
 const settle = (input: Partial<ResolveClusterInput>) =>
   resolveClusterConfiguration({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planPointerFile } from '../../../../src/dynamic/agent/plan-pointer-file.ts';
+import { planPointerDropIn } from '../../../../src/dynamic/agent/plan-pointer-drop-in.ts';
 import { execStartWords, type UnitTexts } from '../../../../src/host/systemd/exec-start.ts';
 import { POINTER_DROP_IN } from '../../../../src/kubeadm/node-agent/agent-units.ts';
 import { formatPointer, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
@@ -26,7 +26,7 @@ const texts = (dropIns: UnitTexts['unitFiles'], environment: Readonly<Record<str
 
 describe('where the pointer is read', () => {
   it('is the variable of kubeadm, whose files stay', () => {
-    const place = planPointerFile(templates, texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n' }), D);
+    const place = planPointerDropIn(templates, texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n' }), D);
     expect(place).toEqual({
       kind: 'drop-in',
       localConfig: '/var/lib/kubelet/config.yaml',
@@ -36,7 +36,7 @@ describe('where the pointer is read', () => {
 
   it('is the end of the command line if the unit has its own', () => {
     const unit = { ...UNIT, text: '[Service]\nExecStart=-/opt/bin/kubelet --config=/etc/kubelet.yaml \\\n  --v=2\n' };
-    const place = planPointerFile(templates, texts([], {}, unit), D);
+    const place = planPointerDropIn(templates, texts([], {}, unit), D);
     expect(place).toMatchObject({ kind: 'drop-in', localConfig: '/etc/kubelet.yaml' });
     const text = place.kind === 'drop-in' ? place.text : '';
     expect(text).toMatch(/\nExecStart=\nExecStart=-\/opt\/bin\/kubelet --config=\/etc\/kubelet\.yaml +--v=2 \$KUBELET_CONFIG_ARGS\n$/);
@@ -49,7 +49,7 @@ describe('where the pointer is read', () => {
 
   it('is written the same in each release', () => {
     const unit = { ...UNIT, text: '[Service]\nExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml\n' };
-    expect(planPointerFile(templates, texts([], {}, unit), D)).toMatchObject({
+    expect(planPointerDropIn(templates, texts([], {}, unit), D)).toMatchObject({
       text: `# Written by kubeletadm: which configuration the kubelet reads, where the agent says so.
 [Service]
 EnvironmentFile=-/var/lib/kubelet/kubeletadm-agent/active.env
@@ -60,14 +60,14 @@ ExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml $KUBELET_CONFIG_ARGS
   });
 
   it('counts a drop-in of an earlier run for nothing', () => {
-    const first = planPointerFile(templates, texts([KUBEADM]), D);
+    const first = planPointerDropIn(templates, texts([KUBEADM]), D);
     const text = first.kind === 'drop-in' ? first.text : '';
     const second = texts([KUBEADM, { path: POINTER_DROP_IN, text }], { [pointerFile(D)]: formatPointer(D, 'b'.repeat(64)) });
-    expect(planPointerFile(templates, second, D)).toEqual(first);
+    expect(planPointerDropIn(templates, second, D)).toEqual(first);
   });
 
   it('is at the end when the extra arguments of the host name a configuration', () => {
-    const place = planPointerFile(
+    const place = planPointerDropIn(
       templates,
       texts([KUBEADM], { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS="--config /etc/own.yaml"\n' }),
       D,
@@ -90,6 +90,6 @@ ExecStart=/opt/bin/kubelet --config=/etc/kubelet.yaml $KUBELET_CONFIG_ARGS
       '/etc/systemd/system/kubelet.service.d/90-own.conf sets --config, which overrides',
     ],
   ])('is nowhere with %s', (_, found, why) => {
-    expect(planPointerFile(templates, found, D)).toMatchObject({ kind: 'impossible', why: expect.stringContaining(why) });
+    expect(planPointerDropIn(templates, found, D)).toMatchObject({ kind: 'impossible', why: expect.stringContaining(why) });
   });
 });

@@ -13,7 +13,7 @@ export interface FactReadFailure {
  * A fact of a process that is read until it is known, and then kept, because it does not change while the
  * process lives.
  */
-export interface Lazy<T> {
+export interface ProcessFact<T> {
   /** Null: unknown, see `issue`. */
   of(pid: number, query: () => Promise<T>): Promise<T | null>;
   /** Reason of the last failure; null: known, or not read yet. */
@@ -25,8 +25,11 @@ export interface Lazy<T> {
 /** Delay after two failed reads, because the failure may be permanent. */
 const AGAIN_MS = 5_000;
 
-/** Creates such a fact. @param onIssue called with the reason of each failed read */
-export function readOncePerProcess<T>(clock: Clock, onIssue: (message: string) => void): Lazy<T> {
+/**
+ * Creates a fact that is read once per kubelet process.
+ * @param onIssue called with the reason of each failed read
+ */
+export function createProcessFact<T>(clock: Clock, onIssue: (message: string) => void): ProcessFact<T> {
   let reported: { readonly pid: number; readonly answer: T } | null = null;
   let issue: (FactReadFailure & { readonly againAt: number }) | null = null;
   const now = (): number => clock.now().getTime();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { type JoinTarget, preflightJoin } from '../../../../src/kubeadm/workflows/join-findings.ts';
+import { type JoinTarget, joinPreflightFindings } from '../../../../src/kubeadm/workflows/join-preflight-findings.ts';
 import type { ObservedNode } from '../../../../src/kubeadm/workflows/observe-node.ts';
 import type { ClientIdentity } from '../../../../src/kubelet/facts/kubelet-identity.ts';
 
@@ -54,13 +54,13 @@ describe('joinFindings', () => {
     ],
     ['the Ready node itself', node(identity('https://a:6443')), { nodeOfSameName: nodeOfSameName('True') }, []],
   ])('%s', (_, found, change, ids) => {
-    expect(preflightJoin(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
+    expect(joinPreflightFindings(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
   });
 
   it('suggests certs renew-kubelet only to the node whose certificate has expired', () => {
     const why = 'the client certificate in /x.pem expired on Jan  1 00:00:00 2026 GMT';
     const hint = (name: string, ready: string) =>
-      preflightJoin(node({ state: 'unusable', why, commonName: `system:node:${name}` }), {
+      joinPreflightFindings(node({ state: 'unusable', why, commonName: `system:node:${name}` }), {
         ...TARGET,
         nodeOfSameName: nodeOfSameName(ready),
       })[0]?.hint;
