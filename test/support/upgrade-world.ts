@@ -16,6 +16,7 @@ import { type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../src/kubead
 import { upgradeControlPlaneNodeWorkflow } from '../../src/kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
 import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../../src/template-files.ts';
+import { certificateIssuer } from '../../src/x509/adapters/certificate-issuer.ts';
 import { type FakeClock, fakeClock } from './fake-clock.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 import { type FakeEtcd, fakeEtcd } from './fake-etcd.ts';
@@ -97,6 +98,9 @@ type Files = Readonly<Record<string, FileFact>>;
 
 /** The certificates, keys and kubeconfigs of all worlds: issuing them takes most of the time of `init`. */
 let credentials: Promise<Files> | null = null;
+
+/** Certificates that upgrades of all worlds renew; those of `init` are others. */
+const UPGRADE_ISSUER = issuerOfOneKey();
 
 async function issuedCredentials(): Promise<Files> {
   const { host } = await newWorld('v1.35.6', {});
@@ -213,7 +217,7 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
     imagePullPolicy: 'IfNotPresent',
     timeouts: { upgradeManifests: '1m0s' },
     proxyEnvironment: null,
-    issuer: issuerOfOneKey(),
+    issuer: UPGRADE_ISSUER,
     connectEtcd: async () => etcd,
     api,
     selects: () => true,
@@ -255,6 +259,7 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
     context,
     {
       ...node,
+      issuer: certificateIssuer,
       ...{ nodeRegistration: {}, overlays: [], settings: [], patches: [] },
       localAPIEndpoint: { advertiseAddress: '10.0.0.1' },
       timeouts: {},
