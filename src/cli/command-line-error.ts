@@ -3,7 +3,7 @@ import { type AppError, usageError } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import { HelpLayout } from './help-layout.ts';
 
-/** A command line that cannot be parsed, with the command that refused it. `describeRefusedLine` makes the message. */
+/** A command line that cannot be parsed, with the command that refused it. `describeCommandLineError` makes the message. */
 export class CommandLineError extends Error {
   readonly command: Command;
   /** commander's code, e.g. `commander.unknownOption`. */
