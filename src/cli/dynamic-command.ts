@@ -233,7 +233,7 @@ function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutText
       .addOption(
         new Option(
           '--on-failure <action>',
-          'action when a node fails; stop: change no other node, revert: also restore the previous assignment of all changed nodes (default: stop)',
+          'action when a node fails. stop: change no other node. revert: change no other node, and restore the previous assignment of all changed nodes (default: stop)',
         ).choices(['stop', 'revert']),
       ),
   );

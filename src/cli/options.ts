@@ -345,7 +345,7 @@ export function addInitOptions(command: Command): Command {
     cluster
       .option(
         '--kubernetes-version <version>',
-        'control plane version (default: from an existing API server, otherwise from --config, otherwise from the kubelet)',
+        'control plane version (default: that of the API server if the cluster exists, otherwise from --config, otherwise that of the kubelet)',
       )
       .option(
         '--service-cidr <cidr>',

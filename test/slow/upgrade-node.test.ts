@@ -62,7 +62,9 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const { code, stderr } = await upgrade('--dry-run');
     rmSync(path('etc/kubernetes/manifests'), { recursive: true });
     expect(code, stderr).toBe(3);
-    expect(stderr).toMatch(/kube-apiserver\.yaml does not exist or has no --advertise-address: .* \[CONTROL_PLANE_MISSING\]$/m);
+    expect(stderr).toMatch(
+      /kube-apiserver\.yaml does not exist or does not set the flag --advertise-address.* \[CONTROL_PLANE_MISSING\]$/m,
+    );
   });
 
   it('saves the settings in a file that only root may read, without a secret', () => {

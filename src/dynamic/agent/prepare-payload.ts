@@ -333,7 +333,7 @@ function describeForbidden(changes: readonly ClassifiedChange[], { allow }: Chan
   const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
   const need = `need ${worst === 'drain' ? 'a drained node or ' : ''}--allow ${worst}`;
-  return `the changes of ${reported.join(', ')} ${need}, but the agent of this node runs with --allow ${allow}`;
+  return `the changes of ${reported.join(', ')} ${need}, but the agent of this node runs with --allow ${allow} (see dynamic enable --allow)`;
 }
 
 /** The first fields with their classes: `cgroupDriver (unsafe)`. */

@@ -45,7 +45,7 @@ export async function observeControlPlaneHost({ host, signal }: PhaseContext): P
 /** The error for a host without a control plane that can be upgraded; exit code 3. */
 export function noControlPlane(host: string): AppError {
   const path = manifestPath('kube-apiserver');
-  const message = `${path} does not exist or has no --advertise-address: the host has no control plane that can be upgraded`;
+  const message = `the host has no control plane that can be upgraded: ${path} does not exist or does not set the flag --advertise-address`;
   const hint = 'Run the command on a control plane; upgrade a worker with kubeletadm upgrade node';
   return new AppError({ host, code: 'CONTROL_PLANE_MISSING', message, hint }, { exitCode: 3 });
 }

@@ -137,7 +137,7 @@ describe('a payload is refused before the node is touched', () => {
     const { refusal } = prepare(data, {}, policy);
     expect(refusal?.code).toBe('NOT_ALLOWED');
     expect(refusal?.cause).toMatch(
-      /^the changes of topologyManagerScope \(drain: .*\) need a drained node or --allow drain, but the agent of this node runs with --allow new-pods-only$/,
+      /^the changes of topologyManagerScope \(drain: .*\) need a drained node or --allow drain, but the agent of this node runs with --allow new-pods-only \(see dynamic enable --allow\)$/,
     );
     expect(prepare(data, {}, { ...policy, isCordoned: true }).refusal).toBeNull();
     expect(prepare({ kubelet: `${OVERLAY}cgroupDriver: systemd\n` }, {}, { ...policy, isCordoned: true }).refusal?.code).toBe(
