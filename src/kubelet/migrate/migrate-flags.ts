@@ -4,6 +4,7 @@ import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
 import { checkExtraArgs } from '../check-extra-args.ts';
+import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { isRelativePath } from '../effective/host-paths.ts';
 import { fieldOfFlag } from '../flags/apply-flags.ts';
 import { combineWithFile, readFlagValue } from '../flags/flag-value.ts';
@@ -97,10 +98,22 @@ function moveIntoField(
     return { step: { did: 'kept', what, message: `no kubelet accepts the value: ${read.fault}`, lossy: true }, edit: null };
   const reported = valueAt(config, path);
   const value = combineWithFile(flag, reported, read.value);
+  if (catalogue.flag(name, to) !== null && isReplacedByDefault(path, value, { to, catalogue })) {
+    const message = `a ${formatMinor(to)} kubelet replaces ${inlineValue(value)} in the field ${path} by its default`;
+    return { step: { did: 'kept', what, message, lossy: false }, edit: null };
+  }
   return {
     step: { did: 'moved', what, message: moveText(path, reported, { value, own: read.value }), lossy: false },
     edit: { path: path.split('.'), value },
   };
+}
+
+/** Whether a kubelet treats the value in its configuration file as unset, unlike the same value of the flag: `""`, 0. */
+function isReplacedByDefault(path: string, value: Json, { to, catalogue }: Pick<FlagMigrationOptions, 'to' | 'catalogue'>): boolean {
+  if (typeof value === 'object') return false;
+  const config = path.split('.').reduceRight<Json>((inner, name) => ({ [name]: inner }), value) as JsonObject;
+  const effective = valueAt(effectiveConfiguration(config, { minor: to, catalogue }), path);
+  return effective !== undefined && !jsonEqual(effective, value);
 }
 
 /** A relative path moved unchanged would refer to another directory. */

@@ -144,10 +144,11 @@ describe('with arbitrary input', () => {
             return { name: 'a', minor: m, config: layered.config };
           };
           const { differences } = diffConfigs(inForce(text, flags, from), inForce(migrated, kept, to), catalogue);
-          // Flags without a field in the old kubelet cannot be compared.
-          const fieldless = flags.flatMap(({ name }) => {
+          // Flags without a field in the old kubelet, and flags with a value that its file cannot express, cannot be compared.
+          const fieldless = flags.flatMap(({ name, value }) => {
             const flag = catalogue.flag(name, from);
-            return flag !== null && flag.field === null && flag.entry.field !== null ? [flag.entry.field] : [];
+            const isEmpty = value === '' || /^[0s]+$/.test(value) || value === 'false';
+            return flag !== null && (flag.field === null || isEmpty) && flag.entry.field !== null ? [flag.entry.field] : [];
           });
           const reported = [...fieldless, ...steps.map(({ what }) => what.replace(/^featureGates\.(.*)$/, 'featureGates[$1]'))];
           const silent = differences.filter(

@@ -267,6 +267,14 @@ describe('migrateKubelet', () => {
     expect(migration.flags.map(({ name, value }) => `${name}=${value}`)).toEqual(kept);
   });
 
+  it('keeps an empty flag if the new kubelet replaces an empty field by its default', () => {
+    const old = migrate(HEADER, [20, 21], ['--resolv-conf=']);
+    expect([body(old), old.flags]).toEqual(['', [{ name: 'resolv-conf', value: '' }]]);
+    expect(steps(old)).toEqual(['kept: --resolv-conf: a 1.21 kubelet replaces "" in the field resolvConf by its default']);
+    const newer = migrate(HEADER, [20, 23], ['--resolv-conf=']);
+    expect([body(newer), newer.flags]).toEqual(['resolvConf: ""\n', []]);
+  });
+
   it('reports the effect of a flag that became a field', () => {
     const { steps: reported } = migrate(HEADER, [36, 36], ['--node-status-update-frequency=20s', '--tls-cert-file=node.crt']);
     expect(reported.map(stepText)).toEqual([
