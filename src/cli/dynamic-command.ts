@@ -112,7 +112,7 @@ function defineAssign(dynamic: Command, on: On): void {
       '--force',
       'also assign to nodes without dynamic configuration, and to nodes whose kubelet or agent has not reported a configuration yet',
     )
-    .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or keep new pods from starting');
+    .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or prevent new pods from starting');
   addWait(addRollout(addBackend(addValidation(assign)), ASSIGN_TEXTS), ['trial', 'good', 'none'], ASSIGN_STATES);
   addClusterOptions(addDryRunOptions(addAssignmentReason(assign)));
   addSections(

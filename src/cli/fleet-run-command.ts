@@ -133,7 +133,7 @@ export function definePlan(plan: Command, on: On): void {
       .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
       .option(
         '--sign <key>',
-        'file of the SSH key that signs the saved plan: a private key, or a public key whose private key is in ssh-agent. The signature is written next to the plan, to the file of --out with .sig appended',
+        'file of the SSH key that signs the saved plan: a private key, or a public key whose private key is in ssh-agent. The signature is written next to the plan: plan.json.sig for --out plan.json',
       )
       .addOption(outputOption(['text', 'json', 'yaml']))
       .option('--exit-code', 'exit with code 6 if changes are pending'),
@@ -288,7 +288,7 @@ const PLANNED_ALLOW =
   'most disruptive class of changes that apply may make to a running kubelet; the classes are explained below (default: new-pods-only)';
 
 const PLANNED_POD_LOSS =
-  'also plan changes that terminate running pods or keep new pods from starting; a saved plan stores this permission for apply';
+  'also plan changes that terminate running pods or prevent new pods from starting; apply of the saved plan needs no further option';
 
 const PLANNED_BUNDLE = 'bundle that apply will use (a file from kubeletadm bundle create)';
 

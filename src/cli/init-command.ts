@@ -79,7 +79,7 @@ const HOST = 'target host, reached over SSH (repeatable only with --kubeconfig; 
 
 const EXAMPLES = `  # a control plane on a new host, prepared for additional control planes
   kubeletadm init --host root@10.0.0.10 --control-plane-endpoint api.example:6443 --upload-certs
-  # show the changes to the local host, with the source of each field
+  # show the planned changes of the local host, and the source of each field
   kubeletadm init --kubeconfig admin.conf --dry-run --show-origin
   # a host over SSH, with its own address and a lower pod limit
   kubeletadm init --kubeconfig admin.conf --host root@10.0.0.11 --node-ip 10.0.0.11 --set maxPods=50

@@ -273,7 +273,7 @@ function readRate(text: string): number {
 
 /** The text of `--allow-pod-loss`. */
 export const ALLOW_POD_LOSS =
-  'also apply a change that would terminate running pods or keep new pods from starting (default: refuse such a change, even with --allow unsafe)';
+  'also apply a change that would terminate running pods or prevent new pods from starting (default: refuse such a change, even with --allow unsafe)';
 
 /** `--allow` and `--allow-pod-loss` of a command that changes a node. */
 export function addAllowOptions(command: Command): Command {
@@ -296,14 +296,14 @@ const IMPACT_CLASSES = `Classes of changes for --allow, from least to most disru
 /** The classes of `--allow`, for the help of the commands with that option. */
 export const IMPACT_NOTES = `${IMPACT_CLASSES}
 
-A change that would terminate running pods or keep new pods from starting (for example, a maxPods below the number of running pods) is refused for every value of --allow, unless --allow-pod-loss is given.`;
+A change that would terminate running pods or prevent new pods from starting (for example, a maxPods below the number of running pods) is refused for every value of --allow, unless --allow-pod-loss is given.`;
 
 /** The classes of `--allow`, for the help of the commands that configure an agent. */
 export const AGENT_IMPACT_NOTES = `${IMPACT_CLASSES}
 
 If the Node is cordoned, the agent assumes that the node is drained: it then applies changes up to class "drain", even if --allow is a lower class.
 
-For every value of --allow, the agent refuses a change that would terminate running pods or keep new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
+For every value of --allow, the agent refuses a change that would terminate running pods or prevent new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
 
 /** The text of `--allow-experimental-api`. */
 export const EXPERIMENTAL_API = 'no effect, because kubeadm 1.36 has no experimental API versions';
@@ -345,7 +345,7 @@ export function addInitOptions(command: Command): Command {
     cluster
       .option(
         '--kubernetes-version <version>',
-        'control plane version (default: that of the API server if the cluster exists, otherwise from --config, otherwise that of the kubelet)',
+        'control plane version (default, in this order: version of the API server if the cluster exists, version in --config, version of the kubelet)',
       )
       .option(
         '--service-cidr <cidr>',

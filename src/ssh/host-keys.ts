@@ -9,7 +9,7 @@ export interface PresentedHostKey {
 }
 
 /** Inspects host keys and saves them. */
-export interface HostKeys {
+export interface HostKeys extends Pick<HostKeyStore, 'save'> {
   /** The configuration for resolving targets. */
   readonly config: SshConfig;
   /** The command line's settings for all hosts. */
@@ -19,11 +19,6 @@ export interface HostKeys {
    * @throws AppError HOST_UNREACHABLE, HOST_TIMEOUT; for jump hosts also HOST_KEY_*, HOST_AUTH_FAILED
    */
   inspect(target: SshTarget, signal?: AbortSignal): Promise<PresentedHostKey>;
-  /**
-   * Saves a key under the target's name.
-   * @returns the file it was written to, or null when no file is configured
-   */
-  save(target: SshTarget, key: HostKey): Promise<string | null>;
 }
 
 /** The store of known host keys. */

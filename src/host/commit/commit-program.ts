@@ -46,7 +46,7 @@ k_release() { L=$R${LOCK_FILE}; k_id; if [ "$h" = "$1" ]; then rm -f -- "$L"; fi
 
 /** Shell functions that check, confirm or revert a change. */
 export const COMMIT_FUNCTIONS = `
-${MUTEX_FUNCTION}told() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
+${MUTEX_FUNCTION}entry() { sed -n "s/^$1 //p" "$2" 2>/dev/null; }
 g_tell() {
   for s in reverting commit reverted; do
     if [ -f "$D/$s/record" ]; then printf 'state %s\\n' "$s"; cat -- "$D/$s/record"; return; fi
@@ -55,7 +55,7 @@ g_tell() {
 }
 g_check() {
   D=$R${COMMIT_DIRECTORY}
-  if [ "$(told id "$D/commit/record")" = "$1" ]; then return 0; fi
+  if [ "$(entry id "$D/commit/record")" = "$1" ]; then return 0; fi
   g_tell; return ${REFUSED_EXIT}
 }
 g_confirm() {
@@ -65,13 +65,13 @@ g_confirm() {
 }
 g_revert() {
   D=$R${COMMIT_DIRECTORY}; s=$D/commit; if [ -d "$D/reverting" ]; then s=$D/reverting; fi
-  if [ "$(told id "$s/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
+  if [ "$(entry id "$s/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
   (umask 077; printf '%s\\n' "$2" >"$s/why") 2>/dev/null
   if ! systemctl start ${REVERT_UNIT}.service; then
     case $(systemctl is-system-running 2>/dev/null) in stopping) return ${SHUTDOWN_EXIT};; esac
     return 1
   fi
-  if [ "$(told id "$D/reverted/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
+  if [ "$(entry id "$D/reverted/record")" != "$1" ]; then g_tell; return ${REFUSED_EXIT}; fi
 }
 `.trimStart();
 

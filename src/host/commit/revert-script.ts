@@ -39,7 +39,7 @@ R=\${KUBELETADM_ROOT-}; R=\${R%/}
 D=$R/var/lib/kubeletadm; C=$D/commit; V=$D/reverting; S=$R/etc/systemd/system; U=${REVERT_UNIT}
 
 flush() { sync -- "$@" 2>/dev/null || sync; }
-${MUTEX_FUNCTION}told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
+${MUTEX_FUNCTION}entry() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
 stat_of() { stat -c '%a %u %g' -- "$1"; }
 sum_of() { sha256sum <"$1"; }
 
@@ -135,7 +135,7 @@ keep_new() {
 say_why() {
   if [ -s "$V/why" ]; then cat -- "$V/why"
   elif [ "$how" = boot ]; then echo 'the host was restarted before the change was confirmed'
-  else echo "the change was not confirmed within $(told timeout "$V") s"; fi
+  else echo "the change was not confirmed within $(entry timeout "$V") s"; fi
 }
 
 revert() {
@@ -157,8 +157,8 @@ revert() {
 how=$1
 case $how in
   confirm)
-    if [ ! -d "$C" ] && [ "$(told id "$D/confirmed")" = "$2" ]; then disarm; exit 0; fi
-    if [ "$(told id "$C")" != "$2" ]; then exit 3; fi
+    if [ ! -d "$C" ] && [ "$(entry id "$D/confirmed")" = "$2" ]; then disarm; exit 0; fi
+    if [ "$(entry id "$C")" != "$2" ]; then exit 3; fi
     rm -rf -- "$D/confirmed"
     keep_new
     mv -- "$C" "$D/confirmed" && flush "$D" || exit 3
@@ -166,7 +166,7 @@ case $how in
     exit 0;;
   boot)
     now=$(cat /proc/sys/kernel/random/boot_id)
-    for x in "$V" "$C" "$D/new"; do if [ -d "$x" ] && [ "$(told boot "$x")" = "$now" ]; then exit 0; fi; done
+    for x in "$V" "$C" "$D/new"; do if [ -d "$x" ] && [ "$(entry boot "$x")" = "$now" ]; then exit 0; fi; done
     n=0; until revert; do
       n=$((n + 1)); if [ $n -ge 3 ]; then systemctl --no-block start "$U.timer"; exit 1; fi
       sleep 1

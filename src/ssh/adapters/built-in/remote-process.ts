@@ -6,9 +6,10 @@ import { onAbort, untilAborted } from '../../../base/abort.ts';
 import { resolveWithin } from '../../../base/adapters/clock-system.ts';
 import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
-import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../../host/host-problems.ts';
+import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostTimeout } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
-import { type MarkedOutput, markedOutput } from '../../marked-output.ts';
+import { type CommandOutput, commandOutput } from '../../command-output.ts';
+import type { MarkedOutput } from '../../marked-output.ts';
 import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
 import type { SshTarget } from '../../target.ts';
 import type { SshConnection } from './connection.ts';
@@ -60,43 +61,21 @@ export async function runRemote(connection: SshConnection, run: RemoteRun): Prom
   }
 }
 
-interface RemoteProcess extends Session {
-  /** Resolves as soon as the program runs; null when it ended before. */
-  readonly processId: Promise<string | null>;
-  readonly stdout: MarkedOutput;
-  readonly stderr: MarkedOutput;
-}
+interface RemoteProcess extends Session, CommandOutput {}
 
 function startRemote({ ssh }: SshConnection, { target, argv, options }: RemoteRun, stop: AbortController): RemoteProcess {
   const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = options;
   const mark = `kubeletadm-${randomUUID()}`;
   const { command, stdinPrefix } = renderRemoteCommand(argv, mark);
-  const stdout = markedOutput(mark);
-  const stderr = markedOutput(mark);
-  let resolveProcessId: (id: string | null) => void = () => undefined;
-  const processId = new Promise<string | null>((resolve) => {
-    resolveProcessId = resolve;
-  });
-  const take = (stream: 'stdout' | 'stderr', output: MarkedOutput, listener?: (chunk: Uint8Array) => void) => (chunk: Buffer) => {
-    // A command stopped immediately after its start must still report its process id.
-    if (stop.signal.aborted && output.note !== null) return;
-    try {
-      const content = output.push(chunk);
-      if (output.size > maxOutputBytes) stop.abort(hostOutputTooLarge({ host: target.name, command: argv[0], stream, maxOutputBytes }));
-      else if (content.length > 0 && !stop.signal.aborted) listener?.(content);
-    } catch (error) {
-      stop.abort(error);
-    }
-    if (stderr.note !== null) resolveProcessId(stderr.note);
-  };
+  const output = commandOutput({ host: target.name, command: argv[0], mark, maxOutputBytes, stop, onStdout: options.onStdout });
   const session = startSession(ssh, {
     command,
     stdin: `${stdinPrefix}${options.stdin ?? ''}`,
-    onStdout: take('stdout', stdout, options.onStdout),
-    onStderr: take('stderr', stderr),
+    onStdout: output.takeStdout,
+    onStderr: output.takeStderr,
   });
-  void session.ended.then(() => resolveProcessId(null));
-  return { ...session, processId, stdout, stderr };
+  void session.ended.then(output.end);
+  return { ...session, ...output };
 }
 
 interface SessionInput {

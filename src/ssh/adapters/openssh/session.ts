@@ -3,9 +3,10 @@ import { execa } from 'execa';
 import { onAbort } from '../../../base/abort.ts';
 import { resolveWithin } from '../../../base/adapters/clock-system.ts';
 import { printable } from '../../../base/text/printable.ts';
-import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostOutputTooLarge, hostTimeout } from '../../../host/host-problems.ts';
+import { hostCommandNotFound, hostConnectionLost, hostNoShell, hostTimeout } from '../../../host/host-problems.ts';
 import type { RunOptions, RunResult } from '../../../host/transport.ts';
-import { markedOutput } from '../../marked-output.ts';
+import { commandOutput } from '../../command-output.ts';
+import type { MarkedOutput } from '../../marked-output.ts';
 import { controlSocketArguments } from '../../openssh-arguments.ts';
 import { renderKillCommand, renderRemoteCommand } from '../../remote-command.ts';
 import type { SshTarget } from '../../target.ts';
@@ -40,34 +41,17 @@ export async function runSession(
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onStdout } = options;
   const mark = `kubeletadm-${randomUUID()}`;
   const { command, stdinPrefix } = renderRemoteCommand(argv, mark, { reportsExitCode: true });
-  const stdout = markedOutput(mark);
-  const stderr = markedOutput(mark);
   const stop = new AbortController();
-  let resolveProcessId: (id: string | null) => void = () => undefined;
-  const processId = new Promise<string | null>((resolve) => {
-    resolveProcessId = resolve;
-  });
+  const output = commandOutput({ host, command: argv[0], mark, maxOutputBytes, stop, onStdout });
   const child = execa('ssh', [...controlSocketArguments(master.socket), 'host', command], {
     reject: false,
     buffer: false,
     detached: true,
     input: `${stdinPrefix}${options.stdin ?? ''}`,
   });
-  const take = (stream: 'stdout' | 'stderr', output: typeof stdout, listener?: (chunk: Uint8Array) => void) => (chunk: Buffer) => {
-    // A command stopped immediately after its start must still report its process id.
-    if (stop.signal.aborted && output.note !== null) return;
-    try {
-      const content = output.push(chunk);
-      if (output.size > maxOutputBytes) stop.abort(hostOutputTooLarge({ host, command: argv[0], stream, maxOutputBytes }));
-      else if (content.length > 0 && !stop.signal.aborted) listener?.(content);
-    } catch (error) {
-      stop.abort(error);
-    }
-    if (stderr.note !== null) resolveProcessId(stderr.note);
-  };
-  child.stdout.on('data', take('stdout', stdout, onStdout));
-  child.stderr.on('data', take('stderr', stderr));
-  void child.then(() => resolveProcessId(null));
+  child.stdout.on('data', output.takeStdout);
+  child.stderr.on('data', output.takeStderr);
+  void child.then(output.end);
   const timer = setTimeout(() => stop.abort(hostTimeout({ host, what: `${argv[0]} did not finish`, timeoutMs })), timeoutMs);
   const removeSignalListener = onAbort(options.signal, (reason) => stop.abort(reason));
   const removeLossListener = master.onLost((error) => stop.abort(error));
@@ -75,13 +59,13 @@ export async function runSession(
     const stopped = new Promise<never>((_, reject) => onAbort(stop.signal, reject));
     const { exitCode } = await Promise.race([child, stopped]);
     stop.signal.throwIfAborted();
-    const outcome = readOutcome({ target, command: argv[0], mark, exitCode: exitCode ?? null, stdout, stderr });
+    const outcome = readOutcome({ target, command: argv[0], mark, exitCode: exitCode ?? null, ...output });
     // The loss is noticed here before the ssh process has ended: the next command must use a new connection.
     if (outcome.kind === 'gone' || outcome.kind === 'lost') await master.end();
     if (outcome.kind === 'lost') throw hostConnectionLost({ host, why: 'ssh exited without an exit status of the command' });
     return outcome;
   } catch (error) {
-    if (stop.signal.aborted) await stopSession(master, child, processId);
+    if (stop.signal.aborted) await stopSession(master, child, output.processId);
     throw error;
   } finally {
     clearTimeout(timer);
@@ -95,8 +79,8 @@ interface Ending {
   readonly command: string;
   readonly mark: string;
   readonly exitCode: number | null;
-  readonly stdout: ReturnType<typeof markedOutput>;
-  readonly stderr: ReturnType<typeof markedOutput>;
+  readonly stdout: MarkedOutput;
+  readonly stderr: MarkedOutput;
 }
 
 function readOutcome({ target, command, mark, exitCode, stdout, stderr }: Ending): SessionOutcome | { readonly kind: 'lost' } {

@@ -13,7 +13,7 @@ hold() {
   exec 9<"$R/var/lib"; i=0
   until flock -n 9 9<&9; do i=$((i + 1)); if [ $i -ge 60 ]; then return 0; fi; sleep 1; done
 }
-told() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
+entry() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
 stat_of() { stat -c '%a %u %g' -- "$1"; }
 sum_of() { sha256sum <"$1"; }
 
@@ -109,7 +109,7 @@ keep_new() {
 say_why() {
   if [ -s "$V/why" ]; then cat -- "$V/why"
   elif [ "$how" = boot ]; then echo 'the host was restarted before the change was confirmed'
-  else echo "the change was not confirmed within $(told timeout "$V") s"; fi
+  else echo "the change was not confirmed within $(entry timeout "$V") s"; fi
 }
 
 revert() {
@@ -131,8 +131,8 @@ revert() {
 how=$1
 case $how in
   confirm)
-    if [ ! -d "$C" ] && [ "$(told id "$D/confirmed")" = "$2" ]; then disarm; exit 0; fi
-    if [ "$(told id "$C")" != "$2" ]; then exit 3; fi
+    if [ ! -d "$C" ] && [ "$(entry id "$D/confirmed")" = "$2" ]; then disarm; exit 0; fi
+    if [ "$(entry id "$C")" != "$2" ]; then exit 3; fi
     rm -rf -- "$D/confirmed"
     keep_new
     mv -- "$C" "$D/confirmed" && flush "$D" || exit 3
@@ -140,7 +140,7 @@ case $how in
     exit 0;;
   boot)
     now=$(cat /proc/sys/kernel/random/boot_id)
-    for x in "$V" "$C" "$D/new"; do if [ -d "$x" ] && [ "$(told boot "$x")" = "$now" ]; then exit 0; fi; done
+    for x in "$V" "$C" "$D/new"; do if [ -d "$x" ] && [ "$(entry boot "$x")" = "$now" ]; then exit 0; fi; done
     n=0; until revert; do
       n=$((n + 1)); if [ $n -ge 3 ]; then systemctl --no-block start "$U.timer"; exit 1; fi
       sleep 1
