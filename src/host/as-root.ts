@@ -20,47 +20,55 @@ export interface AsRootOptions {
 /** How commands are started, determined once per transport. */
 type Route = { readonly kind: 'directly' } | { readonly kind: 'sudo' } | { readonly kind: 'password'; readonly password: Secret };
 
-/**
- * Line after the password on stdin: the following input belongs to the command, whether or not sudo consumed
- * the password.
- */
+/** Line after the password on stdin: the following input belongs to the command. */
 const BEGIN = 'kubeletadm: standard input begins';
+
+/** Stderr line that shows that sudo started the command; earlier output is sudo's (lecture, prompt, PAM). */
+const STARTED = 'kubeletadm: sudo started the command';
+
+/**
+ * sudo-rs 0.2.5 reads the password through a buffer of 8 KiB, and so would consume input of the command. It
+ * consumes at most these bytes after the password.
+ */
+const PADDING = '.'.repeat(8192);
+
+/** Succeeds if the program `$1` exists. */
+const EXISTS = 'case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac';
+
+/** Reports on stderr that sudo succeeded, then executes the command. */
+const START = `${EXISTS}||{ echo "${STARTED} missing" >&2;exit 127;};echo "${STARTED}" >&2;exec "$@"`;
 
 /**
  * Reads up to the line `$0`, then executes the command. The shell's `read` reads byte by byte and so does not
- * consume more. The message for a missing command equals sudo's.
+ * consume more.
  */
-const SKIP_PASSWORD = [
-  'IFS= read -r l',
-  '[ "$l" = "$0" ]||IFS= read -r l',
-  'command -v "$1" >/dev/null 2>&1||{ echo "sudo: $1: command not found" >&2;exit 1;}',
-  'exec "$@"',
-].join(';');
+const SKIP_PASSWORD = `while IFS= read -r l&&[ "$l" != "$0" ];do :;done;${START}`;
 
 /** Prefix of the stderr line that {@link FIRST_COMMAND} prints. */
 const WAY = 'kubeletadm way:';
 
 /**
  * Determines the privilege escalation and executes the command in its arguments, all in one round trip. Its first
- * argument is `auto` or `sudo`. Its first stderr line is the result: `directly`, `sudo`, `missing` (root, but
- * the program does not exist), `refused` (sudo without a password failed), `unknown …`. With the last three
- * the command does not run.
+ * argument is `auto` or `sudo`, the second the script that sudo runs. Its first stderr line is the result:
+ * `directly`, `sudo`, `missing` (root, but the program does not exist), `unknown …`. With the last two the
+ * command does not run.
  */
 const FIRST_COMMAND = [
-  'case $1 in auto) if [ -O / ]&&[ -O /proc/1 ];then u=0;else u=$(id -u </dev/null);fi 2>/dev/null;; *) u=1;; esac;shift',
-  'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;LC_ALL=C sudo -n -- true </dev/null >/dev/null 2>&1||w=refused;; esac',
-  'if [ "$w" = directly ];then case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac||w=missing;fi',
+  'case $1 in auto) if [ -O / ]&&[ -O /proc/1 ];then u=0;else u=$(id -u </dev/null);fi 2>/dev/null;; *) u=1;; esac;s=$2;shift 2',
+  'case $u in 0) w=directly;; ""|*[!0-9]*) w="unknown $u";; *) w=sudo;; esac',
+  `if [ "$w" = directly ];then ${EXISTS}||w=missing;fi`,
   `echo "${WAY} $w" >&2`,
-  'case $w in directly) exec "$@";; sudo) exec sudo -n -- "$@";; esac',
+  'case $w in directly) exec "$@";; sudo) exec sudo -n -- /bin/sh -c "$s" sh "$@";; esac',
   'exit 127',
 ].join(';');
 
 /**
  * A Transport whose commands run as root. The first command determines whether sudo is required and works.
  *
- * With a password sudo gets it as the first line of stdin (`-S -k`: requested each time, not cached on the
- * host). A shell between sudo and the command consumes the line if sudo did not (NOPASSWD), so that the
- * password never reaches the command.
+ * Only exit codes and the start line of the command decide, because the messages of sudo differ by
+ * implementation (sudo, sudo-rs) and language. If sudo refuses to run without a password, a given password is
+ * sent as the first line of stdin (`-S -k`: requested each time, not cached on the host). A shell between sudo
+ * and the command consumes the line if sudo did not (NOPASSWD), so that the password never reaches the command.
  * @throws (its commands) AppError HOST_NO_SUDO, HOST_SUDO_PASSWORD, and errors of the transport
  */
 export function asRoot(transport: Transport, options: AsRootOptions): Transport {
@@ -72,10 +80,9 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
     const first = runFirstCommand(transport, argv, become, runOptions);
     const present = first.then(({ route }) => route ?? observeRoute(transport, options));
     finding = present;
-    // An unreachable host is tried again; a wrong password is not, since each attempt counts against the
-    // account.
+    // An unreachable host is tried again; sudo is not, since each wrong password counts against the account.
     present.catch((error: unknown) => {
-      if (finding === present && !isAppError(error, 'HOST_SUDO_PASSWORD')) finding = null;
+      if (finding === present && !isAppError(error, 'HOST_SUDO_PASSWORD') && !isAppError(error, 'HOST_NO_SUDO')) finding = null;
     });
     const { route, outcome } = await untilAborted(first, runOptions.signal);
     return route === null ? runBy(await untilAborted(present, runOptions.signal), argv, runOptions) : outcome();
@@ -86,7 +93,7 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
       case 'directly':
         return transport.run(argv, runOptions);
       case 'sudo':
-        return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', ...argv], runOptions));
+        return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', '/bin/sh', '-c', START, 'sh', ...argv], runOptions));
       case 'password':
         return checked(transport.name, argv, await runWithPassword(transport, argv, route.password, runOptions));
     }
@@ -123,7 +130,7 @@ async function runFirstCommand(
   options: RunOptions,
 ): Promise<First> {
   const host = transport.name;
-  const words = [become, ...argv].map(quoteShell).join(' ');
+  const words = [become, START, ...argv].map(quoteShell).join(' ');
   const result = await transport.run(['/bin/sh', '-c', `set -- ${words};${FIRST_COMMAND}`], options);
   const end = result.stderr.indexOf(0x0a);
   const reported = end < 0 ? '' : decode(result.stderr.subarray(0, end));
@@ -132,7 +139,7 @@ async function runFirstCommand(
     case `${WAY} directly`:
       return { route: { kind: 'directly' }, outcome: () => rest };
     case `${WAY} sudo`:
-      return { route: { kind: 'sudo' }, outcome: () => checked(host, argv, rest) };
+      return { route: isStarted(rest) ? { kind: 'sudo' } : null, outcome: () => checked(host, argv, rest) };
     case `${WAY} missing`:
       return {
         route: { kind: 'directly' },
@@ -140,8 +147,6 @@ async function runFirstCommand(
           throw hostCommandNotFound({ host, command: argv[0] ?? '' });
         },
       };
-    case `${WAY} refused`:
-      return { route: null, outcome: () => rest };
   }
   throw hostConnectionLost({
     host,
@@ -149,80 +154,92 @@ async function runFirstCommand(
   });
 }
 
-/** The routes for a user other than root. */
+/** The routes for a user other than root, after the first command failed. */
 async function observeRoute(transport: Transport, { sudoPassword, commandTimeoutMs }: AsRootOptions): Promise<Route> {
+  const host = transport.name;
   const limit = { timeoutMs: commandTimeoutMs };
   const free = await trySudo(transport, ['-n'], limit);
   if (free.exitCode === 0) return { kind: 'sudo' };
-  const why = sudoFailure(transport.name, free);
-  if (!isAppError(why, 'HOST_SUDO_PASSWORD') || sudoPassword === undefined) throw why;
+  if (free.exitCode === 127) throw noSudo(host);
+  if (sudoPassword === undefined) throw sudoFailure(host, free);
   // Without further input, sudo gives up after a wrong password.
   const paid = await trySudo(transport, PASSWORD_FLAGS, { ...limit, stdin: `${sudoPassword.reveal()}\n` });
   if (paid.exitCode === 0) return { kind: 'password', password: sudoPassword };
-  throw sudoFailure(transport.name, paid);
+  throw sudoFailure(host, paid, 'with-password');
 }
 
 const PASSWORD_FLAGS = ['-S', '-k', '-p', ''];
 
-/** Sets the C locale, since sudo's messages are parsed. */
+/** Sets the C locale for the wording of an error. Runs a shell, like each later command. */
 async function trySudo(transport: Transport, flags: readonly string[], options: RunOptions): Promise<RunResult> {
   try {
-    return await transport.run(['env', 'LC_ALL=C', 'sudo', ...flags, '--', 'true'], options);
+    return await transport.run(['env', 'LC_ALL=C', 'sudo', ...flags, '--', '/bin/sh', '-c', ':'], options);
   } catch (error) {
     throw isAppError(error, 'HOST_COMMAND_NOT_FOUND') ? noSudo(transport.name, error) : error;
   }
 }
 
 function runWithPassword(transport: Transport, argv: readonly string[], password: Secret, options: RunOptions): Promise<RunResult> {
-  const stdin = `${password.reveal()}\n${BEGIN}\n${options.stdin ?? ''}`;
+  const stdin = `${password.reveal()}\n${PADDING}\n${BEGIN}\n${options.stdin ?? ''}`;
   return transport.run(['sudo', ...PASSWORD_FLAGS, '--', '/bin/sh', '-c', SKIP_PASSWORD, BEGIN, ...argv], { ...options, stdin });
 }
 
-/** Distinguishes a refusal of sudo from a failed command. After a refusal the command has not run. */
+function isStarted({ stderr }: RunResult): boolean {
+  return Buffer.from(stderr).includes(`${STARTED}\n`);
+}
+
+/**
+ * The result without the output of sudo. @throws AppError HOST_NO_SUDO or HOST_SUDO_PASSWORD if sudo did not start
+ * the command; HOST_COMMAND_NOT_FOUND
+ */
 function checked(host: string, argv: readonly string[], result: RunResult): RunResult {
-  const [command = ''] = argv;
-  if (result.exitCode !== 1 || result.stdout.byteLength > 0) return result;
-  const stderr = decode(result.stderr).trim();
-  if (stderr === `sudo: ${command}: command not found`) throw hostCommandNotFound({ host, command });
-  if (/^sudo: a password is required$/m.test(stderr)) throw sudoFailure(host, result);
-  return result;
+  const stderr = Buffer.from(result.stderr);
+  const at = stderr.indexOf(STARTED);
+  const end = stderr.indexOf('\n', at);
+  // Without an exit code, a signal killed sudo.
+  if (at < 0 && result.exitCode !== null) throw sudoFailure(host, result);
+  if (at < 0) return result;
+  if (stderr.subarray(at, end).toString() !== STARTED) throw hostCommandNotFound({ host, command: argv[0] ?? '' });
+  return { ...result, stderr: stderr.subarray(end + 1) };
 }
 
-interface Refusal {
-  readonly pattern: RegExp;
-  readonly error: (host: string, line: string) => AppError;
-}
+const PASSWORD_HINT =
+  'Pass the sudo password with --sudo-password-stdin or the environment variable KUBELETADM_SUDO_PASSWORD, connect as root, or allow this user sudo without a password (NOPASSWD: ALL)';
+const RIGHTS_HINT = 'Connect as root, or allow this user to use sudo for all commands';
+const wrongPassword = (host: string, why: string): AppError => hostSudoPassword({ host, why, hint: 'Pass the password of the SSH user' });
 
-const REFUSALS: readonly Refusal[] = [
+/** Wordings of sudo 1.9 and sudo-rs 0.2. They select the message only. */
+const REFUSALS: readonly { readonly pattern: RegExp; readonly error: (host: string, line: string) => AppError }[] = [
   {
-    pattern: /incorrect password attempt|Sorry, try again|no password was provided/i,
-    error: (host) => hostSudoPassword({ host, why: 'sudo rejected the password', hint: 'Pass the password of the SSH user' }),
-  },
-  {
-    pattern: /a password is required|a terminal is required/,
-    error: (host) =>
-      hostSudoPassword({
-        host,
-        why: 'sudo requires a password',
-        hint: 'Pass the sudo password with --sudo-password-stdin or the environment variable KUBELETADM_SUDO_PASSWORD, connect as root, or allow this user sudo without a password (NOPASSWD: ALL)',
-      }),
+    pattern: /not in the sudoers file|not allowed to|may not run sudo|I'm afraid I can't do that/i,
+    error: (host, line) => hostNoSudo({ host, why: `sudo does not allow this user to run all commands: ${line}`, hint: RIGHTS_HINT }),
   },
   {
     pattern: /must have a tty/,
     error: (host) => hostNoSudo({ host, why: 'sudo requires a terminal', hint: 'Remove requiretty for this user from the sudoers file' }),
   },
-  { pattern: /not in the sudoers file|not allowed to|may not run sudo/i, error: (host, line) => hostNoSudo({ host, why: line }) },
+  {
+    pattern: /incorrect (?:password|authentication) attempt|Sorry, try again|Authentication failed|no password was provided/i,
+    error: (host) => wrongPassword(host, 'sudo rejected the password'),
+  },
+  {
+    pattern: /a password is required|a terminal is required|interactive authentication is required/,
+    error: (host) => hostSudoPassword({ host, why: 'sudo requires a password', hint: PASSWORD_HINT }),
+  },
 ];
 
-/** Exit code 127 is env's: sudo is not installed. */
-function sudoFailure(host: string, result: RunResult): AppError {
-  const stderr = decode(result.stderr).trim();
-  if (result.exitCode === 127) return noSudo(host);
-  const refusal = REFUSALS.find(({ pattern }) => pattern.test(stderr));
-  const lines = stderr.split('\n').filter((line) => refusal === undefined || refusal.pattern.test(line));
-  const line = printable((lines.at(-1) ?? '').replace(/^sudo: /, ''));
-  if (refusal !== undefined) return refusal.error(host, line);
-  return hostNoSudo({ host, why: `sudo failed${line === '' ? '' : `: ${line}`}` });
+/** @param sent `with-password`: sudo refused although the password was sent */
+function sudoFailure(host: string, result: RunResult, sent?: 'with-password'): AppError {
+  const lines = decode(result.stderr).trim().split('\n');
+  for (const { pattern, error } of REFUSALS) {
+    const found = lines.findLast((line) => pattern.test(line));
+    if (found !== undefined) return error(host, printable(found.replace(/^sudo(?:-rs)?: /, '')));
+  }
+  const last = printable((lines.at(-1) ?? '').replace(/^sudo(?:-rs)?: /, ''));
+  const why = `sudo failed${sent === undefined ? '' : ' with the given password'}${last === '' ? '' : `: ${last}`}`;
+  return sent === undefined
+    ? hostNoSudo({ host, why, hint: `${RIGHTS_HINT}. If sudo requires a password, pass it with --sudo-password-stdin` })
+    : hostSudoPassword({ host, why, hint: 'Check the password. If it is correct, allow this user to use sudo for all commands' });
 }
 
 function noSudo(host: string, cause?: unknown): AppError {

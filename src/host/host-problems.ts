@@ -193,10 +193,10 @@ export function hostNoShell(input: HostProblem & { user: string; reported: strin
 }
 
 /** Root is required, but sudo is not installed or not permitted. */
-export function hostNoSudo(input: HostProblem & { why: string; hint?: string }): AppError {
+export function hostNoSudo(input: HostProblem & { why: string; hint: string }): AppError {
   return hostError('HOST_NO_SUDO', input, {
     message: `privilege escalation failed: ${input.why}`,
-    hint: input.hint ?? 'Connect as root, or allow this user to use sudo for all commands',
+    hint: input.hint,
   });
 }
 
