@@ -1,4 +1,6 @@
 import { setMaxListeners } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RunTime } from '../base/clock.ts';
 import type { LocalFiles } from '../base/local-files.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
@@ -71,8 +73,8 @@ export async function startLabAgents(services: LabAgentPorts, { lab, names, tria
     const nodeName = labHost.name;
     const host = await services.connectHost({ address: nodeName, ssh: { configFile: lab.sshConfig } });
     try {
-      if (names.includes(nodeName)) await install({ services, admin, host, nodeName, signal });
-      await superviseAgent(services, labHost, { host, nodeName, trialMs, catalogue, signal });
+      const installing = names.includes(nodeName) ? keepInstalled({ services, admin, host, labHost, signal }) : undefined;
+      await Promise.all([installing, superviseAgent(services, labHost, { host, nodeName, trialMs, catalogue, signal })]);
     } catch (error) {
       if (!signal.aborted) failed(nodeName, error);
     } finally {
@@ -95,13 +97,23 @@ interface Joining {
   readonly services: LabAgentPorts;
   readonly admin: Cluster;
   readonly host: Host;
-  readonly nodeName: string;
+  readonly labHost: LabHost;
   readonly signal: AbortSignal;
+}
+
+/** Installs the agent after each join of the host. `dynamic disable` removes it until the host is reset and joins again. */
+async function keepInstalled(joining: Joining): Promise<void> {
+  const { services, labHost, signal } = joining;
+  const hasJoined = (): boolean => existsSync(join(labHost.rootDir, KUBELET_CONF));
+  for (;;) {
+    await install(joining);
+    while (hasJoined()) await services.clock.sleep(POLL_MS, signal);
+  }
 }
 
 /** Writes the files of `dynamic enable` with the default policy, after the host has joined. */
 async function install(joining: Joining): Promise<void> {
-  const { admin, host, nodeName, services } = joining;
+  const { admin, host, labHost, services } = joining;
   const templates = await services.templates();
   const file = (path: string, content: string) => ({ kind: 'write-file', path, mode: 0o644, owner: 'root:root', content }) as const;
   // Written before the kubelet starts, so that the file is older than the process.
@@ -116,7 +128,7 @@ async function install(joining: Joining): Promise<void> {
     '--kubeconfig',
     KUBELET_CONF,
     '--node-name',
-    nodeName,
+    labHost.name,
     '--namespace',
     AGENT_NAMESPACE,
   ];
@@ -158,9 +170,9 @@ function optionOf(command: readonly string[], name: string): string | null {
   return word === name ? (command[at + 1] ?? null) : word.slice(name.length + 1);
 }
 
-async function untilJoined({ services: { clock }, admin, host, nodeName, signal }: Joining): Promise<KubeObject> {
+async function untilJoined({ services: { clock }, admin, host, labHost, signal }: Joining): Promise<KubeObject> {
   for (;;) {
-    const node = await admin.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    const node = await admin.get({ apiVersion: 'v1', kind: 'Node', name: labHost.name });
     if (node !== null && (await observe(host, clientIdentity, signal)).state === 'usable') return node;
     await clock.sleep(POLL_MS, signal);
   }
@@ -168,7 +180,17 @@ async function untilJoined({ services: { clock }, admin, host, nodeName, signal 
 
 /** The part of `dynamic enable` that changes the cluster. */
 async function enable(admin: Cluster, { metadata: { name, uid } }: KubeObject): Promise<void> {
-  for (const object of agentRights({ nodeName: name, nodeUid: uid ?? null, namespace: AGENT_NAMESPACE })) await admin.create(object);
+  for (const object of agentRights({ nodeName: name, nodeUid: uid ?? null, namespace: AGENT_NAMESPACE })) {
+    // Left by an earlier agent of a Node that was kept.
+    const { metadata, apiVersion, kind } = object;
+    await admin.delete({
+      apiVersion,
+      kind,
+      name: metadata.name,
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+    });
+    await admin.create(object);
+  }
   const annotations = { [NAMESPACE_ANNOTATION]: AGENT_NAMESPACE };
   await admin.patch({ apiVersion: 'v1', kind: 'Node', name }, 'merge', { metadata: { annotations } });
 }

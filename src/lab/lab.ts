@@ -26,7 +26,9 @@ const KUBELET_VERSION = 'v1.36.2';
 export async function startLab({ directory, hosts: count }: LabOptions): Promise<Lab> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await checkPrivate(directory);
-  const api = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'job-runner'] });
+  const api = await startApiServer({
+    controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-lifecycle', 'job-runner'],
+  });
   // All users of the local host can reach the API server, so the token must be secret.
   const token = generateToken(randomInt);
   api.put(bootstrapTokenSecret(token));

@@ -8,7 +8,9 @@ import { controllersContract } from './controllers.ts';
 const withKubeconfig = (text: string) => kubeCluster({ kubeconfig: { text, file: 'test.conf' } });
 
 controllersContract('the controllers of the API server double', async () => {
-  const server = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-taints'] });
+  const server = await startApiServer({
+    controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-lifecycle'],
+  });
   const cluster = withKubeconfig(server.adminKubeconfig());
   return {
     cluster,

@@ -28,7 +28,7 @@ function worldOf(server: Server) {
 }
 
 nodeLifecycleContract('nodes of the API server double', async () =>
-  worldOf(await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-taints'] })),
+  worldOf(await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner', 'csr-approver', 'csr-signer', 'node-lifecycle'] })),
 );
 
 const binaries = findRealBinaries();

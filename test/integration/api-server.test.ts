@@ -214,19 +214,59 @@ describe('kubelet CSRs', () => {
   });
 });
 
-it('the not-ready taint of a new Node is removed when the Node becomes Ready, and returns when it becomes NotReady', async () => {
-  const server = await start({ controllers: ['node-taints'] });
-  const node = clusterOf(await server.kubeconfigFor('system:node:w1', ['system:nodes']));
+describe('node lifecycle', () => {
   const at = { apiVersion: 'v1', kind: 'Node', name: 'w1' };
-  const ready = (status: string) =>
-    node.patch(at, 'strategic', { status: { conditions: [{ type: 'Ready', status }] } }, { subresource: 'status' });
-  const taints = () => ((server.get('v1', 'Node', 'w1')?.spec ?? {}) as JsonObject).taints ?? [];
-  await node.create({ ...at, metadata: { name: 'w1' } });
-  expect(taints()).toMatchObject([{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }]);
-  await ready('True');
-  expect(taints()).toEqual([]);
-  await ready('Unknown');
-  expect(taints()).toHaveLength(1);
+  const world = async () => {
+    const clock = handClock('2030-01-01T00:00:00Z');
+    const server = await start({ controllers: ['node-lifecycle'], clock });
+    const node = clusterOf(await server.kubeconfigFor('system:node:w1', ['system:nodes']));
+    await node.create({ ...at, metadata: { name: 'w1' } });
+    const report = (...conditions: readonly JsonObject[]) =>
+      node.patch(at, 'strategic', { status: { conditions: [...conditions] } }, { subresource: 'status' });
+    const found = () => server.get('v1', 'Node', 'w1') as KubeObject & { spec?: JsonObject; status: { conditions: readonly JsonObject[] } };
+    const taints = () => ((found().spec?.taints ?? []) as readonly JsonObject[]).map(({ key, effect }) => `${key}:${effect}`).sort();
+    return { clock, report, found, taints };
+  };
+  const ready = (status: string, second = 0) => ({
+    type: 'Ready',
+    status,
+    lastHeartbeatTime: `2030-01-01T00:00:${String(second).padStart(2, '0')}Z`,
+  });
+
+  it('taints a Node by its conditions and removes the taints with them', async () => {
+    const { report, taints } = await world();
+    expect(taints()).toEqual(['node.kubernetes.io/not-ready:NoSchedule']);
+    await report(ready('True'));
+    expect(taints()).toEqual([]);
+    await report(ready('False'), { type: 'DiskPressure', status: 'True' });
+    expect(taints()).toEqual([
+      'node.kubernetes.io/disk-pressure:NoSchedule',
+      'node.kubernetes.io/not-ready:NoExecute',
+      'node.kubernetes.io/not-ready:NoSchedule',
+    ]);
+  });
+
+  it('a Node whose kubelet stopped becomes Unknown after 50 s and Ready with the next report', async () => {
+    const { clock, report, found, taints } = await world();
+    await report(ready('True'), { type: 'KubeletadmConfig', status: 'True' });
+    const move = async (seconds: number) => {
+      for (let i = 0; i < seconds / 5; i++) {
+        clock.move(5_000);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const of = (type: string) => found().status.conditions.find((one) => one.type === type);
+    await move(50);
+    expect(of('Ready')).toMatchObject({ status: 'True' });
+    await move(10);
+    expect(of('Ready')).toMatchObject({ status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' });
+    expect(of('KubeletadmConfig')).toMatchObject({ status: 'True' });
+    expect(taints()).toEqual(['node.kubernetes.io/unreachable:NoExecute', 'node.kubernetes.io/unreachable:NoSchedule']);
+    await report(ready('True', 59));
+    await move(50);
+    expect(of('Ready')).toMatchObject({ status: 'True' });
+    expect(taints()).toEqual([]);
+  });
 });
 
 describe('API server double', () => {

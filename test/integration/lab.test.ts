@@ -49,6 +49,36 @@ describe('the lab', () => {
     );
   });
 
+  it('a kubelet patches only its own conditions, and keeps the transition time of an unchanged one', async () => {
+    const lab = await start('conditions');
+    const endpoint = lab.server.replace(/^https:\/\//, '');
+    const flags = ['--kubeconfig', lab.kubeconfig, '--ssh-config', lab.sshConfig, '--control-plane-endpoint', endpoint];
+    expect(await runCommand(['init', ...flags, '--host', 'node1'])).toMatchObject({ code: 0 });
+    const cluster = kubeCluster({ kubeconfig: { text: readFileSync(lab.kubeconfig, 'utf8'), file: lab.kubeconfig } });
+    const node = { apiVersion: 'v1', kind: 'Node', name: 'node1' };
+    type Condition = { readonly type: string; readonly lastHeartbeatTime: string; readonly lastTransitionTime: string };
+    const read = async (type: string): Promise<Condition> => {
+      const found = (await cluster.get(node)) as unknown as { status: { conditions: readonly Condition[] } };
+      return found.status.conditions.find((one) => one.type === type) as Condition;
+    };
+    try {
+      const [since, long] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'];
+      const foreign = { type: 'Foreign', status: 'True', lastHeartbeatTime: since, lastTransitionTime: since };
+      const conditions = [foreign, { ...(await read('Ready')), lastTransitionTime: long }];
+      await cluster.patch(node, 'strategic', { status: { conditions } }, { subresource: 'status' });
+      const before = (await read('Ready')).lastHeartbeatTime;
+      const heartbeatOfRestarted = async (): Promise<string> => {
+        await promisify(execFile)('ssh', ['-F', lab.sshConfig, 'node1', 'systemctl restart kubelet']);
+        return (await read('Ready')).lastHeartbeatTime;
+      };
+      await expect.poll(heartbeatOfRestarted, { timeout: 20_000 }).not.toBe(before);
+      expect((await read('Ready')).lastTransitionTime).toBe(long);
+      expect(await read('Foreign')).toEqual(foreign);
+    } finally {
+      await cluster.close();
+    }
+  });
+
   it('does not mix the answers of stand-ins that run at the same time', async () => {
     const lab = await start('parallel');
     const script = `for i in $(seq 40); do kubelet --version >"$HOME/k" & uname -m >"$HOME/u"; wait; cat "$HOME/k" "$HOME/u"; done`;

@@ -135,6 +135,14 @@ describe('lab --agents', () => {
     expect(await fleetRun('fleet', 'drift', '--exit-code')).toMatchObject({ code: 0, stdout: 'No drift.\n' });
   }, 120_000);
 
+  it('installs the agent again after reset and join', async () => {
+    expect(await run('reset', '--force', '--host', 'node2', '--ssh-config', lab.sshConfig, '--delete-node')).toMatchObject({ code: 0 });
+    expect(await runCommand(joinArguments(lab, 'node2'))).toMatchObject({ code: 0 });
+    await agents.waitForReports();
+    await untilTrue(async () => /^node2 +agent +local /m.test((await run('dynamic', 'status')).stdout), 30_000);
+    expect((await run('dynamic', 'inspect', 'node2')).stdout).toContain('agent: active (running)');
+  }, 120_000);
+
   it('supports dynamic enable and dynamic disable', async () => {
     const program = file('program.mjs', "#!/usr/bin/env node\nconsole.log('1.2.3');\n");
     const enable = (...more: readonly string[]) => run('dynamic', 'enable', 'node1', '--program', program, ...more);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import { Secret } from '../../base/text/secret.ts';
@@ -12,7 +13,7 @@ import { CONTROLLER, type ControllerContext, typeOf } from './controllers/contro
 import { startCsrApprover } from './controllers/csr-approver.ts';
 import { startCsrSigner } from './controllers/csr-signer.ts';
 import { startJobRunner } from './controllers/job-runner.ts';
-import { startNodeTaints } from './controllers/node-taints.ts';
+import { startNodeLifecycle } from './controllers/node-lifecycle.ts';
 import { startTokenCleaner } from './controllers/token-cleaner.ts';
 import { createFaults, type Faults } from './faults.ts';
 import type { HandlerContext } from './handler-context.ts';
@@ -25,7 +26,7 @@ import { type LoggedRequest, serveRequest } from './serve-request.ts';
 import { createStore, type Store } from './store.ts';
 import { createWatchStreams } from './watch-streams.ts';
 
-export type ControllerName = 'bootstrap-signer' | 'token-cleaner' | 'csr-approver' | 'csr-signer' | 'node-taints' | 'job-runner';
+export type ControllerName = 'bootstrap-signer' | 'token-cleaner' | 'csr-approver' | 'csr-signer' | 'node-lifecycle' | 'job-runner';
 
 export interface ApiServerOptions {
   /** Address to listen on and for kubeconfigs; default 127.0.0.1. */
@@ -108,6 +109,8 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<La
   const registry = createRegistry({ store, now: clock.now, gates });
   const authenticator = createAuthenticator({ store, now: clock.now, ...(options.tokens ? { tokens: options.tokens } : {}) });
   const stop = new AbortController();
+  // Controllers wait with this signal, so the number of listeners is that of their waits, not a leak.
+  setMaxListeners(0, stop.signal);
   const put = (...objects: readonly KubeObject[]) => {
     for (const object of objects) putObject(registry, store, object);
   };
@@ -191,7 +194,7 @@ function startControllers(context: ControllerContext, { controllers = [], signer
     'token-cleaner': () => startTokenCleaner(context),
     'csr-approver': () => startCsrApprover(context),
     'csr-signer': () => startCsrSigner(context),
-    'node-taints': () => startNodeTaints(context),
+    'node-lifecycle': () => startNodeLifecycle(context),
     'job-runner': () => startJobRunner(context),
   };
   for (const name of controllers) start[name]();

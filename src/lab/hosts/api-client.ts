@@ -15,6 +15,8 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: JsonObject;
+  /** Kind of a PATCH; default: a merge patch. */
+  readonly patch?: 'merge' | 'strategic-merge';
 }
 
 /**
@@ -67,7 +69,7 @@ async function send(rootDir: string, file: string, asked: ApiRequest, signal?: A
     ...(payload === null
       ? {}
       : {
-          'content-type': asked.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+          'content-type': asked.method === 'PATCH' ? `application/${asked.patch ?? 'merge'}-patch+json` : 'application/json',
           'content-length': Buffer.byteLength(payload),
         }),
     ...(user?.token === undefined ? {} : { authorization: `Bearer ${user.token.reveal()}` }),

@@ -176,17 +176,19 @@ export class StandInKubelet {
     }
   }
 
-  /** Registers its Node, or updates the existing one to Ready. */
+  /** Registers its Node, or updates the existing one to Ready. Conditions of other reporters stay. */
   async #register(config: JsonObject): Promise<boolean> {
     const name = this.#nodeName();
-    const report = { method: 'PATCH', path: `/api/v1/nodes/${name}/status`, body: { status: this.#status(config) } } as const;
-    const { status, body } = await queryApiServer(this.#options.rootDir, KUBELET_CONF, report);
-    if (status === 404) {
+    const path = `/api/v1/nodes/${name}`;
+    const found = await queryApiServer(this.#options.rootDir, KUBELET_CONF, { method: 'GET', path });
+    if (found.status === 404) {
       const labels = { 'kubernetes.io/hostname': this.#options.hostname, 'kubernetes.io/os': 'linux', ...this.#labels() };
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } };
       await this.#ask(KUBELET_CONF, { method: 'POST', path: '/api/v1/nodes', body: node });
-      await this.#ask(KUBELET_CONF, report);
-    } else if (status >= 400) throw new Error(String(body.message ?? status));
+    } else if (found.status >= 400) throw new Error(String(found.body.message ?? found.status));
+    const conditions = itemsOf(memberOf(found.body, 'status'), 'conditions');
+    const body = { status: this.#status(config, conditions) };
+    await this.#ask(KUBELET_CONF, { method: 'PATCH', path: `${path}/status`, body, patch: 'strategic-merge' });
     return true;
   }
 
@@ -198,10 +200,15 @@ export class StandInKubelet {
     }
   }
 
-  #status(config: JsonObject): JsonObject {
+  /** @param before the conditions of the Node: the transition time of an unchanged one stays */
+  #status(config: JsonObject, before: readonly JsonObject[]): JsonObject {
     const { address, hostname, version } = this.#options;
     const machineID = this.#machineId;
-    const times = { lastHeartbeatTime: new Date().toISOString().replace(/\.\d+/, ''), lastTransitionTime: null };
+    const now = new Date().toISOString().replace(/\.\d+/, '');
+    const timesOf = (type: string, status: string): JsonObject => {
+      const same = before.find((one) => one.type === type && one.status === status);
+      return { lastHeartbeatTime: now, lastTransitionTime: same?.lastTransitionTime ?? now };
+    };
     const pressures = pressuresOf(config).map(({ type }) => type);
     const { capacity, allocatable } = nodeResources(config);
     return {
@@ -230,7 +237,7 @@ export class StandInKubelet {
           : { type: 'DiskPressure', status: 'False', reason: 'KubeletHasNoDiskPressure', message: 'kubelet has no disk pressure' },
         { type: 'PIDPressure', status: 'False', reason: 'KubeletHasSufficientPID', message: 'kubelet has sufficient PID available' },
         { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
-      ].map((condition) => ({ ...condition, ...times })),
+      ].map((condition) => ({ ...condition, ...timesOf(condition.type, condition.status) })),
       nodeInfo: {
         machineID,
         systemUUID: machineID,
