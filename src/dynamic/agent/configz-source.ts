@@ -8,8 +8,8 @@ import type { HttpsClient } from '../../kube/https-client.ts';
 import type { WebFailureCause } from '../../kube/https-response.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { clientKeyOf } from '../../kube/kubeconfig-render.ts';
-import type { ObservedKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
 import { kubeletServerOf } from '../../kubelet/effective/configz.ts';
+import type { ObservedKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 
 /** Reads `/configz` of a node's kubelet. */
 export interface ConfigzSource {

@@ -6,7 +6,7 @@ import { systemErrorText } from '../../base/system-error.ts';
 import type { Host } from '../../host/host.ts';
 import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { ClusterConnections } from '../../kubeadm/ports.ts';
-import { observeKubelet } from '../../kubeadm/workflows/observe-kubelet.ts';
+import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { AccessProblem } from '../agent/access-problem.ts';
 import type { Address, AgentPolicy } from '../agent/agent-policy.ts';

@@ -13,9 +13,9 @@ import {
   KUBELET_KIND,
   syntaxOf,
 } from '../../kubelet/decode.ts';
+import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
 import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
-import { observeKubelet } from '../workflows/observe-kubelet.ts';
 import { readNodeConfig } from '../workflows/read-node-config.ts';
 
 /** A configuration to compare; `minor` is null when its source has no kubelet version. */

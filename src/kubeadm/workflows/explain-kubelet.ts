@@ -16,9 +16,9 @@ import {
   findDrift,
   type NodeExplanation,
 } from '../../kubelet/effective/node-explanation.ts';
+import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { assignedAt, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { reportedStatus } from '../../kubelet/source-in-force.ts';
-import { type ObservedKubelet, observeKubelet } from './observe-kubelet.ts';
 import { observeNodeSource } from './observe-node-source.ts';
 import { readNodeConfig } from './read-node-config.ts';
 

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import { assignedFile, checkpointFile, lastKnownGoodFile, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
+import { readDropIns } from '../../kubelet/effective/observe-kubelet.ts';
 import type { HostText } from '../../kubelet/effective/running-config.ts';
 import { kubeletCommandLine } from '../../kubelet/facts/kubelet-process.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
@@ -16,7 +17,6 @@ import { AGENT_DIRECTORY } from '../node-agent/agent-program.ts';
 import { POINTER_DROP_IN } from '../node-agent/agent-units.ts';
 import { checkpointDirectory, hashInPath, MANIFEST_FILE, PAYLOAD_FILE, parseManifest, pointerFile } from '../node-agent/layout.ts';
 import { FIRST_GATED_MINOR, gateOf } from '../node-agent/native-flags.ts';
-import { readDropIns } from './observe-kubelet.ts';
 
 const POINTER = pointerFile(AGENT_DIRECTORY);
 

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { flagsForQuery, type KubeletAcceptance, kubeletAcceptance, queriedKubelet } from '../../kubelet/facts/kubelet-acceptance.ts';
-import { observeKubelet } from './observe-kubelet.ts';
 
 /** A kubelet binary that can validate configurations, and its environment. */
 export interface KubeletToQuery {

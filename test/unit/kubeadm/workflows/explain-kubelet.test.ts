@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { formatManifest } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../../../src/kubeadm/workflows/explain-kubelet.ts';
-import { observeKubelet } from '../../../../src/kubeadm/workflows/observe-kubelet.ts';
+import { observeKubelet } from '../../../../src/kubelet/effective/observe-kubelet.ts';
 import { renderNodeExplanation } from '../../../../src/kubelet/effective/render-node-explanation.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';

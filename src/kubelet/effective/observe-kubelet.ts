@@ -9,12 +9,12 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { environmentFilesOf, execStartWords, type UnitSourceFile, type UnitTexts } from '../../host/systemd/exec-start.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
-import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
-import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
-import { type HostText, layerRunningConfig, type RunningConfig } from '../../kubelet/effective/running-config.ts';
-import { type KubeletProcess, kubeletProcess } from '../../kubelet/facts/kubelet-process.ts';
-import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
-import { type CommandLineFlag, parseCommandLine } from '../../kubelet/flags/command-line.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../catalogue.ts';
+import { type KubeletProcess, kubeletProcess } from '../facts/kubelet-process.ts';
+import { kubeletBinary } from '../facts/kubelet-version.ts';
+import { type CommandLineFlag, parseCommandLine } from '../flags/command-line.ts';
+import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from './dynamic-store.ts';
+import { type HostText, layerRunningConfig, type RunningConfig } from './running-config.ts';
 
 /** A flag that the next start of the kubelet would get, and the file that sets it. */
 export interface DiskFlag extends CommandLineFlag {
