@@ -239,7 +239,9 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('init and join on rea
     const taken = await join2();
     expect(taken.code).toBe(3);
     expect(taken.stderr).toMatch(/^node2: preflight: port 10250 is in use\..*\[Port-10250\]$/m);
-    expect(taken.stderr).toMatch(/^node2: preflight: kubelet is not on the PATH of the host\..*\[KubeletVersion\]$/m);
+    expect(taken.stderr).toMatch(
+      /^node2: preflight: no kubelet: it is not on the PATH of the host, and no unit kubelet.service starts one\..*\[KubeletVersion\]$/m,
+    );
     expect(lab.run('node2', 'ls -A /var/lib/kubelet /etc/kubernetes 2>/dev/null | head -1')).toBe('');
     lab.run('node2', 'systemctl stop squatter; mv /root/kubelet /usr/bin/');
   });

@@ -13,7 +13,6 @@ import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import { MANAGER_STATES, managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import { textAt } from '../../kubelet/validate/values.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
-import { dropInsOf } from './prepare-assigned.ts';
 
 /** What a switch of the kubelet does with the state files of its managers. */
 export interface StateSwitch {
@@ -125,7 +124,7 @@ async function statesToReplace(
   try {
     const kubelet = await observeKubelet(host, catalogue);
     const { minor, flags } = kubelet;
-    const dropIns = dropInsOf(kubelet);
+    const dropIns = kubelet.setup.dropIns;
     const effective = async (hash: string | null): Promise<JsonObject | null> => {
       const text =
         hash === null

@@ -8,7 +8,7 @@ import { queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue.ts';
 import { type ConfigSource, describeSource } from '../../kubelet/config-source.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
-import type { HostText, ParsedHostFile } from '../../kubelet/effective/running-config.ts';
+import type { ParsedHostFile } from '../../kubelet/effective/running-config.ts';
 import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
@@ -76,7 +76,7 @@ export async function prepareAssigned(
       catalogue,
       local: { path: localConfig, text: local?.content ?? '' },
       flags,
-      dropIns: dropInsOf(kubelet),
+      dropIns: kubelet.setup.dropIns,
       running: kubelet.kubelet === null ? null : kubelet.running.layered.config,
       cgroupVersion: null,
     },
@@ -143,10 +143,5 @@ async function driverIssue(
 /** The configz fields that a kubelet with the payload must show. */
 export function expectedOf(payload: ParsedHostFile, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
   const { minor, flags } = kubelet;
-  return expectedConfigz(payload, { minor, catalogue, flags, dropIns: dropInsOf(kubelet) });
-}
-
-/** The drop-in files of `--config-dir` of a kubelet, in merge order. */
-export function dropInsOf({ files }: ObservedKubelet): readonly HostText[] {
-  return files.flatMap(({ path, file }) => (path.endsWith('.conf') && file?.content !== undefined ? [{ path, text: file.content }] : []));
+  return expectedConfigz(payload, { minor, catalogue, flags, dropIns: kubelet.setup.dropIns });
 }

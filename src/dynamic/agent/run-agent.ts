@@ -2,11 +2,13 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { HttpsClient } from '../../kube/https-client.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
 import { describeSource } from '../../kubelet/config-source.ts';
+import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
@@ -250,6 +252,6 @@ function reportDamaged({ damaged, state }: StoredAgent, report: ReportAgentMessa
 }
 
 async function kubeletVersion(host: Host): Promise<string | null> {
-  const { version } = await host.query({ version: { kind: 'command', argv: ['kubelet', '--version'] } });
-  return /^Kubernetes (v\S+)/.exec(version.stdout)?.[1] ?? null;
+  const found = await observe(host, kubeletBinary);
+  return found !== null && 'version' in found ? found.version : null;
 }

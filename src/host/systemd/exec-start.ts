@@ -1,5 +1,6 @@
 import { parseEnvironmentFile, splitCommandWords } from './environment.ts';
 import { parseUnitFile, type UnitDirective } from './unit-file.ts';
+import { splitUnitWords } from './unit-words.ts';
 
 /** A word of a command line and its source: a unit file, or a variable in a file. */
 export interface CommandLineWord {
@@ -26,24 +27,57 @@ export interface UnitTexts {
  * The command line with which systemd would start a service now.
  * @param unitFiles the unit and its drop-ins, in the order systemd reads them
  * @param environmentFiles the files that `environmentFilesOf` returns
+ * @param hostname for the specifier `%H`; null: unknown
  * @returns the words, the program first; null without an ExecStart
- * @see systemd.service(5) COMMAND LINES, systemd.exec(5) Environment=, EnvironmentFile=
+ * @see systemd.service(5) COMMAND LINES, systemd.exec(5) Environment=, EnvironmentFile=, systemd.unit(5) SPECIFIERS
  */
 export function execStartWords(
   unitFiles: readonly UnitSourceFile[],
   environmentFiles: readonly UnitSourceFile[],
+  hostname: string | null = null,
 ): readonly CommandLineWord[] | null {
-  const directives = unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
+  const directives = placedDirectives(unitFiles);
   const command = lastOf(directives, 'ExecStart').at(-1);
   if (command === undefined) return null;
-  const variables = readVariables(directives, environmentFiles);
-  return splitCommandWords(command.value.replace(/^[-@:+!|]+/, '')).flatMap((word) => expandWord(word, command.path, variables));
+  const [, prefix = '', line = ''] = /^([-@:+!|]*)(.*)$/s.exec(command.value) ?? [];
+  const words = firstCommand(splitUnitWords(line)).map((word) => expandSpecifiers(word, hostname));
+  // With @, the second word is only the name that the process shows.
+  const [program, ...args] = prefix.includes('@') ? words.filter((_, at) => at !== 1) : words;
+  if (program === undefined) return null;
+  const variables = readVariables(directives, environmentFiles, hostname);
+  const expanded = args.flatMap((word) =>
+    prefix.includes(':') ? [{ word, source: command.path }] : expandWord(word, command.path, variables),
+  );
+  return [{ word: program, source: command.path }, ...expanded];
+}
+
+/** A word `;` separates commands. */
+function firstCommand(words: readonly string[]): readonly string[] {
+  const end = words.indexOf(';');
+  return (end < 0 ? words : words.slice(0, end)).map((word) => (word === '\\;' ? ';' : word));
+}
+
+/** The specifiers that do not depend on the service manager; others stay as they are. */
+function expandSpecifiers(word: string, hostname: string | null): string {
+  const values: Readonly<Record<string, string | null>> = {
+    '%': '%',
+    n: 'kubelet.service',
+    N: 'kubelet',
+    p: 'kubelet',
+    i: '',
+    H: hostname,
+    l: hostname?.replace(/\..*$/s, '') ?? null,
+  };
+  return word.replace(/%(.)/gs, (whole, name: string) => values[name] ?? whole);
+}
+
+function placedDirectives(unitFiles: readonly UnitSourceFile[]): readonly PlacedDirective[] {
+  return unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
 }
 
 /** The paths of `EnvironmentFile=`, in order, without a leading `-`. */
 export function environmentFilesOf(unitFiles: readonly UnitSourceFile[]): readonly string[] {
-  const directives = unitFiles.flatMap(({ path, text }) => parseUnitFile(text ?? '').map((directive) => ({ ...directive, path })));
-  return lastOf(directives, 'EnvironmentFile').map(({ value }) => value.replace(/^-/, ''));
+  return lastOf(placedDirectives(unitFiles), 'EnvironmentFile').map(({ value }) => value.replace(/^-/, ''));
 }
 
 type PlacedDirective = UnitDirective & { readonly path: string };
@@ -60,10 +94,15 @@ interface Variable {
 }
 
 /** Files override `Environment=`. */
-function readVariables(directives: readonly PlacedDirective[], files: readonly UnitSourceFile[]): ReadonlyMap<string, Variable> {
+function readVariables(
+  directives: readonly PlacedDirective[],
+  files: readonly UnitSourceFile[],
+  hostname: string | null,
+): ReadonlyMap<string, Variable> {
   const variables = new Map<string, Variable>();
   for (const { value, path } of lastOf(directives, 'Environment')) {
-    for (const assignment of splitCommandWords(value)) {
+    for (const word of splitUnitWords(value)) {
+      const assignment = expandSpecifiers(word, hostname);
       const equals = assignment.indexOf('=');
       if (equals > 0) variables.set(assignment.slice(0, equals), { value: assignment.slice(equals + 1), source: path });
     }

@@ -137,7 +137,15 @@ const kubeletVersion: Check = ({ facts, kubeletMinor, controlPlaneMinor }) => {
   if (facts.kubelet !== null && 'error' in facts.kubelet)
     return [error('KubeletVersion', facts.kubelet.error, 'Install a working kubelet')];
   if (facts.kubelet === null)
-    return facts.init === null ? [] : [error('KubeletVersion', 'kubelet is not on the PATH of the host', 'Install the kubelet package')];
+    return facts.init === null
+      ? []
+      : [
+          error(
+            'KubeletVersion',
+            'no kubelet: it is not on the PATH of the host, and no unit kubelet.service starts one',
+            'Install the kubelet package',
+          ),
+        ];
   if (kubeletMinor === null || controlPlaneMinor === null) return [];
   const { version } = facts.kubelet;
   const oldest = controlPlaneMinor - (controlPlaneMinor >= 28 ? 3 : 2);

@@ -11,7 +11,7 @@ import { FLAGS_ENV, KUBELET_CONF_D, KUBELET_DIR, KUBELET_PROGRAM } from '../../k
 import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
 import { type DropInChange, flagsOf, type KubeletReading } from '../../kubelet/effective/field-changes.ts';
-import { readDropIns } from '../../kubelet/effective/observe-kubelet.ts';
+import { readDropIns } from '../../kubelet/effective/kubelet-setup.ts';
 import type { HostText } from '../../kubelet/effective/running-config.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';

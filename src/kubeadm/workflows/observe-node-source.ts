@@ -8,7 +8,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import { assignedFile, checkpointFile, lastKnownGoodFile, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
-import { readDropIns } from '../../kubelet/effective/observe-kubelet.ts';
+import { readDropIns } from '../../kubelet/effective/kubelet-setup.ts';
 import type { HostText } from '../../kubelet/effective/running-config.ts';
 import { kubeletCommandLine } from '../../kubelet/facts/kubelet-process.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';

@@ -6,6 +6,7 @@ import { observe } from '../../host/observe.ts';
 import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { flagsForQuery, type KubeletAcceptance, kubeletAcceptance, queriedKubelet } from '../../kubelet/facts/kubelet-acceptance.ts';
+import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
 
 /** A kubelet binary that can validate configurations, and its environment. */
 export interface KubeletToQuery {
@@ -34,7 +35,8 @@ export interface FindOptions {
  * Finds the kubelet binary. Starts nothing except `kubelet --version`.
  * @throws AppError KUBELET_NOT_ASKED with exit code 2 when the binary is missing or older than the known kubelets
  */
-export async function findKubelet(host: Host, { catalogue, path = 'kubelet', asNode, signal }: FindOptions): Promise<KubeletToQuery> {
+export async function findKubelet(host: Host, { catalogue, path: given, asNode, signal }: FindOptions): Promise<KubeletToQuery> {
+  const path = given ?? (await pathOfBinary(host, signal));
   const { version, isMissing, cgroupVersion } = await observe(host, queriedKubelet(path), signal);
   const minor = version === null ? null : parseMinor(version);
   if (isMissing) throw notQueried(host, `${path} does not exist or cannot be executed`, 'Pass the path of a kubelet with --kubelet');
@@ -43,6 +45,11 @@ export async function findKubelet(host: Host, { catalogue, path = 'kubelet', asN
   if (minor < OLDEST_KNOWN_MINOR) throw notQueried(host, `${path} is version ${version}, which is too old to be supported`);
   const node = asNode ? await observeNode(host, catalogue, signal) : { flags: [], running: null };
   return { host, path, version, minor, cgroupVersion, ...node };
+}
+
+async function pathOfBinary(host: Host, signal: AbortSignal | undefined): Promise<string> {
+  const found = await observe(host, kubeletBinary, signal);
+  return found !== null && 'path' in found ? found.path : 'kubelet';
 }
 
 /** A host with an unconfigured kubelet has no flags and no running configuration; its binary can still be used. */

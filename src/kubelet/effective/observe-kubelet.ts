@@ -1,27 +1,21 @@
 import { AppError } from '../../base/errors.ts';
-import { trimTrailing } from '../../base/text/trim-trailing.ts';
-import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
-import type { FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
-import { environmentFilesOf, execStartWords, type UnitSourceFile, type UnitTexts } from '../../host/systemd/exec-start.ts';
+import { type CommandLineWord, execStartWords } from '../../host/systemd/exec-start.ts';
+import { observeUnitTexts, type PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../catalogue.ts';
 import { type KubeletProcess, kubeletProcess } from '../facts/kubelet-process.ts';
 import { kubeletBinary } from '../facts/kubelet-version.ts';
-import { type CommandLineFlag, parseCommandLine } from '../flags/command-line.ts';
-import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from './dynamic-store.ts';
-import { type HostText, layerRunningConfig, type RunningConfig } from './running-config.ts';
+import { parseCommandLine } from '../flags/command-line.ts';
+import { configInputOf, type KubeletSetup, placedFlags, readKubeletSetup, type SetupFile, type SetupOptions } from './kubelet-setup.ts';
+import { type HostText, layerRunningConfig, type PlacedFlag, type RunningConfig } from './running-config.ts';
 
-/** A flag that the next start of the kubelet would get, and the file that sets it. */
-export interface DiskFlag extends CommandLineFlag {
-  readonly source: string;
-}
-
-/** The kubelet configuration of a host, on disk and in the running process. */
+/** The kubelet configuration of a host: of the running process, and of the next start. */
 export interface ObservedKubelet {
   readonly minor: Minor;
   /** Of the running kubelet, else of the binary. */
@@ -33,13 +27,18 @@ export interface ObservedKubelet {
   readonly kubelet: KubeletProcess | null;
   readonly unit: UnitState | null;
   /** Flags of the running kubelet, else of the next start. */
-  readonly flags: readonly DiskFlag[];
+  readonly flags: readonly PlacedFlag[];
   /** Flags of the next start by systemd; null without a unit. */
-  readonly diskFlags: readonly DiskFlag[] | null;
-  /** Configuration files in the order of precedence, the last wins. */
-  readonly files: readonly { readonly path: string; readonly file: FileFact | null }[];
+  readonly diskFlags: readonly PlacedFlag[] | null;
+  /** Command line and files of the running kubelet, else of the next start. */
+  readonly setup: KubeletSetup;
+  /** The same of the next start, after a daemon-reload; null without a unit. */
+  readonly next: KubeletSetup | null;
+  /** Configuration files of `setup` in the order of precedence, the last wins. */
+  readonly files: readonly SetupFile[];
   /** kubeadm's instance-config.yaml, which the kubelet does not read; null: it does not exist. */
   readonly instanceConfig: HostText | null;
+  /** The configuration of `setup`. */
   readonly running: RunningConfig;
 }
 
@@ -51,8 +50,12 @@ export interface ObservedFlags {
   readonly hostname: string | null;
   readonly kubelet: KubeletProcess | null;
   readonly unit: UnitState | null;
-  readonly flags: readonly DiskFlag[];
-  readonly diskFlags: readonly DiskFlag[] | null;
+  /** Command line of the running kubelet, else of the next start. */
+  readonly words: readonly CommandLineWord[];
+  /** Command line of the next start; null without a unit. */
+  readonly diskWords: readonly CommandLineWord[] | null;
+  readonly flags: readonly PlacedFlag[];
+  readonly diskFlags: readonly PlacedFlag[] | null;
 }
 
 /**
@@ -69,121 +72,86 @@ export async function observeKubeletFlags(host: Host, catalogue: Catalogue, sign
   const version = base.kubelet?.version ?? diskVersion;
   if (version === null) throw missingKubelet(host.name);
   const minor = supportedMinor(version, host.name);
-  const options = { catalogue, minor };
-  const diskFlags = await readDiskFlags(host, base.unit, options, signal);
-  const running = base.kubelet === null ? null : parseCommandLine(base.kubelet.argv.slice(1), options).flags;
-  const flags = running === null ? (diskFlags ?? []) : running.map((flag) => ({ ...flag, source: sourceOf(flag, diskFlags) }));
   const { kubelet, unit, os } = base;
-  return { minor, version, diskVersion, hostname: os.hostname, kubelet, unit, flags, diskFlags };
+  const diskWords = await observeNextWords(host, { unit, hostname: os.hostname, signal });
+  const words = kubelet === null ? (diskWords ?? []) : wordsOfProcess(kubelet.argv, diskWords, { catalogue, minor });
+  const [flags, diskFlags] = [words, diskWords].map((line) => (line === null ? null : placedFlags(line, { catalogue, minor })));
+  return {
+    minor,
+    version,
+    diskVersion,
+    hostname: os.hostname,
+    kubelet,
+    unit,
+    words,
+    diskWords,
+    flags: flags ?? [],
+    diskFlags: diskFlags ?? null,
+  };
 }
 
 /**
- * Reads how the kubelet of a host is configured: unit, environment files, the running command line, configuration file,
- * drop-in files. Takes a handful of round trips and changes nothing.
+ * Reads how the kubelet of a host is configured, now and at its next start: unit, environment files, the running command
+ * line, configuration file, drop-in files. Takes a handful of round trips and changes nothing.
  * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or the problems of a file, with the host
  */
 export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
-  const { hostname, ...observed } = await observeKubeletFlags(host, catalogue, signal);
+  const { hostname, words, diskWords, ...observed } = await observeKubeletFlags(host, catalogue, signal);
   const { minor, flags } = observed;
-  const texts = await readConfigTexts(host, flags, minor, signal);
+  const setup = await readKubeletSetup(host, words, { catalogue, minor, signal });
+  const next = diskWords === null ? null : await readKubeletSetup(host, diskWords, { catalogue, minor, signal });
+  const instanceConfig = (await observe(host, fileFacts([INSTANCE_CONFIG]), signal)).get(INSTANCE_CONFIG)?.content;
+  if (setup.missing[0] !== undefined) throw missingFile(host.name, setup.missing[0]);
   return {
     ...observed,
     nodeName: flags.findLast(({ name }) => name === 'hostname-override')?.value ?? hostname,
-    files: texts.files,
-    instanceConfig: texts.instanceConfig,
-    running: withHost(host.name, () => layerRunningConfig({ catalogue, minor, flags, ...texts })),
+    setup,
+    next,
+    files: setup.files,
+    instanceConfig: instanceConfig === undefined ? null : { path: INSTANCE_CONFIG, text: instanceConfig },
+    running: withHost(host.name, () => layerRunningConfig(configInputOf(setup, { catalogue, minor }))),
   };
 }
 
-interface Options {
-  readonly catalogue: Catalogue;
-  readonly minor: Minor;
-}
-
-/** Flags that systemd would pass to the kubelet now; null without a unit. */
-async function readDiskFlags(
+/**
+ * The command line with which systemd starts the kubelet at its next start, after a daemon-reload; null without a unit
+ * or ExecStart.
+ * @param planned texts that replace files of the host. Default: none
+ */
+export async function observeNextWords(
   host: Host,
-  unit: UnitState | null,
-  options: Options,
-  signal?: AbortSignal,
-): Promise<readonly DiskFlag[] | null> {
-  const texts = await observeUnitTexts(host, unit, signal);
-  const words = texts === null ? undefined : execStartWords(texts.unitFiles, texts.environmentFiles)?.slice(1);
-  if (words === undefined) return null;
-  const { flags } = parseCommandLine(
-    words.map(({ word }) => word),
-    options,
-  );
-  return flags.map((flag) => ({ ...flag, source: words[flag.index]?.source ?? '' }));
+  {
+    unit,
+    hostname,
+    ...options
+  }: {
+    readonly unit: UnitState | null;
+    readonly hostname: string | null;
+    readonly planned?: PlannedTexts;
+    readonly signal?: AbortSignal | undefined;
+  },
+): Promise<readonly CommandLineWord[] | null> {
+  const texts = await observeUnitTexts(host, unit, options);
+  return texts === null ? null : execStartWords(texts.unitFiles, texts.environmentFiles, hostname);
 }
 
-/** The file that sets a flag of the running kubelet; the flag may since have been removed from disk. */
-function sourceOf(flag: CommandLineFlag, diskFlags: readonly DiskFlag[] | null): string {
-  const same = diskFlags?.findLast(({ name, value }) => name === flag.name && value === flag.value);
-  return same?.source ?? 'the running command line';
-}
-
-interface ConfigTexts {
-  readonly configFile: HostText | null;
-  readonly dynamicConfig: HostText | null;
-  readonly dropIns: readonly HostText[];
-  readonly instanceConfig: HostText | null;
-  readonly files: ObservedKubelet['files'];
-}
-
-async function readConfigTexts(host: Host, flags: readonly DiskFlag[], minor: Minor, signal?: AbortSignal): Promise<ConfigTexts> {
-  const flag = (name: string): string => flags.findLast((one) => one.name === name)?.value ?? '';
-  const [configPath, dropInDir, dynamicDir] = [
-    flag('config'),
-    flag('config-dir'),
-    minor <= LAST_DYNAMIC_MINOR ? flag('dynamic-config-dir') : '',
-  ];
-  const assigned = dynamicDir === '' ? '' : assignedFile(dynamicDir);
-  const first = await observe(host, fileFacts([configPath, assigned, INSTANCE_CONFIG].filter(Boolean)), signal);
-  const checkpoint = parseAssigned(first.get(assigned)?.content ?? '');
-  const payload = checkpoint === null ? '' : checkpointFile(dynamicDir, checkpoint);
-  const second = payload === '' ? [] : await observe(host, fileFacts([payload]), signal);
-  const configDropIns = dropInDir === '' ? new Map<string, FileFact | null>() : await readConfigDropIns(host, dropInDir, signal);
-  const files = new Map([...first, ...second, ...configDropIns]);
-  const read = (path: string): HostText => {
-    const text = files.get(path)?.content;
-    if (text === undefined) throw missingFile(host.name, path);
-    return { path, text };
-  };
-  return {
-    configFile: configPath === '' ? null : read(configPath),
-    dynamicConfig: payload === '' ? null : read(payload),
-    dropIns: [...configDropIns.keys()].map(read),
-    instanceConfig: first.get(INSTANCE_CONFIG)?.content === undefined ? null : read(INSTANCE_CONFIG),
-    files: [configPath, payload, ...configDropIns.keys()].filter(Boolean).map((path) => ({ path, file: files.get(path) ?? null })),
-  };
-}
-
-/** Reads the drop-in files of `--config-dir` in merge order, except those that cannot be read. */
-export async function readDropIns(host: Host, directory: string, signal?: AbortSignal): Promise<readonly HostText[]> {
-  const configDropIns = await readConfigDropIns(host, directory, signal);
-  return [...configDropIns].flatMap(([path, file]) => (file?.content === undefined ? [] : [{ path, text: file.content }]));
-}
-
-/** The drop-in files of `--config-dir` in merge order: names in byte order, a directory at the position of its name. */
-async function readConfigDropIns(host: Host, directory: string, signal?: AbortSignal): Promise<ReadonlyMap<string, FileFact | null>> {
-  const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
-  const paths = (await observe(host, listed, signal)).toSorted(inByteOrder).map((name) => `${trimTrailing(directory, '/')}/${name}`);
-  const facts = await observe(host, fileFacts(paths), signal);
-  const found = new Map<string, FileFact | null>();
-  for (const path of paths) {
-    const file = facts.get(path) ?? null;
-    // Links to directories are not followed.
-    if (file?.type === 'directory' && file.target === undefined)
-      for (const [below, configDropIn] of await readConfigDropIns(host, path, signal)) found.set(below, configDropIn);
-    else if (path.endsWith('.conf')) found.set(path, file);
+/** The words of a running kubelet with the place of each; the place may since have been changed on disk. */
+export function wordsOfProcess(
+  argv: readonly string[],
+  diskWords: readonly CommandLineWord[] | null,
+  options: Pick<SetupOptions, 'catalogue' | 'minor'>,
+): readonly CommandLineWord[] {
+  const disk = placedFlags(diskWords ?? [], options);
+  const words = argv.map((word) => ({ word, source: RUNNING }));
+  for (const { name, value, index } of parseCommandLine(argv.slice(1), options).flags) {
+    const source = disk.findLast((flag) => flag.name === name && flag.value === value)?.source;
+    const word = words[index + 1];
+    if (source !== undefined && word !== undefined) words[index + 1] = { ...word, source };
   }
-  return found;
+  return words;
 }
 
-function inByteOrder(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
+const RUNNING = 'the running command line';
 
 function missingKubelet(host: string): AppError {
   return new AppError({
@@ -221,17 +189,4 @@ function withHost<T>(host: string, read: () => T): T {
       { exitCode: error.exitCode, cause: error },
     );
   }
-}
-
-/** The unit files that systemd loaded (unit and drop-ins), and their environment files; null without a unit. */
-export async function observeUnitTexts(host: Host, unit: UnitState | null, signal?: AbortSignal): Promise<UnitTexts | null> {
-  const unitPaths = unit === null ? [] : [unit.fragmentPath, ...unit.dropInPaths].filter((path) => path !== null);
-  if (unitPaths.length === 0) return null;
-  const unitFiles = foundTexts(unitPaths, await observe(host, fileFacts(unitPaths), signal));
-  const environmentPaths = environmentFilesOf(unitFiles);
-  return { unitFiles, environmentFiles: foundTexts(environmentPaths, await observe(host, fileFacts(environmentPaths), signal)) };
-}
-
-function foundTexts(paths: readonly string[], files: ReadonlyMap<string, FileFact | null>): readonly UnitSourceFile[] {
-  return paths.map((path) => ({ path, text: files.get(path)?.content ?? null }));
 }

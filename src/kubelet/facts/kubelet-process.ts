@@ -10,10 +10,22 @@ export interface KubeletProcess {
   readonly version: string | null;
 }
 
-/** The unit's process, otherwise the oldest process called kubelet. Words end with NUL, as in /proc. */
+/**
+ * Replaces the process of a unit that starts the kubelet from a script by its child, the kubelet. Builtins of the shell only,
+ * because the agent runs this every second.
+ */
+const SKIP_WRAPPER = `read -r c <"/proc/$p/comm" 2>/dev/null
+case $c in kubelet) ;; *) read -r k <"/proc/$p/task/$p/children" 2>/dev/null
+for q in $k; do read -r c <"/proc/$q/comm" 2>/dev/null; case $c in kubelet) p=$q; break;; esac; done;; esac`;
+
+/**
+ * The process of the unit; without systemd the oldest process called kubelet. Other processes of that name may be those
+ * that this program starts for `kubelet --version`. Words end with NUL, as in /proc.
+ */
 const PROCESS_SCRIPT = `p=$(systemctl show kubelet --property=MainPID 2>/dev/null); p=\${p#MainPID=}
-case $p in ''|0) p=$(pidof kubelet 2>/dev/null); p=\${p##* };; esac
-case $p in ''|*[!0-9]*) exit 3;; esac
+case $p in '') p=$(pidof kubelet 2>/dev/null); p=\${p##* };; esac
+case $p in ''|0|*[!0-9]*) exit 3;; esac
+${SKIP_WRAPPER}
 v=$("/proc/$p/exe" --version 2>/dev/null </dev/null | head -n 1)
 printf '%s\\n%s\\n' "$p" "$v"; cat "/proc/$p/cmdline"`;
 
@@ -42,6 +54,7 @@ export interface KubeletCommandLine {
 
 const COMMAND_LINE_SCRIPT = `p=$(systemctl show kubelet --property=MainPID 2>/dev/null); p=\${p#MainPID=}
 case $p in ''|0|*[!0-9]*) exit 3;; esac
+${SKIP_WRAPPER}
 t() { s=$(cat "/proc/$1/stat" 2>/dev/null) || return 0; set -- \${s##*) }; printf %s "\${20}"; }
 printf '%s %s %s\\n' "$p" "$(t "$p")" "$(t self)"; cat "/proc/$p/cmdline"`;
 

@@ -161,7 +161,11 @@ describe('runNodeChecks', () => {
       facts({ identity: certificateFor('worker-1') }),
       ['error NodeName: the node name is worker-2, but the kubelet on the host has a client certificate for worker-1'],
     ],
-    ['no kubelet', { ...facts({ kubelet: null }), kubeletMinor: null }, ['error KubeletVersion: kubelet is not on the PATH of the host']],
+    [
+      'no kubelet',
+      { ...facts({ kubelet: null }), kubeletMinor: null },
+      ['error KubeletVersion: no kubelet: it is not on the PATH of the host, and no unit kubelet.service starts one'],
+    ],
     [
       'a kubelet that fails to run',
       { ...facts({ kubelet: { error: '/usr/bin/kubelet --version printed: Exec format error' } }), kubeletMinor: null },
