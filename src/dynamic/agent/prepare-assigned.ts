@@ -116,13 +116,13 @@ const HIDDEN_FROM_AGENT = ['/home/', '/root/', '/run/user/', '/tmp/', '/var/tmp/
 async function podRisks(
   { candidate: { hash }, files, config }: PreparedPayload,
   { running, flags, minor }: ObservedKubelet,
-  { host, cluster, nodeName, directory, allow, signal }: PrepareOptions,
+  { host, cluster, nodeName, catalogue, directory, allow, signal }: PrepareOptions,
 ): Promise<readonly PodRisk[]> {
   const checkpoint = checkpointDirectory(directory, hash ?? '');
   const given = Object.fromEntries(Object.entries(files ?? {}).map(([name, text]) => [`${checkpoint}/${name}`, text]));
   const change = { before: running.layered.config, after: config ?? {}, given, hidden: HIDDEN_FROM_AGENT };
   const removesManagerStates = canReplaceManagerState(allow);
-  return findRisksOnHost({ ...change, host, cluster, nodeName, minor, flags, removesManagerStates, signal });
+  return findRisksOnHost({ ...change, host, cluster, nodeName, minor, catalogue, flags, removesManagerStates, signal });
 }
 
 /**

@@ -66,6 +66,7 @@ export async function checkPodsOfNode(context: PhaseContext, options: NodeOption
     cluster: podsOf,
     nodeName,
     minor,
+    catalogue,
     flags,
     given: {},
     hidden: written,

@@ -1,5 +1,6 @@
 import { dnsRisks } from './dns-risks.ts';
 import { evictionRisks } from './eviction-risks.ts';
+import { featureRisks } from './feature-risks.ts';
 import { fileRisks, staticPodRisks, sysctlRisks } from './file-risks.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
@@ -24,6 +25,7 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
     ...podPidsRisks(input),
     ...staticPodRisks(input),
     ...sysctlRisks(input),
+    ...featureRisks(input),
     ...fileRisks(input),
     ...dnsRisks(input),
     ...startRisks(input),

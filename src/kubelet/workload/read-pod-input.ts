@@ -4,6 +4,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { amountsOf, podsOfNode, readPod } from './pod.ts';
+import { podFeatures } from './pod-features.ts';
 import { affects, type RiskChange } from './risk-facts.ts';
 import type { NodeOffer, RiskInput, RiskPod } from './risk-input.ts';
 import { isProbe } from './run-probe.ts';
@@ -25,6 +26,8 @@ const POD_FIELDS = [
   'staticPodURL',
   'podPidsLimit',
   'allowedUnsafeSysctls',
+  'featureGates',
+  'userNamespaces',
 ];
 
 /**
@@ -74,7 +77,8 @@ function addressesOf({ ports, clusterIP, clusterIPs }: JsonObject): readonly str
 
 /** Reads a Pod with the values that admission needs. */
 function readRiskPod(object: KubeObject): RiskPod {
-  const { priority, securityContext } = objectOf(object.spec);
+  const spec = objectOf(object.spec);
+  const { priority, securityContext } = spec;
   const { sysctls } = objectOf(securityContext);
   return {
     ...readPod(object),
@@ -82,15 +86,21 @@ function readRiskPod(object: KubeObject): RiskPod {
     sysctls: (Array.isArray(sysctls) ? sysctls : []).flatMap((one) =>
       isJsonObject(one) && typeof one.name === 'string' ? [one.name] : [],
     ),
+    features: podFeatures(spec),
   };
 }
 
 /** What a Node offers; null: its kubelet has reported nothing. */
 function offerOf({ status }: KubeObject): NodeOffer | null {
-  const { capacity, allocatable } = objectOf(status);
+  const { capacity, allocatable, declaredFeatures } = objectOf(status);
   if (!isJsonObject(capacity) || !isJsonObject(allocatable)) return null;
   const pods = Number(allocatable.pods);
-  return { capacity: amountsOf(capacity), allocatable: amountsOf(allocatable), pods: Number.isInteger(pods) ? pods : null };
+  return {
+    capacity: amountsOf(capacity),
+    allocatable: amountsOf(allocatable),
+    pods: Number.isInteger(pods) ? pods : null,
+    declaredFeatures: Array.isArray(declaredFeatures) ? declaredFeatures.filter((name) => typeof name === 'string') : [],
+  };
 }
 
 async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import type { Minor } from '../catalogue.ts';
+import type { Catalogue, Minor } from '../catalogue.ts';
 import type { Amounts, NodePod } from './pod.ts';
+import type { PodFeatureGate } from './pod-features.ts';
 
 /** A pod with the values that the kubelet's admission of pods reads. */
 export interface RiskPod extends NodePod {
@@ -10,6 +11,8 @@ export interface RiskPod extends NodePod {
   readonly priority?: number | undefined;
   /** Names of the sysctls that the pod sets. */
   readonly sysctls?: readonly string[] | undefined;
+  /** Gates of the features that the pod needs from its kubelet. */
+  readonly features?: readonly PodFeatureGate[] | undefined;
 }
 
 /** What a Node offers, as its status shows it. */
@@ -18,6 +21,8 @@ export interface NodeOffer {
   readonly allocatable: Amounts;
   /** `status.allocatable.pods`; null: not reported. */
   readonly pods: number | null;
+  /** `status.declaredFeatures`, since Kubernetes 1.35; undefined: none. */
+  readonly declaredFeatures?: readonly string[] | undefined;
 }
 
 /** Space and inodes of a file system. */
@@ -87,6 +92,7 @@ export const NO_RISK_FACTS: HostRiskFacts = {
 export interface RiskInput {
   readonly nodeName: string;
   readonly minor: Minor;
+  readonly catalogue: Catalogue;
   /** The effective configuration of the running kubelet, with defaults; null: unknown. */
   readonly before: JsonObject | null;
   /** The effective configuration after the change, with defaults and absolute paths. */

@@ -9,7 +9,7 @@ import { readPodInput } from './read-pod-input.ts';
 import { type RiskFactsOptions, readRiskFacts } from './risk-facts.ts';
 import type { HostRiskFacts, RiskInput } from './risk-input.ts';
 
-export interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor'>, Omit<RiskFactsOptions, 'rootDir'> {
+export interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor' | 'catalogue'>, Omit<RiskFactsOptions, 'rootDir'> {
   readonly host: Host;
   /** Null: the pods, the Node and the DNS Services are unknown. */
   readonly cluster: Cluster | null;
@@ -27,7 +27,7 @@ export interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor'
  * @returns as `findPodRisks`
  */
 export async function findRisksOnHost(options: RisksOnHostOptions): Promise<readonly PodRisk[]> {
-  const { host, cluster, nodeName, minor, flags, removesManagerStates = false, signal, ...change } = options;
+  const { host, cluster, nodeName, minor, catalogue, flags, removesManagerStates = false, signal, ...change } = options;
   const rootDir = flags.findLast(({ name }) => name === 'root-dir')?.value ?? KUBELET_DIR;
   const [pods, facts] = await Promise.all([
     cluster === null ? UNKNOWN : readPodInput(cluster, nodeName, change),
@@ -35,7 +35,7 @@ export async function findRisksOnHost(options: RisksOnHostOptions): Promise<read
   ]);
   const { before, after } = change;
   const found = facts !== null && removesManagerStates ? { ...facts, managerPolicies: {} } : facts;
-  return findPodRisks({ before, after, ...pods, nodeName, minor, host: found });
+  return findPodRisks({ before, after, ...pods, nodeName, minor, catalogue, host: found });
 }
 
 const UNKNOWN = { pods: null, node: null, dnsServices: null };

@@ -89,6 +89,7 @@ const find = (before: JsonObject, after: JsonObject, over: Partial<RiskInput> = 
   findPodRisks({
     nodeName: 'n1',
     minor: 36,
+    catalogue,
     before: config({ ...LOCAL, ...before }),
     after: config({ ...LOCAL, ...after }),
     pods: PODS,

@@ -1,0 +1,73 @@
+import { jsonEqual } from '../../base/json.ts';
+import { gatesOf } from '../defaults/default-kubelet-configuration.ts';
+import { type FeatureGates, resolveFeatureGates } from '../feature-gates.ts';
+import { numberAt, valueAt } from '../validate/values.ts';
+import { isActive } from './pod.ts';
+import { POD_FEATURES, type PodFeature, type PodFeatureGate } from './pod-features.ts';
+import type { PodRisk } from './pod-risk.ts';
+import type { RiskInput, RiskPod } from './risk-input.ts';
+
+/** Without this gate, the kubelet compares no pod with its declared features. */
+const DECLARED = 'NodeDeclaredFeatures';
+
+/**
+ * Features that the next kubelet no longer has: it admits all pods of the node again at its start, and rejects those
+ * that need one. Which pods need a feature that this program does not know is not reported, only the feature.
+ */
+export function featureRisks(input: RiskInput): readonly PodRisk[] {
+  return [...gateRisks(input), ...idRangeRisks(input)];
+}
+
+function gateRisks({ before, after, minor, catalogue, pods, node }: RiskInput): readonly PodRisk[] {
+  const path = 'featureGates';
+  if (before !== null && jsonEqual(valueAt(before, path) ?? {}, valueAt(after, path) ?? {})) return [];
+  const gates = resolveFeatureGates(gatesOf(after), minor, catalogue);
+  const known = (Object.entries(POD_FEATURES) as [PodFeatureGate, PodFeature][]).flatMap(([gate, feature]) => {
+    const users = podsWith(pods, ({ features = [] }) => features.includes(gate));
+    return users.length === 0 || !isOff(gate, { minor, catalogue }, gates) || !isEnforced(feature, gates)
+      ? []
+      : [riskOf(`${path}.${gate}`, gate, feature, users)];
+  });
+  const unknown = (node?.declaredFeatures ?? []).filter((name) => !(name in POD_FEATURES) && isOff(name, { minor, catalogue }, gates));
+  const warnings = unknown.map((name): PodRisk => {
+    const why = `the Node would no longer declare the feature ${name}, whose gate is off: the kubelet rejects pods that need it`;
+    return { path: `${path}.${name}`, why, pods: [], severity: 'warning' };
+  });
+  return [...known, ...warnings];
+}
+
+function isEnforced({ rejectedAs }: PodFeature, gates: FeatureGates): boolean {
+  return rejectedAs !== 'PodFeatureUnsupported' || gates.isEnabled(DECLARED);
+}
+
+function isOff(name: string, { minor, catalogue }: Pick<RiskInput, 'minor' | 'catalogue'>, gates: FeatureGates): boolean {
+  return catalogue.gate(name, minor) !== null && !gates.isEnabled(name);
+}
+
+function riskOf(path: string, gate: string, { of, rejectedAs }: PodFeature, users: readonly string[]): PodRisk {
+  const off = `the gate ${gate} is off`;
+  return rejectedAs === null
+    ? { path, why: `${off}: no container of pods with ${of} could be started again (${users.join(', ')})`, pods: [], severity: 'loss' }
+    : { path, why: `${off}: the kubelet rejects pods with ${of} (${rejectedAs})`, pods: users, severity: 'loss' };
+}
+
+const IDS_PER_POD = 65_536;
+
+/**
+ * The kubelet does not start with pods whose user namespace has another length.
+ * @see kubernetes/kubernetes pkg/kubelet/userns/userns_manager.go record: `wrong user namespace length` (1.36)
+ */
+function idRangeRisks({ before, after, pods }: RiskInput): readonly PodRisk[] {
+  const path = 'userNamespaces.idsPerPod';
+  if (before === null) return [];
+  const [then, now] = [before, after].map((config) => numberAt(config, path) ?? IDS_PER_POD);
+  const users = podsWith(pods, ({ features = [] }) => features.includes('UserNamespacesSupport'));
+  if (then === now || users.length === 0) return [];
+  const why = `${path} changes from ${then} to ${now}: the kubelet would exit until the pods with hostUsers: false are removed (${users.join(', ')})`;
+  return [{ path, why, pods: [], severity: 'loss', stopsKubelet: true }];
+}
+
+function podsWith(pods: RiskInput['pods'], uses: (pod: RiskPod) => boolean): readonly string[] {
+  const found = (pods ?? []).filter((pod) => isActive(pod) && !pod.isTerminating && uses(pod));
+  return found.map(({ name }) => name).toSorted();
+}
