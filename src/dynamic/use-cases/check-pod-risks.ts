@@ -102,7 +102,14 @@ async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, cat
   );
   if (prepared.config === null) return { risks: [], fields: null };
   const change = { before: running, after: prepared.config };
-  const risks = findPodRisks({ ...change, ...(await readPodInput(cluster, name, change, services)), nodeName: name, minor, catalogue, host: null });
+  const risks = findPodRisks({
+    ...change,
+    ...(await readPodInput(cluster, name, change, services)),
+    nodeName: name,
+    minor,
+    catalogue,
+    host: null,
+  });
   if (running !== null) {
     const fatal = new Set(risks.filter(({ stopsKubelet }) => stopsKubelet === true).map(({ path }) => fieldOf(path)));
     const fields = configFieldChanges(running, prepared.config, { catalogue, minor });

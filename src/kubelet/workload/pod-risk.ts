@@ -10,4 +10,6 @@ export interface PodRisk {
   readonly severity: 'loss' | 'warning';
   /** The kubelet would exit: moving or losing pods does not help. */
   readonly stopsKubelet?: boolean;
+  /** What makes the value possible, as the beginning of a hint, for example `create the file on the host`. */
+  readonly fix?: string;
 }

@@ -5,6 +5,7 @@ import { fileRisks, staticPodRisks, sysctlRisks } from './file-risks.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 import { podPidsRisks, podsCgroupRisks, reservationRisks, reservedCpuRisks, roomRisks } from './room-risks.ts';
+import { shutdownRisks } from './shutdown-risks.ts';
 import { startRisks } from './start-risks.ts';
 
 /**
@@ -29,17 +30,20 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
     ...fileRisks(input),
     ...dnsRisks(input),
     ...startRisks(input),
+    ...shutdownRisks(input),
   ];
   return [...found.filter(({ severity }) => severity === 'loss'), ...found.filter(({ severity }) => severity === 'warning')];
 }
 
 /** The hint for losses: `--allow-pod-loss` is mentioned only if the kubelet can run with the configuration. */
-export function hintOfRisks(risks: readonly Pick<PodRisk, 'path' | 'pods' | 'stopsKubelet'>[]): string {
+export function hintOfRisks(risks: readonly Pick<PodRisk, 'path' | 'pods' | 'stopsKubelet' | 'fix'>[]): string {
   const fields = [...new Set(risks.map(({ path }) => path))].join(', ');
-  if (risks.some(({ stopsKubelet }) => stopsKubelet === true)) return `Change ${fields}`;
+  const fixes = [...risks.flatMap(({ fix }) => fix ?? []), `change ${fields}`].join(', or ');
+  const start = `${fixes[0]?.toUpperCase()}${fixes.slice(1)}`;
+  if (risks.some(({ stopsKubelet }) => stopsKubelet === true)) return start;
   return risks.some(({ pods }) => pods.length > 0)
-    ? `Change ${fields}, or move these pods to other nodes, or pass --allow-pod-loss to let them be terminated`
-    : `Change ${fields}, or pass --allow-pod-loss to apply the change anyway`;
+    ? `${start}, or move these pods to other nodes, or pass --allow-pod-loss to let them be terminated`
+    : `${start}, or pass --allow-pod-loss to apply the change anyway`;
 }
 
 /** Number of pods that a text names. */

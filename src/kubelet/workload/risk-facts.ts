@@ -7,10 +7,12 @@ import { listeningPorts } from '../../host/facts/listening-ports.ts';
 import type { CommandFact, FactQuery, FileFact } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import { LOGIND } from '../../host/systemd/logind.ts';
 import { MANAGER_STATES } from '../manager-states.ts';
 import { textAt, valueAt } from '../validate/values.ts';
 import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts';
 import type { FileSystemSpace, HostRiskFacts, Manifest } from './risk-input.ts';
+import { SHUTDOWN_FIELDS, shutdownSeconds } from './shutdown-risks.ts';
 import { KERNEL_SETTINGS } from './start-risks.ts';
 
 /** A change whose facts are read. */
@@ -69,6 +71,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
       cgroupVersion: unless(!affects(options, ['failCgroupV1']), CGROUP_VERSION),
       managers: unless(!affects(options, Object.keys(MANAGER_STATES)), managerPolicies(rootDir)),
       sysctls: unless(!affects(options, ['protectKernelDefaults']), SYSCTLS),
+      logind: unless(!affects(options, SHUTDOWN_FIELDS) || shutdownSeconds(after) === 0, LOGIND),
     }),
     signal,
   );
@@ -90,6 +93,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
     cgroupVersion: found.cgroupVersion,
     managerPolicies: found.managers ?? {},
     sysctls: found.sysctls ?? {},
+    logind: found.logind,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { FileFact } from '../../host/facts/query.ts';
+import type { LogindFacts } from '../../host/systemd/logind.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import type { Amounts, NodePod } from './pod.ts';
 import type { PodFeatureGate } from './pod-features.ts';
@@ -67,6 +68,7 @@ export interface HostRiskFacts {
   readonly managerPolicies: Readonly<Record<string, string>>;
   /** Values of kernel settings, by name (`vm.overcommit_memory`). */
   readonly sysctls: Readonly<Record<string, string>>;
+  readonly logind: LogindFacts | null;
 }
 
 /** No fact is known. */
@@ -86,6 +88,7 @@ export const NO_RISK_FACTS: HostRiskFacts = {
   cgroupVersion: null,
   managerPolicies: {},
   sysctls: {},
+  logind: null,
 };
 
 /** A change of a kubelet's configuration, and the node that it is meant for. */

@@ -313,6 +313,35 @@ describe('sysctls of pods', () => {
     expect(losses({ allowedUnsafeSysctls: ['net.*'] }, { allowedUnsafeSysctls: ['net/core/somaxconn'] }, { pods })).toEqual([]));
 });
 
+describe('a graceful shutdown', () => {
+  const before = '/etc/systemd/logind.conf.d/10-site.conf';
+  const after = '/usr/lib/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf';
+  const on = (path: string, isResponding = true): Partial<RiskInput> => ({
+    host: { ...HOST, logind: { limits: [{ path, value: '30', seconds: 30 }], isResponding } },
+  });
+  const periods = (total: string): JsonObject => ({ shutdownGracePeriod: total, shutdownGracePeriodCriticalPods: '10s' });
+
+  it('is a loss if a file of logind that wins over the one of the kubelet limits it', () => {
+    const [risk] = find({}, periods('60s'), on(after));
+    expect(risk).toMatchObject({ path: 'shutdownGracePeriod', severity: 'loss', fix: `set InhibitDelayMaxSec=60 in ${after}` });
+    expect(risk?.why).toContain(`${after} limits the delay of a shutdown with InhibitDelayMaxSec=30`);
+  });
+
+  it('sums up the periods of all priorities', () => {
+    const byPriority = [10, 30].map((seconds, index) => ({ priority: index * 1000, shutdownGracePeriodSeconds: seconds }));
+    expect(losses({}, { shutdownGracePeriodByPodPriority: byPriority }, on(after))).toEqual(['shutdownGracePeriodByPodPriority:']);
+  });
+
+  it.each<[string, JsonObject, JsonObject, string]>([
+    ['a file that the kubelet overrides', {}, periods('60s'), before],
+    ['a period within the limit', {}, periods('30s'), after],
+    ['an unchanged period', periods('60s'), { ...periods('60s'), maxPods: 100 }, after],
+    ['a period that is turned off', periods('60s'), {}, after],
+  ])('is no finding: %s', (_, then, now, path) => expect(find(then, now, on(path))).toEqual([]));
+
+  it('is a warning without logind', () => expect(warnings({}, periods('60s'), on(before, false))).toEqual(['shutdownGracePeriod']));
+});
+
 it('keeps kubelets before 1.32 and without Leases apart', () => {
   expect(losses({}, { nodeLeaseDurationSeconds: 160 }, { minor: 31 })).toEqual(['nodeLeaseDurationSeconds:']);
   expect(losses({}, { nodeLeaseDurationSeconds: 160 }, { minor: 32 })).toEqual([]);

@@ -1,0 +1,40 @@
+import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { limitBelow } from '../../host/systemd/logind.ts';
+import { durationAt, listAt, textAt, valueAt } from '../validate/values.ts';
+import type { PodRisk } from './pod-risk.ts';
+import type { RiskInput } from './risk-input.ts';
+
+/** The fields by which the kubelet delays a shutdown of its host. */
+export const SHUTDOWN_FIELDS = ['shutdownGracePeriod', 'shutdownGracePeriodByPodPriority'] as const;
+
+/**
+ * A graceful shutdown that would not be in force: the kubelet only logs "Failed to start node shutdown manager" and
+ * stays healthy, and the next reboot kills the pods.
+ * @see kubernetes/kubernetes pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go start (1.36)
+ */
+export function shutdownRisks({ before, after, host }: RiskInput): readonly PodRisk[] {
+  const path = SHUTDOWN_FIELDS.find(
+    (field) => before === null || !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null),
+  );
+  const seconds = shutdownSeconds(after);
+  if (path === undefined || seconds === 0 || host?.logind == null) return [];
+  const { limits, isResponding } = host.logind;
+  const field = SHUTDOWN_FIELDS.find((one) => valueAt(after, one) !== undefined && textAt(after, one) !== '0s') ?? path;
+  const effect = `${field} would not be in force, and a reboot would kill the pods`;
+  if (isResponding === false)
+    return [{ path: field, why: `systemd-logind does not respond on the host: ${effect}`, pods: [], severity: 'warning' }];
+  const limit = limits === null ? null : limitBelow(limits, seconds);
+  if (limit === null) return [];
+  const why = `${limit.path} limits the delay of a shutdown with InhibitDelayMaxSec=${limit.value}, and systemd reads it after the 99-kubelet.conf of the kubelet, which needs ${seconds} s: ${effect}`;
+  return [{ path: field, why, pods: [], severity: 'loss', fix: `set InhibitDelayMaxSec=${seconds} in ${limit.path}` }];
+}
+
+/**
+ * The time in seconds for which the kubelet delays a shutdown; 0: it does not.
+ * @see kubernetes/kubernetes pkg/kubelet/nodeshutdown/nodeshutdown_manager.go periodRequested (1.36)
+ */
+export function shutdownSeconds(config: JsonObject): number {
+  const byPriority = listAt(config, 'shutdownGracePeriodByPodPriority').filter(isJsonObject);
+  if (byPriority.length > 0) return byPriority.reduce((sum, one) => sum + (Number(one.shutdownGracePeriodSeconds) || 0), 0);
+  return Number(durationAt(config, 'shutdownGracePeriod') ?? 0n) / 1e9;
+}
