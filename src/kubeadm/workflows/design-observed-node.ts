@@ -18,6 +18,7 @@ import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { configDropInsAfter } from '../../kubelet/own-config-drop-ins.ts';
 import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
+import { partialEviction } from '../../kubelet/validate/startup-eviction.ts';
 import { pauseImage } from '../control-plane/images.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
 import type { Finding } from '../preflight/check.ts';
@@ -117,7 +118,8 @@ export async function designObservedNode(
   const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
   const { podsOf, written = [] } = cluster;
   const reading = kubeletReading(options, design);
-  const dropIns = await dropInsOf(context, { reading, design, isNew: facts.identity.state === 'missing' });
+  const isNew = facts.identity.state === 'missing';
+  const dropIns = await dropInsOf(context, { reading, design, isNew });
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, dropIns });
   const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, dropIns });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
@@ -128,6 +130,7 @@ export async function designObservedNode(
       ...versions,
       ...flagWarnings,
       ...group.fieldWarnings,
+      ...(isNew ? evictionWarnings(design) : []),
       ...verdict.warnings.map(toWarning),
       ...design.warnings,
       ...source.warnings,
@@ -188,6 +191,15 @@ function startInput(
       mayLosePods: podLoss === 'warn',
     },
   };
+}
+
+/** A running node shows the changed thresholds in its plan. */
+function evictionWarnings({ layered, minor }: NodeDesign): readonly Warning[] {
+  return partialEviction(layered.config, minor).map(({ path, message, hint }) => ({
+    code: 'KUBELET_EVICTION_PARTIAL',
+    message: `${path} ${message}. ${hint}`,
+    field: path,
+  }));
 }
 
 /** A finding as a warning of the plan. */

@@ -8,7 +8,7 @@ import { NUMBER_RULES } from './number-rules.ts';
 import { RESOURCE_RULES } from './resource-rules.ts';
 import type { Rule } from './rule.ts';
 import { SHUTDOWN_RULES } from './shutdown-rules.ts';
-import { EVICTION_STARTUP_RULES } from './startup-eviction.ts';
+import { EVICTION_ADVICE_RULES, EVICTION_STARTUP_RULES } from './startup-eviction.ts';
 import { MANAGER_STARTUP_RULES } from './startup-managers.ts';
 import { RESERVATION_STARTUP_RULES } from './startup-reservations.ts';
 import { IGNORED_VALUE_RULES, SERVING_STARTUP_RULES } from './startup-serving.ts';
@@ -42,4 +42,4 @@ export const STARTUP_RULES: readonly Rule[] = [
 ];
 
 /** Rules for settings that work, but not as intended or not for long. */
-export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...DEPRECATION_RULES];
+export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...EVICTION_ADVICE_RULES, ...DEPRECATION_RULES];

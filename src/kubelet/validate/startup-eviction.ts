@@ -1,11 +1,12 @@
-import type { Json } from '../../base/json.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseQuantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import type { Minor } from '../catalogue.ts';
+import { defaultEvictionHard } from '../defaults/conditional-defaults.ts';
 import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule } from './rule.ts';
-import { entriesAt } from './values.ts';
+import { entriesAt, isTrue } from './values.ts';
 
 /**
  * The last minor that may have the signal allocatableNodeFs.available: the source names no exact minor before
@@ -56,6 +57,36 @@ export const EVICTION_STARTUP_RULES: readonly Rule[] = [
     },
   },
 ];
+
+/**
+ * A map of hard thresholds without some of the default signals: the kubelet replaces all defaults by the map, so that
+ * for example a full disk evicts no pods.
+ * @see kubernetes/kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, pkg/kubelet/eviction/helpers.go
+ *   mergeDefaultEvictionSettings (1.36)
+ */
+export const EVICTION_ADVICE_RULES: readonly Rule[] = [
+  {
+    id: 'KUBELET_EVICTION_PARTIAL',
+    check: ({ given, minor }) => partialEviction(given, minor),
+  },
+];
+
+/** The first minor with mergeDefaultEvictionSettings. */
+const MERGE_SINCE: Minor = 33;
+
+/** The finding for a partial `evictionHard`; empty: none. */
+export function partialEviction(config: JsonObject, minor: Minor): readonly Finding[] {
+  const path = 'evictionHard';
+  const entries = entriesAt(config, path);
+  const named = entries.map(([signal]) => signal);
+  const others = Object.keys(defaultEvictionHard(minor)).filter((signal) => !named.includes(signal));
+  const isInvalid = ([signal, value]: readonly [string, Json]): boolean =>
+    !signalsOf(minor).includes(signal) || faultOfThreshold(String(value)) !== null;
+  if (named.length === 0 || entries.some(isInvalid) || others.length === 0 || isTrue(config, 'mergeDefaultEvictionSettings')) return [];
+  const message = `replaces the default thresholds of all signals: ${others.join(', ')} evict${others.length === 1 ? 's' : ''} no pods`;
+  const merge = minor >= MERGE_SINCE ? ', or set mergeDefaultEvictionSettings: true' : '';
+  return [{ path, message, hint: `Name all signals (0% turns one off)${merge}` }];
+}
 
 function signalsOf(minor: Minor): readonly string[] {
   const signals = [

@@ -2,15 +2,15 @@ import { accepts, BOTH, finds, NEW, OLD, refuses, type ValidateCase } from './va
 
 const SIGNAL = 'KUBELET_START_EVICTION_SIGNAL';
 const VALUE = 'KUBELET_START_EVICTION_VALUE';
+const PARTIAL = 'KUBELET_EVICTION_PARTIAL';
 const WORD = 'KUBELET_START_UNKNOWN_WORD';
 const RESERVED = 'KUBELET_START_RESERVATION';
 const STATIC = 'kubeReserved: {cpu: 500m}\ncpuManagerPolicy: static\n';
 
 const EVICTION: readonly ValidateCase[] = [
   ...accepts('thresholds', BOTH, [
-    'evictionHard: {memory.available: 100Mi, nodefs.available: 10%, nodefs.inodesFree: 5%, imagefs.available: 0%, pid.available: 100%}',
-    'evictionHard: {memory.available: 7.5%}',
-    'evictionHard: {memory.available: .5%, nodefs.available: 1_0%, imagefs.available: 1e1%}',
+    'evictionHard: {memory.available: 100Mi, nodefs.available: 10%, nodefs.inodesFree: 5%, imagefs.available: 0%, imagefs.inodesFree: 7.5%, pid.available: 100%}',
+    'evictionHard: {memory.available: .5%, nodefs.available: 1_0%, nodefs.inodesFree: 5%, imagefs.available: 1e1%, imagefs.inodesFree: 5%}',
     'evictionHard: {}',
     'evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m30s}',
     'evictionSoft: {memory.available: 0%}',
@@ -22,7 +22,13 @@ const EVICTION: readonly ValidateCase[] = [
   ...refuses('the file system of containers', [OLD, 28], `evictionHard[containerfs.available] ${SIGNAL}`, [
     'evictionHard: {containerfs.available: 10%}',
   ]),
-  ...accepts('the file system of containers', [29, NEW], ['evictionHard: {containerfs.available: 10%}']),
+  ...refuses('the file system of containers', [29, NEW], `evictionHard ${PARTIAL}`, ['evictionHard: {containerfs.available: 10%}']),
+  ...refuses('some of the default signals', BOTH, `evictionHard ${PARTIAL}`, ['evictionHard: {memory.available: 1Gi}']),
+  ...accepts(
+    'all default signals by another field',
+    [33, NEW],
+    ['evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true'],
+  ),
   ...refuses('values of hard thresholds', BOTH, `evictionHard[memory.available] ${VALUE}`, [
     'evictionHard: {memory.available: <100Mi}',
     'evictionHard: {memory.available: 100MB}',
@@ -78,8 +84,8 @@ const RESERVATIONS: readonly ValidateCase[] = [
   ...accepts('memory manager', BOTH, [
     'memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1124Mi}}]\nkubeReserved: {memory: 1Gi}',
     'memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 500Mi}}, {numaNode: 1, limits: {memory: 624Mi}}]\nsystemReserved: {memory: 1Gi}',
-    'memoryManagerPolicy: Static\nreservedMemory: [{limits: {memory: 1Gi}}]\nkubeReserved: {memory: 1Gi}\nevictionHard: {nodefs.available: 5%}',
-    'memoryManagerPolicy: Static\nreservedMemory: [{limits: {memory: 1Gi}}]\nkubeReserved: {memory: 1Gi}\nevictionHard: {memory.available: 5%}',
+    'memoryManagerPolicy: Static\nreservedMemory: [{limits: {memory: 1Gi}}]\nkubeReserved: {memory: 1Gi}\nevictionHard: {memory.available: 0%, nodefs.available: 5%, nodefs.inodesFree: 5%, imagefs.available: 5%, imagefs.inodesFree: 5%}',
+    'memoryManagerPolicy: Static\nreservedMemory: [{limits: {memory: 1Gi}}]\nkubeReserved: {memory: 1Gi}\nevictionHard: {memory.available: 5%, nodefs.available: 5%, nodefs.inodesFree: 5%, imagefs.available: 5%, imagefs.inodesFree: 5%}',
   ]),
   ...refuses('memory manager', BOTH, 'memoryManagerPolicy KUBELET_START_MEMORY_MANAGER', [
     'memoryManagerPolicy: static',
