@@ -85,7 +85,7 @@ async function settled(name: string): Promise<{ readonly state: string; readonly
   for (let isProbed = false; clock.elapsedMs < end; await clock.sleep(1_000)) {
     const { state } = world;
     if (state === null || state.phase === 'local' || state.assigned.identity.name !== name) continue;
-    isProbed ||= state.workload?.noProbe === null;
+    isProbed ||= state.baseline?.noProbe === null;
     if (state.phase !== 'trial') return { state: state.phase, isProbed };
   }
   throw new Error(`no decision about ${name}: ${JSON.stringify(await world.condition())}`);

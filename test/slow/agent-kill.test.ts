@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
-import { type AgentHost, agentHost, NODE, writeHostTools } from '../support/agent-host.ts';
+import { type AgentHost, agentHost, NODE, OTHER_CA, writeHostTools } from '../support/agent-host.ts';
 import { assignPayload, clusterWithPayloads } from '../support/agent-objects.ts';
 import type { FakeCluster } from '../support/fake-cluster.ts';
 import { THOROUGH } from '../support/thorough.ts';
@@ -15,6 +15,7 @@ const PAYLOADS: Readonly<Record<string, string>> = {
   a: `${HEADER}maxPods: 50\n`,
   bad: `${HEADER}maxPods: 60\ntlsCertFile: /no/cert\ntlsPrivateKeyFile: /no/key\n`,
   c: `${HEADER}maxPods: 70\n`,
+  locked: `${HEADER}maxPods: 80\nauthentication: {x509: {clientCAFile: ${OTHER_CA}}}\n`,
 };
 
 interface Transition {
@@ -30,6 +31,11 @@ const TRANSITIONS: Readonly<Record<string, Transition>> = {
   'from local to good': { fromGood: false, assign: 'a', result: { phase: 'good', maxPods: 50 } },
   'from one good configuration to another': { fromGood: true, assign: 'c', result: { phase: 'good', maxPods: 70 } },
   'to a bad configuration, and back': { fromGood: true, assign: 'bad', result: { phase: 'fallen-back', maxPods: 50 }, mayBeDown: true },
+  'to a configuration that locks the API server out, and back': {
+    fromGood: true,
+    assign: 'locked',
+    result: { phase: 'fallen-back', maxPods: 50 },
+  },
   'back to local': { fromGood: true, assign: null, result: { phase: 'local', maxPods: 110 } },
 };
 

@@ -3,11 +3,13 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync }
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { Secret } from '../../src/base/text/secret.ts';
 import { DEFAULT_TIMING } from '../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../src/dynamic/agent/run-agent.ts';
 import type { AgentState } from '../../src/dynamic/agent/state.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { RunResult, Transport } from '../../src/host/transport.ts';
+import { clientCertificateKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../src/kubeadm/node-agent/agent-units.ts';
 import type { Catalogue } from '../../src/kubelet/catalogue.ts';
@@ -19,7 +21,7 @@ import { loadTemplates } from '../../src/template-files.ts';
 import { fakeClock } from './fake-clock.ts';
 import type { FakeCluster } from './fake-cluster.ts';
 import { fakePods } from './fake-pods.ts';
-import { fakeWeb } from './fake-web.ts';
+import { type FakeReply, fakeWeb } from './fake-web.ts';
 import { findProgram } from './shells.ts';
 
 /** Programs by which a shell changes the disk or the unit. */
@@ -76,6 +78,17 @@ export interface AgentHostOptions {
 }
 
 export const NODE = 'node-1';
+/** A CA that did not sign the credential of the node. */
+export const OTHER_CA = '/etc/kubernetes/other-ca.crt';
+const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nserving\n-----END CERTIFICATE-----\n';
+const KUBECONFIG = clientCertificateKubeconfig({
+  clusterName: 'kubernetes',
+  server: 'https://cluster.test:6443',
+  caPem: CERTIFICATE,
+  user: `system:node:${NODE}`,
+  certificatePem: CERTIFICATE,
+  keyPem: new Secret('-----BEGIN PRIVATE KEY-----\nkey\n-----END PRIVATE KEY-----\n'),
+}).reveal();
 /** Shorter than in production, so that a trial after a restart of the agent is short. */
 const HEARTBEAT_MS = 1_000;
 
@@ -105,6 +118,9 @@ export async function agentHost({
     put(POINTER_DROP_IN, renderPointerDropIn(await loadTemplates(), AGENT_DIRECTORY));
     put('var/lib/kubelet/config.yaml', 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 110\n');
     put('etc/kubernetes/bootstrap-kubelet.conf', 'nothing that can be used\n');
+    put('etc/kubernetes/kubelet.conf', KUBECONFIG);
+    put('var/lib/kubelet/pki/kubelet.crt', CERTIFICATE);
+    put(OTHER_CA, CERTIFICATE);
   } else cpSync(from, root, { recursive: true });
   const clock = fakeClock();
   const ref = { apiVersion: 'v1', kind: 'Node', name: NODE };
@@ -139,6 +155,12 @@ export async function agentHost({
   };
   answer('systemctl restart kubelet');
   await beat();
+  const answerConfigz = (): FakeReply => {
+    const { configz } = standIn;
+    if (configz === null) return { issue: { kind: 'refused' } };
+    const isLockedOut = JSON.stringify(configz.authentication ?? {}).includes(OTHER_CA);
+    return isLockedOut ? { status: 401, text: 'Unauthorized' } : { text: JSON.stringify({ kubeletconfig: configz }) };
+  };
   let running: { readonly stop: AbortController; readonly done: Promise<void>; isDead: boolean } | null = null;
   let wake: () => void = () => undefined;
 
@@ -195,7 +217,7 @@ export async function agentHost({
         nodeName: NODE,
         cluster,
         host,
-        web: fakeWeb({ servers: {} }),
+        web: fakeWeb({ servers: { 'https://127.0.0.1:10250': { certificate: CERTIFICATE, reply: answerConfigz } } }),
         kubeconfig: '/etc/kubernetes/kubelet.conf',
         clock,
         reporter: { verbosity: 0, report: () => undefined },

@@ -3,6 +3,7 @@ import { DEFAULT_TIMING, type Observation } from '../../src/dynamic/agent/health
 import { type AgentEvent, next } from '../../src/dynamic/agent/next.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
 import { type AgentState, desiredPayload, newAgentState } from '../../src/dynamic/agent/state.ts';
+import type { TrialBaseline } from '../../src/dynamic/agent/trial-baseline.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
@@ -11,6 +12,15 @@ import {
   parseSourceAnnotation,
 } from '../../src/kubelet/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
+
+const BASELINE: TrialBaseline = {
+  pods: null,
+  noProbe: null,
+  staticPodPath: null,
+  isReady: true,
+  pressures: [],
+  isCredentialAccepted: true,
+};
 
 /** The kubelet's observations for payloads that contain a word, by seconds since the payload was applied. */
 export type Behaviour = (seconds: number, node: string) => Partial<Observation>;
@@ -99,14 +109,14 @@ export async function agentFleet(
     const { state, effects } = next(agent.state, event, time, timing);
     agent.state = state;
     for (const effect of effects) {
+      if (effect.kind === 'record') send(agent, { kind: 'recorded', id: effect.id, baseline: { ...BASELINE, isReady: agent.isReady } });
       if (effect.kind !== 'switch') continue;
       if (effect.to !== agent.runs) {
         agent.runs = effect.to;
         agent.since = time;
         restarts.set(agent.name, (restarts.get(agent.name) ?? 0) + 1);
       }
-      const before = { ready: { is: agent.isReady, why: '' }, pressures: [] } as unknown as Observation;
-      send(agent, { kind: 'switched', id: effect.id, before, restarts: 0, runs: agent.runs ?? 'local' });
+      send(agent, { kind: 'switched', id: effect.id, restarts: 0, runs: agent.runs ?? 'local' });
     }
   };
   const live = async (agent: Agent): Promise<void> => {

@@ -21,8 +21,11 @@ export interface AgentMachineOptions {
   readonly clock: Clock;
   readonly timing: Timing;
   readonly report: ReportAgentMessage;
-  /** Executes an effect. Returns its result as an event; null: none. */
-  readonly execute: (effect: AgentEffect, state: AgentState) => Promise<AgentEvent | null>;
+  /**
+   * Executes an effect. Returns its result as an event; null: none.
+   * @param isSaved the state is on disk
+   */
+  readonly execute: (effect: AgentEffect, state: AgentState, isSaved: boolean) => Promise<AgentEvent | null>;
   /** Called when the reported state changed. */
   readonly onState: (state: AgentState) => void;
 }
@@ -61,7 +64,7 @@ export function agentStateMachine({ store, loaded, clock, timing, report, execut
     state = step.state;
     if (!sameOnDisk(before, state) || event.kind === 'booted' || isStale) await save();
     for (const effect of step.effects) {
-      const outcome = await execute(effect, state);
+      const outcome = await execute(effect, state, !isStale);
       if (outcome !== null) await dispatch(outcome);
     }
     if (isReportedOtherwise(before, state)) onState(state);

@@ -1,5 +1,5 @@
 import { messageOf } from '../../base/errors.ts';
-import { CheckpointDamagedError, type SwitchPorts, type SwitchResult, switchKubelet } from './kubelet-control.ts';
+import { CheckpointDamagedError, runningPayload, type SwitchPorts, type SwitchResult, switchKubelet } from './kubelet-control.ts';
 import type { KubeletWatch } from './kubelet-watch.ts';
 import type { AgentEffect, AgentEvent } from './next.ts';
 import type { ReportAgentMessage } from './node-event-reporter.ts';
@@ -13,6 +13,8 @@ export interface ExecuteOptions extends SwitchPorts {
   /** Number of unneeded checkpoints to keep. */
   readonly spareCheckpoints: number;
   readonly signal: AbortSignal;
+  /** The state is on disk. */
+  readonly isSaved: boolean;
 }
 
 /**
@@ -33,31 +35,59 @@ export async function execute(effect: AgentEffect, state: AgentState, options: E
         .then(() => (state.phase === 'good' ? states?.forget() : undefined))
         .catch((error: unknown) => report('warning', 'AGENT_COLLECT', `the agent cannot delete unused checkpoints: ${messageOf(error)}`));
       return null;
+    case 'record':
+      return record(effect, state, options);
     case 'switch':
       return switchTo(effect, state, options);
   }
 }
 
-async function switchTo(
-  { id, to }: Extract<AgentEffect, { readonly kind: 'switch' }>,
+/** Records the node before a switch, unless an agent that was interrupted has begun the switch. */
+async function record(
+  { id, to }: Extract<AgentEffect, { readonly kind: 'record' }>,
   state: AgentState,
   options: ExecuteOptions,
 ): Promise<AgentEvent> {
-  const { watch, report, signal } = options;
+  const { host, store, watch } = options;
   try {
-    const { last: before, workload } = await watch.observeBeforeSwitch(state);
+    const isBegun = (await store.readPointer()) === to || (await runningPayload(host)) === to;
+    return { kind: 'recorded', id, baseline: isBegun ? null : await watch.recordBaseline() };
+  } catch (error) {
+    return switchFailed(error, { id, to }, state, options);
+  }
+}
+
+async function switchTo(
+  { id, to, needsSavedState }: Extract<AgentEffect, { readonly kind: 'switch' }>,
+  state: AgentState,
+  options: ExecuteOptions,
+): Promise<AgentEvent> {
+  const { watch, report, isSaved } = options;
+  try {
+    if (needsSavedState && !isSaved)
+      throw new Error('the state of the node before the change cannot be written, so the trial was not started');
+    await watch.beginSwitch(state);
     await reserveRollback(to, state, options);
     const { restarts, wasRestarted, runs } = await switchWithSpace(to, state, options);
     const what = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
     if (wasRestarted) report('info', 'KUBELET_RESTARTED', `the kubelet was restarted with ${what}`);
-    return { kind: 'switched', id, before, workload, restarts, runs };
+    return { kind: 'switched', id, restarts, runs };
   } catch (error) {
-    if (signal.aborted) throw error;
-    const target = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
-    report('warning', 'KUBELET_NOT_SWITCHED', `the kubelet could not be switched to ${target}: ${messageOf(error)}`);
-    const damaged = error instanceof CheckpointDamagedError;
-    return { kind: 'switch-failed', id, why: messageOf(error), damaged, local: damaged ? null : await leaveUnproven(state, options) };
+    return switchFailed(error, { id, to }, state, options);
   }
+}
+
+async function switchFailed(
+  error: unknown,
+  { id, to }: { readonly id: number; readonly to: string | null },
+  state: AgentState,
+  options: ExecuteOptions,
+): Promise<AgentEvent> {
+  if (options.signal.aborted) throw error;
+  const target = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
+  options.report('warning', 'KUBELET_NOT_SWITCHED', `the kubelet could not be switched to ${target}: ${messageOf(error)}`);
+  const damaged = error instanceof CheckpointDamagedError;
+  return { kind: 'switch-failed', id, why: messageOf(error), damaged, local: damaged ? null : await leaveUnproven(state, options) };
 }
 
 /** Retries a switch with the disk space reserved for rollbacks if the pointer cannot be written. */

@@ -1,5 +1,6 @@
 import type { PodLoss } from '../../kubelet/workload/pod-losses.ts';
 import type { ProbeResult } from '../../kubelet/workload/probe-pod.ts';
+import type { TrialBaseline } from './trial-baseline.ts';
 
 /** A sign that a kubelet fails with its configuration. */
 export type FailureSign =
@@ -45,10 +46,7 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Cause of the kubelet's exit from its journal; null: not checked. */
   readonly cause: string | null;
-  /**
-   * Clause if this kubelet refuses the credential of the node and the previous kubelet accepted it; null:
-   * otherwise.
-   */
+  /** Reason why the kubelet's API does not accept the credential of the node; null: it does, or not known. */
   readonly credentialRefusal?: string | null;
   /** Pods that ran before the switch and are lost. Absent or null: not known. */
   readonly losses?: readonly PodLoss[] | null;
@@ -71,8 +69,6 @@ export interface HealthHistory {
   readonly wasHealthy: boolean;
   /** Uninterrupted duration of each sign. */
   readonly signs: Readonly<Partial<Record<FailureSign, number>>>;
-  /** The kubelet before the switch: its problems are not caused by the new configuration. */
-  readonly before: { readonly ready: boolean; readonly pressures: readonly string[] } | null;
   /** Times of kubelet failures, newest last. */
   readonly crashes: readonly number[];
   /** Duration of a state without a failure sign in which not everything could be verified. */
@@ -87,7 +83,6 @@ export const EMPTY_HEALTH_HISTORY: HealthHistory = {
   healthyMs: 0,
   wasHealthy: false,
   signs: {},
-  before: null,
   crashes: [],
   unprovenMs: 0,
   unproven: null,
@@ -143,6 +138,13 @@ export interface Failure {
   readonly cause: string;
 }
 
+/** A payload in a trial, and the node before it. */
+export interface Trial {
+  readonly hash: string;
+  /** Null: not known, so that every problem counts. */
+  readonly baseline: TrialBaseline | null;
+}
+
 export interface Assessment {
   readonly history: HealthHistory;
   readonly failure: Failure | null;
@@ -153,10 +155,10 @@ export interface Assessment {
  * was started with the payload, healthz succeeds, configz (if readable) matches, the Node is Ready, no pod was
  * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a sign of failure.
  */
-export function assessTrial(watch: HealthHistory, hash: string, seen: Observation, now: number, timing: Timing): Assessment {
+export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observation, now: number, timing: Timing): Assessment {
   const stepMs = stepOf(watch, now, timing.pollMs);
   const isStarting = (seen.ageMs ?? timing.maxSignMs.start) < timing.maxSignMs.start;
-  const found = signsOf(watch, hash, seen, isStarting);
+  const found = signsOf(watch, trial, seen, isStarting);
   const signs: Partial<Record<FailureSign, number>> = {};
   for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
   const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.maxSignMs[sign]) ?? null;
@@ -169,7 +171,7 @@ export function assessTrial(watch: HealthHistory, hash: string, seen: Observatio
       restarts: seen.unit?.restarts ?? watch.restarts,
       lastAt: now,
       healthyMs: found.length > 0 ? 0 : watch.healthyMs + (isProven && watch.wasHealthy ? stepMs : 0),
-      wasHealthy: watch.wasHealthy || (isHealthy && seen.runs === hash),
+      wasHealthy: watch.wasHealthy || (isHealthy && seen.runs === trial.hash),
       signs,
       unprovenMs,
       unproven:
@@ -218,7 +220,7 @@ function isStopped({ unit }: Observation): boolean {
  * Returns the signs of failure, the worst first.
  * @param isStarting the process started recently and need not be healthy yet, even if its predecessor was
  */
-function signsOf(watch: HealthHistory, hash: string, seen: Observation, isStarting: boolean): readonly Failure[] {
+function signsOf(watch: HealthHistory, { hash, baseline }: Trial, seen: Observation, isStarting: boolean): readonly Failure[] {
   const { unit, healthz, runs, differing, ready, pressures } = seen;
   const signs: Failure[] = [];
   if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet exited: ${seen.cause ?? describeUnit(unit)}` });
@@ -236,10 +238,12 @@ function signsOf(watch: HealthHistory, hash: string, seen: Observation, isStarti
     );
   } else if (!isUp(seen) && !hasCrashed(watch, unit))
     signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
-  if (typeof seen.credentialRefusal === 'string' && isUp(seen)) signs.push({ sign: 'locked-out', cause: seen.credentialRefusal });
-  if (ready !== null && !ready.is && watch.before?.ready !== false)
+  if (typeof seen.credentialRefusal === 'string' && isUp(seen) && baseline?.isCredentialAccepted !== false)
+    // The API server authenticates to kubelets with a certificate of the same CA.
+    signs.push({ sign: 'locked-out', cause: `the kubelet API no longer accepts the credential of this node: ${seen.credentialRefusal}` });
+  if (ready !== null && !ready.is && baseline?.isReady !== false)
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
-  const added = pressures.filter((name) => watch.before?.pressures.includes(name) !== true);
+  const added = pressures.filter((name) => baseline?.pressures.includes(name) !== true);
   if (added.length > 0) signs.push({ sign: 'pressure', cause: `the Node has ${added.join(', ')}` });
   signs.push(...podSigns(seen));
   return signs;

@@ -57,9 +57,18 @@ export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSe
   };
 }
 
+/** The payload of the kubelet process; null: the local configuration, or no process. */
+export async function runningPayload(host: Host): Promise<string | null> {
+  return payloadOn(await observe(host, kubeletCommandLine));
+}
+
+function payloadOn(commandLine: KubeletCommandLine | null): string | null {
+  return commandLine === null ? null : hashInPath(commandLine.argv.join('\n'));
+}
+
 /** The payload on a command line; `local`: another configuration. */
 function runsOf(commandLine: KubeletCommandLine | null): string | null {
-  return commandLine === null ? null : (hashInPath(commandLine.argv.join('\n')) ?? 'local');
+  return commandLine === null ? null : (payloadOn(commandLine) ?? 'local');
 }
 
 function readHealthz(answer: HttpFact | null): Observation['healthz'] {
@@ -114,7 +123,7 @@ export async function switchKubelet({ host, store, states }: SwitchPorts, to: st
   }
   const [pointer, prepared] = [await store.readPointer(), await store.readRollbackPointer()];
   const commandLine = await observe(host, kubeletCommandLine);
-  const runs = commandLine === null ? null : hashInPath(commandLine.argv.join('\n'));
+  const runs = payloadOn(commandLine);
   const isPointed = pointer === to;
   const point = isPointed ? [] : store.pointTo(to, prepared);
   const isStopped = commandLine === null && isPointed && states !== null && (await states.isStopped());

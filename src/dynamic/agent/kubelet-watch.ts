@@ -3,6 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import type { Host } from '../../host/host.ts';
+import type { Cluster } from '../../kube/cluster.ts';
 import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { DEFAULT_PAUSE_IMAGE } from '../../kubeadm/control-plane/images.ts';
@@ -11,7 +12,7 @@ import { healthzUrl } from '../../kubeadm/render/node-design.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
-import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
+import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/running-config.ts';
 import { pauseImageOn } from '../../kubelet/workload/run-probe.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
@@ -23,7 +24,8 @@ import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
 import { createProcessFact } from './process-fact.ts';
 import { type AgentState, desiredPayload } from './state.ts';
-import type { ProbedKubelet, WorkloadBaseline, WorkloadWatch } from './workload-watch.ts';
+import type { TrialBaseline } from './trial-baseline.ts';
+import type { ProbedKubelet, WorkloadWatch } from './workload-watch.ts';
 
 /** Observes a kubelet: on its host, by its configz and through its Node. */
 export interface KubeletWatch {
@@ -31,25 +33,20 @@ export interface KubeletWatch {
   nodeIs(node: KubeObject | null): void;
   inspect(state: AgentState): Promise<Observation>;
   /**
-   * Observes the kubelet a last time before a switch, with the pods of the node if the switch starts a trial.
-   * Later observations are about the new process.
+   * Observes the kubelet and its node before a switch that starts a trial.
+   * @throws Error when the kubelet or the Node cannot be read
    */
-  observeBeforeSwitch(state: AgentState): Promise<KubeletBeforeSwitch>;
+  recordBaseline(): Promise<TrialBaseline>;
+  /** Later observations are about the new process. */
+  beginSwitch(state: AgentState): Promise<void>;
   /** Removes the probe pod of an agent that was killed. */
   removeStaleProbePod(): Promise<void>;
-}
-
-/** A kubelet before a switch. */
-export interface KubeletBeforeSwitch {
-  /** Null: the observation failed. */
-  readonly last: Observation | null;
-  /** Null: the switch starts no trial. */
-  readonly workload: WorkloadBaseline | null;
 }
 
 export interface KubeletWatchOptions {
   readonly host: Host;
   readonly nodeName: string;
+  readonly cluster: Cluster;
   readonly store: CheckpointStore;
   readonly catalogue: Catalogue;
   readonly clock: Clock;
@@ -63,14 +60,9 @@ export interface KubeletWatchOptions {
 const DEFAULT_MAX_PODS = 110;
 
 export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
-  const { host, nodeName, store, catalogue, clock, configz, workload, onIssue, signal } = options;
+  const { host, nodeName, cluster, store, catalogue, clock, configz, workload, onIssue, signal } = options;
   let node: KubeObject | null = null;
   let switchedAt = clock.now().getTime();
-  /**
-   * The previous kubelet accepted the credential of the node: a refusal by the next one is caused by its
-   * configuration.
-   */
-  let wasAccepted = false;
   let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
   const compared = createProcessFact<readonly string[]>(clock, onIssue);
   const proven = createProcessFact<true>(clock, onIssue);
@@ -99,15 +91,6 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     return true;
   };
 
-  /**
-   * Reason why the API server is locked out as well, because it authenticates to kubelets with a certificate
-   * of the same CA; null: no evidence.
-   */
-  const credentialRefusalOf = (differing: readonly string[] | null): string | null =>
-    wasAccepted && differing === null && compared.issue?.isRefusal === true
-      ? `the kubelet API no longer accepts the credential of this node: ${compared.issue.why}`
-      : null;
-
   const unknownOf = ({ ready }: NodeReport): readonly string[] => [
     ...(proven.issue === null ? [] : [proven.issue.why]),
     ...(node === null
@@ -116,6 +99,9 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
         ? ['the Node has reported no Ready condition since the kubelet was restarted']
         : []),
   ];
+
+  /** @param ageMs null: unknown */
+  const startOf = (ageMs: number | null): number => (ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
 
   const inspect = async (state: AgentState): Promise<Observation> => {
     const desired = desiredPayload(state)?.hash ?? null;
@@ -130,33 +116,49 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
     const isAsked = isDesired && seen.healthz?.ok !== false && node !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
-    const credentialRefusal = isAsked ? credentialRefusalOf(differing) : null;
+    const credentialRefusal = isAsked && differing === null && compared.issue?.isRefusal === true ? compared.issue.why : null;
     // Reports since the start of this process are about it, even if the agent was started later.
-    const nodeReport = readNodeReport(node, ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
+    const nodeReport = readNodeReport(node, startOf(ageMs));
     const observation = { ...seen, ageMs, isProven, differing, ...nodeReport, credentialRefusal, unknown: unknownOf(nodeReport) };
-    if (state.phase !== 'trial' || state.workload === null) return observation;
+    if (state.phase !== 'trial' || state.switching !== null || state.baseline === null) return observation;
     const isUp = isProven && seen.healthz?.ok !== false && nodeReport.ready?.is === true;
     const kubelet = probedKubelet(configOf(payload, catalogue, minorOfNode(node)), node);
-    const { losses, probe } = await workload.inspect(state.workload, kubelet, isUp ? pid : null);
+    const { losses, probe } = await workload.inspect(state.baseline, kubelet, isUp ? pid : null);
     return { ...observation, losses: state.mayLosePods ? [] : losses, probe };
   };
 
-  /** The pods before a trial; null: the switch starts none, or continues one. */
-  const recordWorkload = async (state: AgentState, last: Observation | null): Promise<WorkloadBaseline | null> => {
-    if (state.phase !== 'trial' || state.workload !== null || state.switching?.to !== state.assigned.hash) return null;
-    const { running } = await observeKubelet(host, catalogue, signal);
-    const isHealthy = last?.unit?.activeState === 'active' && last.healthz?.ok !== false && node !== null && isNodeReady(node);
-    return workload.before(probedKubelet(running.layered.config, node), isHealthy);
+  /** True also if the credential is authenticated but may not read configz; null: not known. */
+  const isAccepted = async (kubelet: ObservedKubelet): Promise<boolean | null> => {
+    try {
+      await configz.query(kubelet);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      const credential = error instanceof ConfigzUnavailableError ? error.credential : null;
+      return credential === null ? null : credential === 'accepted';
+    }
   };
 
-  /** True also if the credential is authenticated but may not read configz. */
-  const isAccepted = (): Promise<boolean> =>
-    observeKubelet(host, catalogue, signal)
-      .then(configz.query)
-      .then(
-        () => true,
-        (error: unknown) => error instanceof ConfigzUnavailableError && error.credential === 'accepted',
-      );
+  const recordBaseline = async (): Promise<TrialBaseline> => {
+    // An agent that was restarted has not received its Node yet.
+    const known = node ?? (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
+    if (known === null) throw new Error(`the Node ${nodeName} does not exist, so the trial was not started`);
+    const kubelet = await observeKubelet(host, catalogue, signal);
+    const { config } = kubelet.running.layered;
+    const from = { healthzUrl: healthzUrl(config), restarts: null, sinceSeconds: switchedAt / 1000, signal };
+    const { unit, healthz, ageMs } = await inspectKubelet(host, from);
+    const { ready, pressures } = readNodeReport(known, startOf(ageMs));
+    const isUp = unit?.activeState === 'active' && healthz?.ok !== false;
+    const isReady = ready?.is ?? null;
+    // A kubelet that is starting shows nothing about the credential.
+    const isKnown = isUp || isReady === false;
+    return {
+      ...(await workload.before(probedKubelet(config, known), isUp && isNodeReady(known))),
+      isReady,
+      pressures,
+      isCredentialAccepted: isKnown ? await isAccepted(kubelet) : null,
+    };
+  };
 
   return {
     nodeIs: (next) => {
@@ -172,20 +174,12 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
         onIssue(`cannot check whether an earlier agent left a probe pod: ${messageOf(error)}`);
       }
     },
-    observeBeforeSwitch: async (state) => {
-      const last = await inspect(state).catch(() => null);
+    recordBaseline,
+    beginSwitch: async (state) => {
       if (state.phase !== 'trial') await workload.end();
-      const before = await recordWorkload(state, last).catch((error: unknown) => {
-        signal.throwIfAborted();
-        onIssue(`the pods that ran before the change could not be listed: ${messageOf(error)}`);
-        return null;
-      });
-      // Needed in a trial only: a rollback must not wait for a hung kubelet.
-      wasAccepted = state.phase === 'trial' && node !== null && (await isAccepted());
       switchedAt = clock.now().getTime();
       compared.forget();
       proven.forget();
-      return { last, workload: before };
     },
   };
 }

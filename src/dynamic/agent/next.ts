@@ -14,7 +14,7 @@ import {
   type SyncFailure,
 } from './state.ts';
 import { lostAssignmentReason } from './status.ts';
-import type { WorkloadBaseline } from './workload-watch.ts';
+import { mergeBaselines, type TrialBaseline } from './trial-baseline.ts';
 
 /** Event of an agent's state machine. */
 export type AgentEvent =
@@ -42,15 +42,17 @@ export type AgentEvent =
   /** The assigned payload is unavailable. */
   | { readonly kind: 'unavailable'; readonly issue: SyncFailure }
   /**
+   * The node before a switch that starts a trial.
+   * @param baseline null: the kubelet was switched before, by an agent that was interrupted
+   */
+  | { readonly kind: 'recorded'; readonly id: number; readonly baseline: TrialBaseline | null }
+  /**
    * The kubelet was switched; `runs` is the observed configuration of its process (`local`: the local one),
    * null: unknown yet.
    */
   | {
       readonly kind: 'switched';
       readonly id: number;
-      readonly before: Observation | null;
-      /** The pods before the switch, if it starts a trial. */
-      readonly workload?: WorkloadBaseline | null;
       readonly restarts: number | null;
       readonly runs: string | null;
     }
@@ -75,11 +77,14 @@ export type AgentEvent =
  * recorded.
  */
 export type AgentEffect =
+  /** Record the node before a switch that starts a trial. Answered by `recorded` or `switch-failed`. */
+  | { readonly kind: 'record'; readonly id: number; readonly to: string | null }
   /**
    * Switch the kubelet; without a restart if it already runs the configuration. Answered by `switched` or
    * `switch-failed`.
+   * @param needsSavedState only if the state is on disk: it has the node before the switch
    */
-  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly reason: string }
+  | { readonly kind: 'switch'; readonly id: number; readonly to: string | null; readonly needsSavedState: boolean }
   /** Send an Event and log it. */
   | { readonly kind: 'announce'; readonly type: 'Normal' | 'Warning'; readonly reason: AnnounceReason; readonly message: string }
   /** Remove unneeded checkpoints. */
@@ -120,6 +125,8 @@ export function next(state: AgentState, event: AgentEvent, now: number, timing: 
       return unassign(state, event.node ?? null, now);
     case 'unavailable':
       return unavailable(state, event.issue);
+    case 'recorded':
+      return recorded(state, event);
     case 'switched':
       return switched(state, event, now);
     case 'switch-failed':
@@ -160,8 +167,8 @@ function boot(state: AgentState, { intact, kubelet }: Extract<AgentEvent, { read
   const fault: Fault = { code: 'LOAD_FAILED', cause: 'the checkpoint on the node is damaged or missing' };
   const found = isLost ? rollBack(kept, desired, fault, now, { save: false }) : { state: kept, effects: [] };
   // An interrupted switch is started again.
-  const transition = switchTo(found.state, 'the agent started');
-  return { state: transition.state, effects: [...transition.effects, ...found.effects.filter(({ kind }) => kind !== 'switch')] };
+  const transition = switchTo(found.state);
+  return { state: transition.state, effects: [...transition.effects, ...found.effects.filter(({ kind }) => !isSwitch(kind))] };
 }
 
 /** A new value of the annotation lifts the rejection of the assigned payload. */
@@ -185,14 +192,13 @@ function assign(
   const rejection = rejectionOf(state, hash);
   if (rejection !== null) return refuseAgain(state, payload, rejection, now);
   const { lastKnownGood } = state;
-  const why = `assigned ${describeIdentity(identity)}`;
   if (lastKnownGood?.hash === hash) {
     const since = state.phase === 'good' && state.assigned.hash === hash ? state.since : now;
-    return changed(moveTo(before, { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since }, why));
+    return changed(moveTo(before, { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since }));
   }
   const isSame = state.phase === 'trial' && state.assigned.hash === hash;
-  const trial = isSame ? { since: state.since, workload: state.workload, mayLosePods } : { since: now, mayLosePods };
-  return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, ...trial }, why));
+  const since = isSame ? state.since : now;
+  return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, since, mayLosePods }));
 }
 
 function reject(state: AgentState, candidate: Candidate, fault: Fault, now: number): AgentTransition {
@@ -202,7 +208,7 @@ function reject(state: AgentState, candidate: Candidate, fault: Fault, now: numb
     state.fault.code === fault.code &&
     sameContent(state.assigned, candidate);
   const rejected: AgentState = { ...always(state), phase: 'rejected', assigned: candidate, fault, since: isKnown ? state.since : now };
-  const transition = moveTo(state, rejected, 'the assigned configuration was rejected');
+  const transition = moveTo(state, rejected);
   return isKnown
     ? transition
     : reported(transition, 'Warning', 'KubeletConfigRejected', `${describeIdentity(candidate.identity)} was rejected: ${fault.cause}`);
@@ -216,7 +222,7 @@ function sameContent(a: Candidate, b: Candidate): boolean {
 function refuseAgain(state: AgentState, payload: Payload, { fault }: Rejection, now: number): AgentTransition {
   const isKnown = state.phase === 'fallen-back' && state.assigned.hash === payload.hash;
   const back: AgentState = { ...always(state), phase: 'fallen-back', assigned: payload, fault, since: isKnown ? state.since : now };
-  const transition = moveTo(state, back, 'the assigned configuration was rejected before');
+  const transition = moveTo(state, back);
   return isKnown
     ? transition
     : reported(transition, 'Warning', 'KubeletConfigRejected', `${describeIdentity(payload.identity)} was rejected before: ${fault.cause}`);
@@ -229,7 +235,7 @@ function unassign(state: AgentState, node: { readonly uid: string; readonly crea
   const lost = identity === null || node === null ? state.lost : { identity, createdAt: node.createdAt };
   const nodeUid = node?.uid ?? state.nodeUid;
   const local: AgentState = { ...always(state), phase: 'local', lastKnownGood: null, sync: null, since, nodeUid, lost };
-  const moved = changed(moveTo(state, local, 'nothing is assigned'));
+  const moved = changed(moveTo(state, local));
   const transition =
     lost === null || lost === state.lost ? moved : reported(moved, 'Warning', 'KubeletConfigAssignmentLost', lostAssignmentReason(lost));
   return state.phase === 'local' ? transition : { ...transition, effects: [...transition.effects, { kind: 'collect' }] };
@@ -242,12 +248,18 @@ function unavailable(state: AgentState, issue: SyncFailure): AgentTransition {
   return { state: { ...state, sync: issue }, effects: state.sync?.code === issue.code ? [] : [effect] };
 }
 
+/** The baseline is on disk before the switch, so that a restarted agent does not take the state after it for it. */
+function recorded(state: AgentState, { id, baseline }: Extract<AgentEvent, { readonly kind: 'recorded' }>): AgentTransition {
+  if (state.switching === null || state.switching.id !== id) return { state, effects: [] };
+  const effect: AgentEffect = { kind: 'switch', id, to: state.switching.to, needsSavedState: baseline !== null };
+  return { state: baseline === null ? state : { ...state, baseline: mergeBaselines(state.baseline, baseline) }, effects: [effect] };
+}
+
 function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind: 'switched' }>, now: number): AgentTransition {
   // The result of a superseded switch: the current one will be answered too.
   if (state.switching === null || state.switching.id !== event.id) return { state, effects: [] };
-  const { before, restarts, runs, workload = null } = event;
+  const { restarts, runs } = event;
   const active = desiredPayload(state);
-  const issues = before === null ? null : { ready: before.ready?.is !== false, pressures: before.pressures };
   return {
     state: {
       ...state,
@@ -255,9 +267,9 @@ function switched(state: AgentState, event: Extract<AgentEvent, { readonly kind:
       active,
       lastObserved: runs === (active?.hash ?? 'local') ? active : state.lastObserved,
       notObservedReason: runs === (active?.hash ?? 'local') ? null : NOT_OBSERVED,
-      watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, restarts, before: issues },
-      // An agent that was restarted during a trial keeps the pods recorded before it.
-      workload: state.phase === 'trial' ? (state.workload ?? workload) : null,
+      watch: { ...EMPTY_HEALTH_HISTORY, lastAt: now, restarts },
+      // The configuration of an unfinished trial has been replaced.
+      baseline: state.phase === 'trial' ? state.baseline : null,
     },
     effects: [],
   };
@@ -301,7 +313,7 @@ function retrySwitch(state: AgentState, now: number): AgentTransition {
   if (!isDue) return { state, effects: [] };
   const id = state.switches + 1;
   const again: AgentState = { ...state, switches: id, switching: { ...switching, id, againAt: null } };
-  return { state: again, effects: [{ kind: 'switch', id, to: switching.to, reason: 'retry after a failure' }] };
+  return { state: again, effects: [switchEffect(again, id, switching.to)] };
 }
 
 function observed(before: AgentState, seen: Observation, now: number, timing: Timing): AgentTransition {
@@ -329,7 +341,7 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
     const inspected: AgentState = { ...state, watch };
     return failure === null ? { state: inspected, effects: [] } : rollBack(inspected, desired, faultOf(failure), now, { save: true });
   }
-  const { history: watch, failure } = assessTrial(state.watch, desired.hash, seen, now, timing);
+  const { history: watch, failure } = assessTrial(state.watch, { hash: desired.hash, baseline: state.baseline }, seen, now, timing);
   const inspected: AgentState = { ...state, watch };
   if (failure !== null) return rollBack(inspected, desired, faultOf(failure), now, { save: true });
   return watch.healthyMs >= timing.trialMs ? markGood(inspected, desired, seen, now) : { state: inspected, effects: [] };
@@ -346,13 +358,13 @@ function faultOf({ sign, cause }: Failure): Fault {
 }
 
 function markGood(state: AgentState, payload: Payload, seen: Observation, now: number): AgentTransition {
-  const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, since: now };
-  const message = `${describeIdentity(payload.identity)} is the last known good configuration (${describeWorkload(state.workload, seen)})`;
+  const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, baseline: null, since: now };
+  const message = `${describeIdentity(payload.identity)} is the last known good configuration (${describeWorkload(state.baseline, seen)})`;
   return reported({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
 }
 
 /** The checks of the pods in a trial that has ended well, as a clause. */
-function describeWorkload(before: WorkloadBaseline | null, { losses, probe }: Observation): string {
+function describeWorkload(before: TrialBaseline | null, { losses, probe }: Observation): string {
   const pods = Array.isArray(losses) ? podsKept(before?.pods?.length ?? 0) : 'the pods of the node were not checked';
   if (probe?.state === 'started') return `${pods}, and a probe pod started`;
   const why = probe?.state === 'unusable' ? probe.why : (before?.noProbe ?? 'the pods that ran before the trial are not known');
@@ -378,17 +390,17 @@ function rollBack(state: AgentState, failed: Payload, fault: Fault, now: number,
     state.phase === 'rejected'
       ? { ...kept, phase: 'rejected', assigned: state.assigned, fault: state.fault }
       : { ...kept, phase: 'fallen-back', assigned: state.phase === 'fallen-back' ? state.assigned : failed, fault };
-  const transition = moveTo(state, back, fault.cause);
+  const transition = moveTo(state, back);
   const target = lastKnownGood === null ? 'the local configuration' : describeIdentity(lastKnownGood.identity);
   const message = `rolling back from ${describeIdentity(failed.identity)} to ${target}: ${fault.cause}`;
   return reported(transition, 'Warning', 'KubeletConfigFallenBack', message);
 }
 
 /** Switches the kubelet to the configuration of the new state, unless that already runs or is being set. */
-function moveTo(from: AgentState, to: AgentState, reason: string): AgentTransition {
+function moveTo(from: AgentState, to: AgentState): AgentTransition {
   const desired = desiredPayload(to)?.hash ?? null;
   const current = from.switching === null ? (from.active?.hash ?? null) : from.switching.to;
-  return desired === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to, reason);
+  return desired === current ? { state: renamed({ ...to, switching: from.switching }), effects: [] } : switchTo(to);
 }
 
 /**
@@ -400,16 +412,25 @@ function renamed(state: AgentState): AgentState {
   return { ...state, active: desired, lastObserved: desired.hash === state.lastObserved?.hash ? desired : state.lastObserved };
 }
 
-function switchTo(state: AgentState, reason: string): AgentTransition {
+function switchTo(state: AgentState): AgentTransition {
   const to = desiredPayload(state)?.hash ?? null;
   const id = state.switches + 1;
   const switching = { id, to, issue: null, failures: 0, againAt: null };
-  return { state: { ...state, switches: id, switching }, effects: [{ kind: 'switch', id, to, reason }] };
+  return { state: { ...state, switches: id, switching }, effects: [switchEffect(state, id, to)] };
+}
+
+/** The first effect of a switch. */
+function switchEffect({ phase }: AgentState, id: number, to: string | null): AgentEffect {
+  return phase === 'trial' ? { kind: 'record', id, to } : { kind: 'switch', id, to, needsSavedState: false };
+}
+
+function isSwitch(kind: AgentEffect['kind']): boolean {
+  return kind === 'switch' || kind === 'record';
 }
 
 /** Announces a change of the assignment. */
 function changed(transition: AgentTransition): AgentTransition {
-  if (!transition.effects.some(({ kind }) => kind === 'switch')) return transition;
+  if (!transition.effects.some(({ kind }) => isSwitch(kind))) return transition;
   return reported(transition, 'Normal', 'KubeletConfigChanged', changeText(desiredPayload(transition.state)?.identity ?? null));
 }
 
@@ -417,7 +438,7 @@ function reported(transition: AgentTransition, type: 'Normal' | 'Warning', reaso
   return { ...transition, effects: [...transition.effects, { kind: 'announce', type, reason, message }] };
 }
 
-/** The members common to all phases; those of a trial are reset. */
+/** The members common to all phases. */
 function always({
   active,
   lastObserved,
@@ -428,6 +449,7 @@ function always({
   switching,
   switches,
   watch,
+  baseline,
   retried,
   nodeUid,
   lost,
@@ -444,7 +466,7 @@ function always({
     switching,
     switches,
     watch,
-    workload: null,
+    baseline,
     mayLosePods: false,
     retried,
     nodeUid,

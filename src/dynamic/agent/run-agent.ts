@@ -103,7 +103,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const configz = configzSource({ host, web, kubeconfig, signal });
   const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
   const workload = workloadWatch({ host, nodeName, cluster: options.cluster, clock, random, onIssue, signal });
-  const watch = kubeletWatch({ host, nodeName, store, catalogue, clock, configz, workload, onIssue, signal });
+  const watch = kubeletWatch({ host, nodeName, cluster, store, catalogue, clock, configz, workload, onIssue, signal });
   const onState = (state: AgentState): void => {
     if (state.phase !== 'trial') void workload.end();
     status.stateIs(state);
@@ -118,7 +118,8 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     clock,
     timing,
     report,
-    execute: (effect, state) => execute(effect, state, { host, store, states, status, watch, report, spareCheckpoints, signal }),
+    execute: (effect, state, isSaved) =>
+      execute(effect, state, { host, store, states, status, watch, report, spareCheckpoints, signal, isSaved }),
     onState,
   });
   const assignment = followAssignment({

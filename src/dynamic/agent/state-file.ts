@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../..
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/config-source.ts';
 import { EMPTY_HEALTH_HISTORY } from './health.ts';
 import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection } from './state.ts';
-import type { WorkloadBaseline } from './workload-watch.ts';
+import { baselineFromJson, baselineToJson } from './trial-baseline.ts';
 
 /** One of the two state files of an agent. */
 export interface StateFile {
@@ -42,7 +42,7 @@ function checksumOf(body: JsonObject): string {
 }
 
 function stateToJson(state: AgentState): JsonObject {
-  const { phase, active, lastObserved, lastKnownGood, rejected, workload, retried, nodeUid, lost, kubelet, since } = state;
+  const { phase, active, lastObserved, lastKnownGood, rejected, baseline, retried, nodeUid, lost, kubelet, since } = state;
   return {
     phase,
     since,
@@ -53,32 +53,12 @@ function stateToJson(state: AgentState): JsonObject {
     fault: state.phase === 'rejected' || state.phase === 'fallen-back' ? { ...state.fault } : null,
     rejected: rejected.map(({ hash, fault, at }) => ({ hash, fault: { ...fault }, at })),
     // Only in a trial, so that files of other phases are those of earlier versions.
-    ...(workload === null ? {} : { workload: workloadToJson(workload) }),
+    ...(baseline === null ? {} : { workload: baselineToJson(baseline) }),
     ...(state.mayLosePods ? { mayLosePods: true } : {}),
     retried,
     nodeUid,
     lost: lost === null ? null : { source: formatIdentity(lost.identity), createdAt: lost.createdAt },
     kubelet,
-  };
-}
-
-function workloadToJson({ pods, noProbe, staticPodPath }: WorkloadBaseline): JsonObject {
-  return { pods: pods === null ? null : pods.map(({ uid, name, isStatic }) => ({ uid, name, isStatic })), noProbe, staticPodPath };
-}
-
-function workloadFromJson(json: Json | undefined): WorkloadBaseline | null {
-  if (!isJsonObject(json)) return null;
-  const pods = Array.isArray(json.pods)
-    ? json.pods.flatMap((pod: Json) =>
-        isJsonObject(pod) && typeof pod.uid === 'string' && typeof pod.name === 'string'
-          ? [{ uid: pod.uid, name: pod.name, isStatic: pod.isStatic === true }]
-          : [],
-      )
-    : null;
-  return {
-    pods,
-    noProbe: typeof json.noProbe === 'string' ? json.noProbe : null,
-    staticPodPath: typeof json.staticPodPath === 'string' ? json.staticPodPath : null,
   };
 }
 
@@ -97,7 +77,7 @@ function stateFromJson(json: JsonObject): AgentState | null {
     lastObserved: payloadFromJson(json.seen === undefined ? json.active : json.seen),
     lastKnownGood: payloadFromJson(json.lastKnownGood),
     rejected: Array.isArray(rejected) ? rejected.flatMap((one: Json) => rejectionFromJson(one) ?? []) : [],
-    workload: workloadFromJson(json.workload),
+    baseline: baselineFromJson(json.workload),
     mayLosePods: json.mayLosePods === true,
     retried: typeof retried === 'string' ? retried : null,
     nodeUid: typeof nodeUid === 'string' ? nodeUid : null,

@@ -1,7 +1,7 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import type { ConfigErrorCode } from '../error-texts.ts';
 import { EMPTY_HEALTH_HISTORY, type FailureSign, type HealthHistory } from './health.ts';
-import type { WorkloadBaseline } from './workload-watch.ts';
+import type { TrialBaseline } from './trial-baseline.ts';
 
 /**
  * A configuration for a node: its source, and the hash of the resulting files. Payloads with the same hash
@@ -83,8 +83,11 @@ interface Always {
   readonly switches: number;
   /** Observations of the running kubelet. Reset by each switch and each start of the agent. */
   readonly watch: HealthHistory;
-  /** The pods before the current trial; null: no trial, or not recorded yet. */
-  readonly workload: WorkloadBaseline | null;
+  /**
+   * The node before the current trial, until its configuration has been replaced; null: no trial, not recorded
+   * yet, or not known.
+   */
+  readonly baseline: TrialBaseline | null;
   /** The operator permits the current trial to end pods; a probe pod must start nevertheless. */
   readonly mayLosePods: boolean;
   /** Value of the annotation that last requested a retry of a rejected payload. */
@@ -148,7 +151,7 @@ export function newAgentState(now: number): AgentState {
     switching: null,
     switches: 0,
     watch: EMPTY_HEALTH_HISTORY,
-    workload: null,
+    baseline: null,
     mayLosePods: false,
     retried: null,
     nodeUid: null,

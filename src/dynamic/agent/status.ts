@@ -91,7 +91,7 @@ export function agentConditionOf(state: AgentState): ConfigCondition {
       return {
         status: 'True',
         reason: TRIAL_REASON,
-        message: `${trialText(state.watch.unproven, state.workload?.noProbe ?? null)}: ${changesText(state.assigned.changes)}`,
+        message: `${trialText(state.watch.unproven, state.baseline?.noProbe ?? null)}: ${changesText(state.assigned.changes)}`,
       };
     case 'good':
       return isObservedWithTarget(state)

@@ -7,19 +7,10 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, podsOfNode, readPod } from '../../kubelet/workload/pod.ts';
-import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from '../../kubelet/workload/pod-losses.ts';
+import { type PodLoss, podLosses, runningPods, withoutStartErrors } from '../../kubelet/workload/pod-losses.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from '../../kubelet/workload/probe-pod.ts';
 import { readStaticPods } from '../../kubelet/workload/risk-facts.ts';
-
-/** The pods of a node before a trial, and whether a probe pod could be started then. */
-export interface WorkloadBaseline {
-  /** Null: not known. */
-  readonly pods: readonly PodBefore[] | null;
-  /** Reason why the trial uses no probe pod, as a clause; null: a probe pod started before the trial. */
-  readonly noProbe: string | null;
-  /** Directory of the static pods before the trial; null: none, or not known. */
-  readonly staticPodPath: string | null;
-}
+import type { WorkloadBaseline } from './trial-baseline.ts';
 
 /** The pods of a node during a trial. */
 export interface WorkloadObservation {

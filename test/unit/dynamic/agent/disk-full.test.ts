@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
+import { stateFiles } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { newWorld, payload, type World } from './world.ts';
 
 let world: World;
@@ -54,6 +55,18 @@ describe('an agent whose disk is full', () => {
     expect((await world.status()).active).toMatchObject({ configMap: { name: 'a' } });
     expect([world.runs(), world.starts()]).toEqual([50, 1]);
     world.host.disk = null;
+    await world.until('it is good', () => world.state?.phase === 'good' && world.runs() === 70);
+  });
+
+  it('starts no trial while the state of the node before it cannot be written', async () => {
+    await withLastKnownGood();
+    await world.push('c', payload(70));
+    const copies = stateFiles(AGENT_DIRECTORY);
+    for (const path of copies) world.host.files.set(path, { type: 'directory', mode: 0o755, owner: 'root:root' });
+    await world.assign('c');
+    await world.until('refused', async () => (await message()).includes('the trial was not started'));
+    expect([world.runs(), world.starts()]).toEqual([50, 1]);
+    for (const path of copies) world.host.files.delete(path);
     await world.until('it is good', () => world.state?.phase === 'good' && world.runs() === 70);
   });
 

@@ -6,7 +6,7 @@ import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/st
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
 import { numberOfRuns } from '../../../support/thorough.ts';
-import { candidate, healthy, START, wantedHash } from './support.ts';
+import { BASELINE, candidate, healthy, START, wantedHash } from './support.ts';
 
 const TIMING: Timing = { ...DEFAULT_TIMING, trialMs: 5_000 };
 const HASHES = ['a', 'b', 'c'] as const;
@@ -18,7 +18,7 @@ interface World {
   nowMs: number;
   pointer: string | null;
   /** Requested switches without a result, oldest first. */
-  asked: { readonly id: number; readonly to: string | null }[];
+  asked: { readonly kind: 'record' | 'switch'; readonly id: number; readonly to: string | null }[];
   /** Payloads that failed while running, except those that a new assignment allows again. */
   failed: Set<string>;
   /** Continuous healthy time of the running payload since the switch. */
@@ -58,7 +58,7 @@ function send(world: World, event: AgentEvent): void {
   world.onDisk = parseStateFile(formatStateFile({ generation: 1, state }))?.state as AgentState;
   expect(world.onDisk).toBeDefined();
   for (const { hash } of state.rejected) world.failed.add(hash);
-  for (const effect of effects) if (effect.kind === 'switch') world.asked.push(effect);
+  for (const effect of effects) if (effect.kind === 'switch' || effect.kind === 'record') world.asked.push(effect);
   check(world, before);
 }
 
@@ -113,7 +113,12 @@ function answer(world: World, how: 'done' | 'full' | 'damaged'): void {
   const asked = world.asked.shift();
   if (asked === undefined) return;
   const { id, to } = asked;
-  if (how === 'done') {
+  if (how === 'done' && asked.kind === 'record') {
+    // A switch that was begun is not preceded by a record again.
+    const isOld = world.state.switching?.id !== id;
+    send(world, { kind: 'recorded', id, baseline: to === world.pointer ? null : BASELINE });
+    expect(isOld || world.onDisk.baseline !== null || to === world.pointer).toBe(true);
+  } else if (how === 'done') {
     world.pointer = to;
     world.healthyMs = 0;
     world.lastLookAt = world.nowMs;
@@ -121,7 +126,7 @@ function answer(world: World, how: 'done' | 'full' | 'damaged'): void {
     const runs = id % 2 === 0 ? (to ?? 'local') : null;
     if (world.state.switching?.id === id) world.isShown = runs !== null;
     if (runs !== null && world.state.switching?.id === id) world.shown = to;
-    send(world, { kind: 'switched', id, before: null, restarts: 0, runs });
+    send(world, { kind: 'switched', id, restarts: 0, runs });
   } else {
     if (world.state.switching?.id === id) world.isShown = false;
     send(world, { kind: 'switch-failed', id, why: how, damaged: how === 'damaged' && to !== null });

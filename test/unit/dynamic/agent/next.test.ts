@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TIMING } from '../../../../src/dynamic/agent/health.ts';
-import { next, nextTimer } from '../../../../src/dynamic/agent/next.ts';
+import { DEFAULT_TIMING, type FailureSign, type Observation } from '../../../../src/dynamic/agent/health.ts';
+import { nextTimer } from '../../../../src/dynamic/agent/next.ts';
+import { formatStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
-import { candidate, healthy, START, testAgent } from './support.ts';
+import { baselineFromJson } from '../../../../src/dynamic/agent/trial-baseline.ts';
+import { BASELINE, candidate, healthy, START, testAgent } from './support.ts';
 
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;
 
@@ -25,7 +27,7 @@ describe('a trial', () => {
     agent.run(2);
     expect(agent.state.phase).toBe('good');
     expect(agent.announced.at(-1)).toBe(
-      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration (the pods of the node were not checked, and no probe pod was started: the pods that ran before the trial are not known)',
+      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration (the pods of the node were not checked, and no probe pod was started: no image)',
     );
   });
 
@@ -149,38 +151,70 @@ describe('a trial', () => {
     expect(agent.state.phase).toBe('good');
   });
 
-  it('keeps the pods recorded before it when the agent is restarted, and drops them at its end', () => {
+  it('keeps the state before it when the agent is restarted, and drops that at its end', () => {
     const agent = testAgent();
-    const workload = {
-      pods: [{ uid: 'u', name: 'default/a', isStatic: false }],
-      noProbe: null,
-      staticPodPath: '/etc/kubernetes/manifests',
-    };
+    agent.before = { ...BASELINE, pods: [{ uid: 'u', name: 'default/a', isStatic: false }], pressures: ['DiskPressure'] };
     agent.assign('A@1', 'a');
-    const { state } = next(
-      { ...agent.state, switching: { id: 9, to: 'a', issue: null, failures: 0, againAt: null } },
-      { kind: 'switched', id: 9, before: null, workload, restarts: 0, runs: 'a' },
-      agent.nowMs,
-    );
-    agent.state = state;
-    expect(agent.state.workload).toEqual(workload);
+    expect(agent.state.baseline).toEqual(agent.before);
+    const { before } = agent;
+    agent.before = { ...BASELINE, isCredentialAccepted: false };
     agent.reboot();
-    expect(agent.state.workload).toEqual(workload);
-    agent.assign('B@1', 'b');
-    expect(agent.state.workload).toBeNull();
-    agent.state = state;
-    agent.pointer = 'a';
+    expect(agent.state.baseline).toEqual(before);
     agent.run(TRIAL_SECONDS + 2);
-    expect(agent.state).toMatchObject({ phase: 'good', workload: null });
+    expect(agent.state).toMatchObject({ phase: 'good', baseline: null });
   });
 
-  it('tolerates conditions that existed before the switch', () => {
+  it('compares the next configuration with the state before an unfinished trial as well', () => {
     const agent = testAgent();
-    agent.send({ kind: 'assigned', candidate: candidate('A@1', 'a'), refusal: null, retry: null });
-    const wasWrong = healthy(null, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] });
-    agent.state = { ...agent.state, switching: { id: 99, to: 'a', issue: null, failures: 0, againAt: null } };
-    agent.send({ kind: 'switched', id: 99, before: wasWrong, restarts: 0, runs: 'a' });
-    agent.run(120, (hash) => healthy(hash, { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'] }));
+    const pod = (name: string, isStatic: boolean) => ({ uid: `uid-${name}`, name, isStatic });
+    agent.before = { ...BASELINE, pods: [pod('a', false), pod('s', true)], noProbe: null, staticPodPath: '/manifests' };
+    agent.assign('A@1', 'a');
+    agent.before = {
+      pods: [pod('b', false)],
+      noProbe: 'a probe pod did not start before the change either',
+      staticPodPath: '/other',
+      isReady: false,
+      pressures: ['DiskPressure'],
+      isCredentialAccepted: false,
+    };
+    agent.assign('B@1', 'b');
+    expect(agent.state.baseline).toEqual({
+      ...BASELINE,
+      pods: [pod('b', false), pod('s', true)],
+      noProbe: null,
+      staticPodPath: '/manifests',
+    });
+    agent.run(40, (hash) => healthy(hash, { credentialRefusal: 'returned 401' }));
+    expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'locked-out' }, baseline: null });
+  });
+
+  it.each<[string, Partial<Observation>, FailureSign]>([
+    ['rejects the credential of the node', { credentialRefusal: 'returned 401' }, 'locked-out'],
+    ['is NotReady', { ready: { is: false, why: 'no CNI' } }, 'not-ready'],
+    ['has a pressure condition', { pressures: ['DiskPressure'] }, 'pressure'],
+  ])('takes an unknown state before it for healthy: the kubelet %s', (_, seen, sign) => {
+    const agent = testAgent();
+    agent.assign('A@1', 'a');
+    // The state file of an earlier version, which kept the pods alone.
+    const written = JSON.parse(formatStateFile({ generation: 1, state: agent.state })).state;
+    for (const member of ['isReady', 'pressures', 'isCredentialAccepted']) delete written.workload[member];
+    expect(baselineFromJson(written.workload)).toEqual({ ...BASELINE, isReady: null, isCredentialAccepted: null });
+    for (const baseline of [baselineFromJson(written.workload), null]) {
+      agent.state = { ...agent.state, baseline };
+      agent.reboot();
+      const { state } = agent;
+      agent.run(40, (hash) => healthy(hash, seen));
+      expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { sign } });
+      [agent.state, agent.pointer] = [state, 'a'];
+    }
+  });
+
+  it('tolerates problems that existed before the switch', () => {
+    const agent = testAgent();
+    agent.before = { ...BASELINE, isReady: false, pressures: ['DiskPressure'], isCredentialAccepted: false };
+    agent.assign('A@1', 'a');
+    const seen = { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'], credentialRefusal: 'returned 401' };
+    agent.run(120, (hash) => healthy(hash, seen));
     expect(agent.state.phase).toBe('trial');
   });
 
@@ -258,7 +292,7 @@ describe('a switch that fails', () => {
     const waits: number[] = [];
     // The switch fails explicitly, as on a full disk.
     const step = agent.send(start);
-    expect(step.effects[0]).toMatchObject({ kind: 'switch', to: 'a' });
+    expect(step.effects[0]).toMatchObject({ kind: 'record', to: 'a' });
     agent.state = { ...step.state, switching: { id: 99, to: 'a', issue: null, failures: 0, againAt: null } };
     for (let i = 0; i < 8; i++) {
       agent.send(failing);

@@ -4,6 +4,7 @@ import { type AgentEffect, type AgentEvent, type AgentTransition, next } from '.
 import { type AgentState, type Candidate, desiredPayload, type Fault, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
+import type { TrialBaseline } from '../../../../src/dynamic/agent/trial-baseline.ts';
 import { formatConfigStatus } from '../../../../src/kubelet/config-source.ts';
 
 /** `A@1`, `B@2.bad`: a version of ConfigMap a, and its key unless that is `kubelet`. */
@@ -44,6 +45,16 @@ export function healthy(hash: string | null, over: Partial<Observation> = {}): O
   };
 }
 
+/** A healthy node without pods, and without a probe pod. */
+export const BASELINE: TrialBaseline = {
+  pods: [],
+  noProbe: 'no image',
+  staticPodPath: null,
+  isReady: true,
+  pressures: [],
+  isCredentialAccepted: true,
+};
+
 /** An agent's state machine with a clock, a disk and a kubelet on which every operation succeeds. */
 export interface TestAgent {
   state: AgentState;
@@ -52,6 +63,8 @@ export interface TestAgent {
   pointer: string | null;
   /** Number of kubelet restarts. */
   restarts: number;
+  /** The node before the next trial. */
+  before: TrialBaseline;
   readonly announced: string[];
   readonly log: AgentEffect[];
   send(event: AgentEvent): AgentTransition;
@@ -72,6 +85,7 @@ export function testAgent(timing: Timing = DEFAULT_TIMING): TestAgent {
     nowMs: START,
     pointer: null,
     restarts: 0,
+    before: BASELINE,
     announced: [],
     log: [],
     send: (event) => {
@@ -80,10 +94,12 @@ export function testAgent(timing: Timing = DEFAULT_TIMING): TestAgent {
       for (const effect of step.effects) {
         agent.log.push(effect);
         if (effect.kind === 'announce') agent.announced.push(`${effect.reason}: ${effect.message}`);
+        if (effect.kind === 'record')
+          agent.send({ kind: 'recorded', id: effect.id, baseline: effect.to === agent.pointer ? null : agent.before });
         if (effect.kind !== 'switch') continue;
         if (effect.to !== agent.pointer) agent.restarts++;
         agent.pointer = effect.to;
-        agent.send({ kind: 'switched', id: effect.id, before: healthy(agent.pointer), restarts: 0, runs: agent.pointer ?? 'local' });
+        agent.send({ kind: 'switched', id: effect.id, restarts: 0, runs: agent.pointer ?? 'local' });
       }
       return step;
     },

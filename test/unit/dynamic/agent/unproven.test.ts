@@ -27,7 +27,8 @@ const identity = { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', ku
 function looks(watch: HealthHistory, seen: Observation, seconds: number): HealthHistory {
   let after = watch;
   const from = watch.lastAt ?? 0;
-  for (let i = 1; i <= seconds; i++) after = assessTrial(after, HASH, seen, from + i * 1000, DEFAULT_TIMING).history;
+  for (let i = 1; i <= seconds; i++)
+    after = assessTrial(after, { hash: HASH, baseline: null }, seen, from + i * 1000, DEFAULT_TIMING).history;
   return after;
 }
 const messageOf = (watch: HealthHistory): string =>

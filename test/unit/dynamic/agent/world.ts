@@ -97,7 +97,11 @@ export interface World {
   editLocal(text: string): void;
   /** Requests that the agent reports as refused. */
   access: readonly AccessProblem[];
-  start(): void;
+  /** @param killAt the agent is killed instead of its n-th program on the host, counted from 1 */
+  start(killAt?: number): void;
+  /** Programs that the running agent has started on the host. */
+  programs(): number;
+  wasKilled(): boolean;
   stop(): Promise<void>;
   /** Runs the event loop until the condition is true. */
   until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void>;
@@ -335,6 +339,24 @@ export function newWorld(options: WorldOptions = {}): World {
   startPods();
 
   let running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
+  let programs = 0;
+  let wasKilled = false;
+  /** The host as an agent reaches it that is killed at a program. */
+  const killedAt = (killAt: number, stop: AbortController): FakeHost =>
+    new Proxy(host, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (name !== 'query' && name !== 'perform') return member;
+        return (...args: readonly unknown[]): unknown => {
+          if (!stop.signal.aborted) programs++;
+          if (programs === killAt && !stop.signal.aborted) {
+            wasKilled = true;
+            stop.abort(new Error('killed'));
+          }
+          return stop.signal.aborted ? Promise.reject(stop.signal.reason) : Reflect.apply(member as () => unknown, target, args);
+        };
+      },
+    });
   const getNode = async (): Promise<KubeObject> => (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: NODE })) as KubeObject;
   const mapRef = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: AGENT_NAMESPACE, name });
   const world: World = {
@@ -385,12 +407,15 @@ export function newWorld(options: WorldOptions = {}): World {
       localChanged();
     },
     access: [],
-    start: () => {
+    programs: () => programs,
+    wasKilled: () => wasKilled,
+    start: (killAt = 0) => {
       const stop = new AbortController();
+      [programs, wasKilled] = [0, false];
       const done = runAgent({
         nodeName: NODE,
         cluster: reached,
-        host,
+        host: killedAt(killAt, stop),
         web: fakeWeb({ servers: { 'https://127.0.0.1:10250': { certificate: CERTIFICATE, reply: answerConfigz } } }),
         kubeconfig: KUBELET_CONF,
         clock,
