@@ -6,7 +6,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
-import { type DropInChange, type KubeletTexts, runningInput } from '../../kubelet/effective/field-changes.ts';
+import { type DropInChange, flagsOf, type KubeletTexts, runningInput } from '../../kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../../kubelet/workload/pod-risks.ts';
@@ -31,6 +31,8 @@ export interface CheckedPods {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
 }
+
+type PlacedFlags = ReturnType<typeof flagsOf>;
 
 const NOTHING: CheckedPods = { warnings: [], refusals: [] };
 
@@ -59,7 +61,7 @@ export async function checkPodsOfNode(context: PhaseContext, options: NodeOption
   const inputs = [inputOf(present.config, present.flags, dropIns.before), inputOf(desired.config, desired.flags, dropIns.after)] as const;
   const change = changeOf(options.groups, ...inputs);
   if (change === null) return NOTHING;
-  const [, { flags }] = inputs;
+  const [old, flags] = [present.flags, desired.flags].map((text) => flagsOf(text, reading)) as [PlacedFlags, PlacedFlags];
   const risks = await findRisksOnHost({
     ...change,
     host,
@@ -68,6 +70,7 @@ export async function checkPodsOfNode(context: PhaseContext, options: NodeOption
     minor,
     catalogue,
     flags,
+    newFlags: flags.filter(({ name, value }) => !old.some((one) => one.name === name && one.value === value)),
     given: {},
     hidden: written,
     removesManagerStates: true,

@@ -43,8 +43,6 @@ export interface DesignOptions extends PreflightInput {
   readonly featureGates: Readonly<Record<string, boolean>>;
   /** Lists the pods of the node; null: unknown. */
   readonly podsOf: Cluster | null;
-  /** Paths that the run writes before the kubelet starts, in addition to the files of the design. */
-  readonly written?: readonly string[];
   /** The existing instance-config.yaml, when it stays unchanged. */
   readonly instancePatch?: JsonObject | undefined;
 }
@@ -115,9 +113,11 @@ export async function designObservedNode(
       nodeLocalCRISocket,
     }),
   );
-  const verdict = options.skipPreflight ? { errors: [], warnings: [] } : await preflightNode(context, options, node, design, cluster);
-  const { podsOf, written = [] } = cluster;
   const reading = kubeletReading(options, design);
+  const verdict = options.skipPreflight
+    ? { errors: [], warnings: [] }
+    : await preflightNode(context, options, node, { design, reading }, cluster);
+  const { podsOf, written = [] } = cluster;
   const isNew = facts.identity.state === 'missing';
   const dropIns = await dropInsOf(context, { reading, design, isNew });
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, dropIns });

@@ -3,6 +3,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Minor } from '../../kubelet/catalogue.ts';
+import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
 import { type Finding, type PreflightVerdict, validateFindings } from '../preflight/check.ts';
@@ -10,6 +11,7 @@ import { kubeletConfigAccepted } from '../preflight/kubelet-config-accepted.ts';
 import { kubeletFlagFindings } from '../preflight/kubelet-flags.ts';
 import { runNodeChecks } from '../preflight/node-checks.ts';
 import type { NodeDesign } from '../render/node-design.ts';
+import { newNodeFindings } from './new-node-findings.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
@@ -17,6 +19,8 @@ import type { ObservedNode } from './observe-node.ts';
 export interface PreflightInput {
   readonly controlPlaneMinor: Minor;
   readonly serviceSubnets: string | null;
+  /** Paths that the run writes before the kubelet starts, in addition to the files of the design. */
+  readonly written?: readonly string[];
   /** Further findings of the workflow. */
   readonly findings?: readonly Finding[];
 }
@@ -28,10 +32,11 @@ export interface PreflightInput {
 export async function preflightNode(
   context: PhaseContext,
   options: NodeOptions,
-  { facts, kubeletMinor, registration }: ObservedNode,
-  design: NodeDesign,
-  { controlPlaneMinor, serviceSubnets, findings: more = [] }: PreflightInput,
+  node: ObservedNode,
+  { design, reading }: { readonly design: NodeDesign; readonly reading: KubeletReading },
+  { controlPlaneMinor, serviceSubnets, written = [], findings: more = [] }: PreflightInput,
 ) {
+  const { facts, kubeletMinor, registration } = node;
   const nodeIPs = (registration.kubeletExtraArgs.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').filter(Boolean);
   const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
   const findings = runNodeChecks({
@@ -55,8 +60,11 @@ export async function preflightNode(
     assumed: kubeletMinor === null,
     catalogue: options.catalogue,
   });
-  const accepted = await queryKubelet(context, options, facts, design);
-  return preflightVerdict(context, options, { facts, registration }, [...findings, ...flags, ...accepted, ...more]);
+  const [accepted, ofHost] = await Promise.all([
+    queryKubelet(context, options, facts, design),
+    newNodeFindings(context, options, node, { design, reading, written }),
+  ]);
+  return preflightVerdict(context, options, node, [...findings, ...flags, ...accepted, ...ofHost, ...more]);
 }
 
 /**

@@ -1,0 +1,172 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
+import { parseSource } from '../../../../src/codec/source.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import type { FakeCluster } from '../../../support/fake-cluster.ts';
+import type { FakeHost } from '../../../support/fake-host.ts';
+import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
+
+let templates: Awaited<ReturnType<typeof loadTemplates>>;
+let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
+beforeAll(async () => {
+  [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
+});
+
+const clock = fakeClock();
+let cluster: FakeCluster;
+let host: FakeHost;
+beforeEach(() => {
+  ({ cluster, host } = hostToJoin(clock));
+});
+
+const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter: recordingReporter() });
+const optionsOf = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions => {
+  const text = `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`;
+  return optionsToJoin({ templates, catalogue, admin: cluster }, { overlays: parseSource(text, 'w1.yaml').documents, ...more });
+};
+const plan = (fields: string, more: Partial<JoinOptions> = {}) =>
+  planWorkflow(joinWorkflow, contextOf(), optionsOf(fields, more), { dryRun: false, skipPhases: [] });
+/** `CODE: message` of each problem of a join. */
+const refusals = async (fields: string, more: Partial<JoinOptions> = {}): Promise<readonly string[]> => {
+  try {
+    await plan(fields, more);
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.problems.map(({ code, message }) => `${code}: ${message}`);
+  }
+};
+const withFlags = (flags: Readonly<Record<string, string>>): Partial<JoinOptions> => ({
+  nodeRegistration: { kubeletExtraArgs: Object.entries(flags).map(([name, value]) => ({ name, value })) },
+});
+
+describe('a host without a node is refused', () => {
+  it.each<[string, string, string]>([
+    [
+      'resolvConf',
+      'resolvConf: /etc/kubernetes/resolv.conf',
+      'resolvConf /etc/kubernetes/resolv.conf does not exist on the host: no sandbox of a new pod could be created',
+    ],
+    [
+      'a serving certificate',
+      'tlsCertFile: /pki/a.crt\ntlsPrivateKeyFile: /pki/a.key',
+      'tlsCertFile /pki/a.crt does not exist on the host: the kubelet would exit',
+    ],
+    [
+      'a CA for clients',
+      'authentication: {x509: {clientCAFile: /pki/other.crt}}',
+      'authentication.x509.clientCAFile /pki/other.crt does not exist on the host: the kubelet would exit',
+    ],
+  ])('if a file does not exist: %s', async (_, fields, message) => {
+    host.files.set('/pki/a.key', regular('key'));
+    expect(await refusals(fields)).toEqual([`ConfigOnHost: preflight: ${message}`]);
+    expect(host.performed).toEqual([]);
+  });
+
+  it('if the flag for a field names a file that does not exist', async () =>
+    expect(await refusals('maxPods: 50', withFlags({ 'resolv-conf': '/no/such' }))).toEqual([
+      'ConfigOnHost: preflight: resolvConf /no/such does not exist on the host: no sandbox of a new pod could be created',
+    ]));
+
+  it('and can be joined by ignoring the check', async () => {
+    const { warnings } = await plan('resolvConf: /no/such', { ignorePreflightErrors: ['ConfigOnHost'] });
+    expect(warnings.map(({ code }) => code)).toContain('ConfigOnHost');
+  });
+});
+
+describe('a host without a node is accepted', () => {
+  it('with existing files, and with the CA that join writes', async () => {
+    host.files.set('/etc/kubernetes/resolv.conf', regular('nameserver 10.0.0.1\n'));
+    expect(
+      await refusals('resolvConf: /etc/kubernetes/resolv.conf\nauthentication: {x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}}'),
+    ).toEqual([]);
+  });
+
+  it('without a further round trip if no field depends on the host', async () => {
+    const trips = async (fields: string): Promise<number> => {
+      const before = host.roundTrips;
+      await plan(fields);
+      return host.roundTrips - before;
+    };
+    host.files.set('/etc/kubernetes/resolv.conf', regular(''));
+    const plain = await trips('maxPods: 50');
+    expect(await trips('maxPods: 51')).toBe(plain);
+    expect(await trips('resolvConf: /etc/kubernetes/resolv.conf')).toBeGreaterThan(plain);
+  });
+});
+
+describe('a credential provider for images', () => {
+  const flags = {
+    'image-credential-provider-config': '/etc/kubernetes/providers.yaml',
+    'image-credential-provider-bin-dir': '/opt/providers',
+  };
+  const config =
+    'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n- {name: ecr, matchImages: ["*.example"]}\n';
+  const program = (mode: number): void => {
+    host.files.set('/opt/providers', { type: 'directory', mode: 0o755, owner: 'root:root' });
+    host.files.set('/opt/providers/ecr', { ...regular('#!/bin/sh\n'), mode });
+  };
+  const NO_DIR = '--image-credential-provider-bin-dir: the directory /opt/providers does not exist on the host: the kubelet would exit';
+
+  it.each<[string, () => void, string | null]>([
+    ['nothing', () => {}, NO_DIR],
+    [
+      'the program alone',
+      () => program(0o755),
+      '--image-credential-provider-config: /etc/kubernetes/providers.yaml does not exist on the host: the kubelet would exit',
+    ],
+    [
+      'a program that is not executable',
+      () => {
+        program(0o644);
+        host.files.set('/etc/kubernetes/providers.yaml', regular(config));
+      },
+      '--image-credential-provider-bin-dir: the program /opt/providers/ecr, which /etc/kubernetes/providers.yaml names, is not executable: the kubelet would exit',
+    ],
+    [
+      'a configuration without providers',
+      () => {
+        program(0o755);
+        host.files.set('/etc/kubernetes/providers.yaml', regular('providers: []\n'));
+      },
+      '--image-credential-provider-config: /etc/kubernetes/providers.yaml names no provider: the kubelet would exit',
+    ],
+    [
+      'all files',
+      () => {
+        program(0o755);
+        host.files.set('/etc/kubernetes/providers.yaml', regular(config));
+      },
+      null,
+    ],
+  ])('is looked for on a new host with %s', async (_, prepare, message) => {
+    prepare();
+    expect(await refusals('maxPods: 50', withFlags(flags))).toEqual(message === null ? [] : [`ConfigOnHost: preflight: ${message}`]);
+  });
+
+  it('in a directory of configurations needs all programs', async () => {
+    program(0o755);
+    host.files.set('/etc/providers', { type: 'directory', mode: 0o755, owner: 'root:root' });
+    host.files.set('/etc/providers/a.yaml', regular(config));
+    host.files.set('/etc/providers/b.json', regular('{"providers": [{"name": "gcr"}]}'));
+    host.files.set('/etc/providers/ignored.txt', regular('providers: [{name: other}]'));
+    const [message] = await refusals('maxPods: 50', withFlags({ ...flags, 'image-credential-provider-config': '/etc/providers' }));
+    expect(message).toContain('the program /opt/providers/gcr, which /etc/providers names, does not exist on the host');
+  });
+
+  it('needs both flags', async () => {
+    const [message] = await refusals('maxPods: 50', withFlags({ 'image-credential-provider-config': '/etc/kubernetes/providers.yaml' }));
+    expect(message).toContain('--image-credential-provider-bin-dir is not set, but --image-credential-provider-config is');
+  });
+
+  it('is looked for on a node when a change sets the flags', async () => {
+    await runWorkflow(joinWorkflow, contextOf(), optionsOf('maxPods: 50'), { dryRun: false, skipPhases: [] });
+    expect(await refusals('maxPods: 50', withFlags(flags))).toEqual([`PODS_AT_RISK: ${NO_DIR}`]);
+  });
+});
