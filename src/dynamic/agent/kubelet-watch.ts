@@ -29,8 +29,8 @@ import type { ProbedKubelet, WorkloadWatch } from './workload-watch.ts';
 
 /** Observes a kubelet: on its host, by its configz and through its Node. */
 export interface KubeletWatch {
-  /** Null: the API server is unreachable, and the state of the Node is unknown. */
-  nodeIs(node: KubeObject | null): void;
+  /** @param node reason as a clause: the state of the Node is not known */
+  nodeIs(node: KubeObject | string): void;
   inspect(state: AgentState): Promise<Observation>;
   /**
    * Observes the kubelet and its node before a switch that starts a trial.
@@ -62,6 +62,7 @@ const DEFAULT_MAX_PODS = 110;
 export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
   const { host, nodeName, cluster, store, catalogue, clock, configz, workload, onIssue, signal } = options;
   let node: KubeObject | null = null;
+  let whyNoNode = 'the Node has not been read yet';
   let switchedAt = clock.now().getTime();
   let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
   const compared = createProcessFact<readonly string[]>(clock, onIssue);
@@ -91,10 +92,14 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     return true;
   };
 
-  const unknownOf = ({ ready }: NodeReport): readonly string[] => [
+  /** Null: not known. A Node with another UID is not the one on which the trial began. */
+  const nodeOf = ({ nodeUid }: AgentState): KubeObject | null =>
+    nodeUid === null || node?.metadata.uid === undefined || node.metadata.uid === nodeUid ? node : null;
+
+  const unknownOf = ({ ready }: NodeReport, hasNode: boolean): readonly string[] => [
     ...(proven.issue === null ? [] : [proven.issue.why]),
-    ...(node === null
-      ? ['the API server is unreachable, or the Node does not exist']
+    ...(!hasNode
+      ? [node === null ? whyNoNode : `the Node ${nodeName} was re-created`]
       : ready === null
         ? ['the Node has reported no Ready condition since the kubelet was restarted']
         : []),
@@ -105,6 +110,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
 
   const inspect = async (state: AgentState): Promise<Observation> => {
     const desired = desiredPayload(state)?.hash ?? null;
+    const own = nodeOf(state);
     const payload = await readPayload(desired);
     const { pid, ageMs, ...seen } = await inspectKubelet(host, {
       healthzUrl: healthzUrl(configOf(payload, catalogue, minorOfNode(node))),
@@ -114,13 +120,22 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     });
     const isDesired = desired !== null && seen.runs === desired && pid !== null;
     const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
-    const isAsked = isDesired && seen.healthz?.ok !== false && node !== null;
+    const isAsked = isDesired && seen.healthz?.ok !== false && own !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
     const credentialRefusal = isAsked && differing === null && compared.issue?.isRefusal === true ? compared.issue.why : null;
     // Reports since the start of this process are about it, even if the agent was started later.
-    const nodeReport = readNodeReport(node, startOf(ageMs));
-    const observation = { ...seen, ageMs, isProven, differing, ...nodeReport, credentialRefusal, unknown: unknownOf(nodeReport) };
-    if (state.phase !== 'trial' || state.switching !== null || state.baseline === null) return observation;
+    const nodeReport = readNodeReport(own, startOf(ageMs));
+    const observation = {
+      ...seen,
+      ageMs,
+      isProven,
+      differing,
+      ...nodeReport,
+      credentialRefusal,
+      unknown: unknownOf(nodeReport, own !== null),
+    };
+    // The pods of a Node that was deleted are deleted with it.
+    if (state.phase !== 'trial' || state.switching !== null || state.baseline === null || own === null) return observation;
     const isUp = isProven && seen.healthz?.ok !== false && nodeReport.ready?.is === true;
     const kubelet = probedKubelet(configOf(payload, catalogue, minorOfNode(node)), node);
     const { losses, probe } = await workload.inspect(state.baseline, kubelet, isUp ? pid : null);
@@ -162,7 +177,8 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
 
   return {
     nodeIs: (next) => {
-      node = next;
+      node = typeof next === 'string' ? null : next;
+      if (typeof next === 'string') whyNoNode = next;
     },
     inspect,
     removeStaleProbePod: async () => {

@@ -14,7 +14,7 @@ import {
   type SyncFailure,
 } from './state.ts';
 import { lostAssignmentReason } from './status.ts';
-import { mergeBaselines, type TrialBaseline } from './trial-baseline.ts';
+import { mergeBaselines, type TrialBaseline, withoutPods } from './trial-baseline.ts';
 
 /** Event of an agent's state machine. */
 export type AgentEvent =
@@ -182,7 +182,9 @@ function assign(
   { candidate, refusal, nodeUid, mayLosePods = false }: Extract<AgentEvent, { readonly kind: 'assigned' }>,
   now: number,
 ): AgentTransition {
-  const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid };
+  const isOtherNode = nodeUid != null && before.nodeUid !== null && nodeUid !== before.nodeUid;
+  const baseline = isOtherNode ? withoutPods(before.baseline) : before.baseline;
+  const state: AgentState = { ...before, sync: null, lost: null, nodeUid: nodeUid ?? before.nodeUid, baseline };
   const { identity, hash, changes } = candidate;
   if (refusal !== null || hash === null) {
     const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'the ConfigMap contains no usable configuration' };

@@ -167,7 +167,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     const node = message.kind === 'node' ? message.node : null;
     options.onNode?.(node !== null);
     status.nodeIs(node);
-    watch.nodeIs(node);
+    watch.nodeIs(node ?? (message.kind === 'node' ? `the Node ${nodeName} does not exist` : 'the API server is unreachable'));
     const event = await assignment.nodeIs(node);
     if (event?.kind === 'unassigned') access.drop(READ_CONFIG_MAP);
     return event;

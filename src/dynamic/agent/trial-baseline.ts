@@ -43,6 +43,12 @@ export function mergeBaselines(earlier: TrialBaseline | null, now: TrialBaseline
   };
 }
 
+/** The baseline of a Node that was re-created during the trial: its pods were deleted with the previous Node. */
+export function withoutPods(baseline: TrialBaseline | null): TrialBaseline | null {
+  if (baseline === null) return null;
+  return { ...baseline, pods: null, noProbe: baseline.noProbe ?? 'the Node was re-created during the trial' };
+}
+
 /** The baseline as a member of the state file. */
 export function baselineToJson({ pods, ...facts }: TrialBaseline): JsonObject {
   return { ...facts, pods: pods === null ? null : pods.map(({ uid, name, isStatic }) => ({ uid, name, isStatic })) };

@@ -52,3 +52,59 @@ describe('an agent whose Node was deleted and created again', () => {
     expect((await world.events()).filter((text) => text.startsWith('KubeletConfigAssignmentLost'))).toEqual([]);
   });
 });
+
+describe('a Node that is deleted during a trial', () => {
+  const MANIFESTS = '/etc/kubernetes/manifests';
+  const CONFIG = `staticPodPath: ${MANIFESTS}\nclusterDNS: [10.96.0.10]\n`;
+  const mirrorPods = async () => (await world.cluster.list({ apiVersion: 'v1', kind: 'Pod', namespace: 'kube-system' })).items;
+  const passes = async (seconds: number): Promise<void> => {
+    const from = world.clock.elapsedMs;
+    await world.until(`${seconds} s`, () => world.clock.elapsedMs - from > seconds * 1000);
+  };
+  /** Deletes the Node, and its mirror pods as the garbage collector does. */
+  const deleteNode = async (): Promise<KubeObject> => {
+    const node = (await world.cluster.get(REF)) as KubeObject;
+    world.pods.stop();
+    await world.cluster.delete(REF);
+    for (const { metadata } of await mirrorPods()) await world.cluster.delete({ apiVersion: 'v1', kind: 'Pod', ...metadata });
+    return node;
+  };
+  const beginTrial = async (): Promise<void> => {
+    world = newWorld({ pods: true, timing: { trialMs: 120_000 } });
+    world.behaviours.set(60, { configz: { staticPodPath: MANIFESTS, clusterDNS: ['10.96.0.10'] } });
+    world.host.files.set(MANIFESTS, { type: 'directory', mode: 0o755, owner: 'root:root' });
+    const manifest =
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: s, namespace: kube-system}\nspec: {containers: [{name: main, image: x}]}\n';
+    world.host.files.set(`${MANIFESTS}/s.yaml`, { type: 'file', mode: 0o600, owner: 'root:root', content: manifest });
+    world.editLocal(payload(110, CONFIG));
+    world.restartKubelet();
+    await world.pods.settled();
+    world.start();
+    await world.push('a', payload(60, CONFIG));
+    await world.assign('a');
+    await world.until('trial', phase('trial'));
+    expect(world.state?.baseline?.pods).toMatchObject([{ name: `kube-system/s-${NODE}`, isStatic: true }]);
+  };
+
+  it('pauses the trial, and blames nothing on the configuration', async () => {
+    await beginTrial();
+    const { metadata, status = {} } = await deleteNode();
+    await passes(60);
+    expect(world.state).toMatchObject({ phase: 'trial', watch: { signs: {}, unproven: `the Node ${NODE} does not exist` }, rejected: [] });
+    await world.cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE }, status });
+    await world.until('reported', async () => (await world.condition()).reason === 'AssignmentLost');
+    expect(world.state).toMatchObject({ phase: 'local', rejected: [] });
+    await world.annotate(metadata.annotations ?? {});
+    await world.until('good', phase('good'));
+  });
+
+  it('does not compare pods with those of the deleted Node if the new Node has the assignment', async () => {
+    await beginTrial();
+    const { metadata, status = {} } = await deleteNode();
+    const { annotations = {} } = metadata;
+    await world.cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE, annotations }, status });
+    await passes(40);
+    expect(world.state).toMatchObject({ phase: 'trial', watch: { signs: {} }, rejected: [], baseline: { pods: null } });
+    expect(world.starts()).toBe(1);
+  });
+});
