@@ -37,6 +37,16 @@ export function otherNamespace(node: string, source: ConfigSource, namespace: st
   };
 }
 
+/** The RBAC rules of an agent do not exist, for example because its Node was deleted. @param why clause */
+export function agentRightsMissing(node: string, why: string): Problem & { readonly hint: string } {
+  return {
+    host: node,
+    code: 'AGENT_RIGHTS_MISSING',
+    message: `the agent of the node needs RBAC rules to read its ConfigMap, and ${why}`,
+    hint: 'Create the rules with an administrator kubeconfig: kubeletadm dynamic enable HOST',
+  };
+}
+
 export function noSuchNode(node: string, server: string): Problem {
   return {
     host: node,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
+import { isAppError, messageOf } from '../../base/errors.ts';
 import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
@@ -121,7 +121,7 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
       if (!isFollowed(source)) return null;
       if (message.kind === 'config-map-issue') {
         object = null;
-        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `${describeSource(source)} cannot be read: ${messageOf(message.error)}` });
+        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `${describeSource(source)} cannot be read: ${whyUnreadable(message.error)}` });
       }
       const before = lastVersion;
       object = message.object;
@@ -146,6 +146,14 @@ export function followAssignment({ namespace, spreadMs, clock, random, signal, f
       return prepareIfNew();
     },
   };
+}
+
+/** The RBAC rules of the agent are deleted with the Node, and are missing on a Node that was created again. */
+function whyUnreadable(error: unknown): string {
+  const why = messageOf(error);
+  return isAppError(error, 'CLUSTER_FORBIDDEN')
+    ? `${why}. To create the RBAC rules of the agent again, run kubeletadm dynamic assign with an administrator kubeconfig, or kubeletadm dynamic enable HOST`
+    : why;
 }
 
 function unassignedBy({ metadata: { uid, creationTimestamp } }: KubeObject): AgentEvent {

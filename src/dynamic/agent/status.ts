@@ -121,7 +121,7 @@ export function trialEndOf({ phase, switching, watch }: AgentState, trialMs: num
 /** Reason why a re-created Node has no assignment. */
 export function lostAssignmentReason({ identity, createdAt }: LostAssignment): string {
   const source = describeSource(identity);
-  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. If the RBAC rules of the agent were deleted as well, run kubeletadm dynamic enable HOST first`;
+  return `nothing is assigned: the Node was re-created at ${createdAt}, and its assignment ${source} was deleted with the old Node. To assign the ConfigMap again, run kubeletadm dynamic assign NODE --configmap ${source}. This command also creates the RBAC rules of the agent again, which were deleted with the old Node`;
 }
 
 /** Text while the kubelet has not been observed with the configuration that it should run. */

@@ -17,6 +17,7 @@ import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-p
 import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
 import { type PushedFileRequest, performPush, planPushedFile } from './push-file.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
+import { planMissingRights, type RestoredRights, restoreRights } from './restore-agent-rights.ts';
 
 /** The assigned source: a ConfigMap, or a file that is pushed first. */
 export type Assigned =
@@ -49,6 +50,8 @@ export interface Assignment {
    * the source already.
    */
   readonly fields: CheckedRisks['fields'];
+  /** The RBAC rules of agents that are created first. */
+  readonly rights: readonly RestoredRights[];
 }
 
 /**
@@ -62,7 +65,7 @@ export async function checkAssignment(
   { names, backend, assigned, force, allowPodLoss, reporter }: AssignmentRequest,
 ): Promise<Assignment> {
   const nodes = await readNodes(cluster, names, { backend });
-  if (assigned === null) return { nodes, desired: null, push: null, fields: new Map() };
+  if (assigned === null) return { nodes, desired: null, push: null, fields: new Map(), rights: [] };
   if (!force) requireEnabled(nodes);
   const push =
     assigned.kind === 'file' ? await planPushedFile(files, { pushed: assigned.pushed, text: assigned.text, cluster, reporter }) : null;
@@ -77,14 +80,19 @@ export async function checkAssignment(
   } else data = { [desired.kubeletConfigKey]: assigned.text };
   const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, reporter });
   for (const node of nodes) warnOfNode(node, reporter);
-  return { nodes, desired, push, fields };
+  const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
+  return { nodes, desired, push, fields, rights };
 }
 
 /**
  * The planned changes, grouped by the batches of a successful rollout.
  * @throws AppError with exit code 3 when no node could start, as in a real run
  */
-export function planRollout({ nodes, desired, push, fields }: Assignment, rollout: RolloutOptions, by: AssignedBy): readonly PhasePlan[] {
+export function planRollout(
+  { nodes, desired, push, fields, rights }: Assignment,
+  rollout: RolloutOptions,
+  by: AssignedBy,
+): readonly PhasePlan[] {
   const changes = new Map(nodes.map((node) => [node.name, withFields(planAssignment(node, desired, by), fields.get(node.name))]));
   const stages = nodes.map(({ name, isReady }) => ({
     name,
@@ -102,7 +110,7 @@ export function planRollout({ nodes, desired, push, fields }: Assignment, rollou
     const inBatch = names.flatMap((name) => changes.get(name) ?? []);
     return { changes: nodes.length === 1 ? inBatch : inBatch.map((change) => ({ ...change, reason: `${which}: ${change.reason}` })) };
   });
-  return [...(push === null ? [] : [push.plan]), ...noops, ...planned];
+  return [...rights.map(({ changes: restored }) => ({ changes: restored })), ...(push === null ? [] : [push.plan]), ...noops, ...planned];
 }
 
 /**
@@ -115,10 +123,11 @@ export async function executeAssignment(
   assignment: Assignment,
   run: Omit<DynamicRollout, 'names' | 'desired'>,
 ): Promise<RolloutEnd> {
-  const { nodes, desired, push, fields } = assignment;
+  const { nodes, desired, push, fields, rights } = assignment;
   const { reporter, rollout } = run;
   const recorded = { reporter, allowsPodLoss: run.allowsPodLoss, reason: run.reason };
   reportImpact(fields, reporter);
+  await restoreRights(cluster, rights, reporter);
   if (push !== null) await performPush(cluster, push, reporter);
   // A node that never reported will not report the removal of its assignment either.
   const silent = desired === null ? nodes.filter(({ status }) => status === null) : [];
@@ -147,7 +156,7 @@ async function assignAll(
     desired,
     reporter,
     ...given
-  }: Omit<Assignment, 'push' | 'fields'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss' | 'reason'>,
+  }: Omit<Assignment, 'push' | 'fields' | 'rights'> & { readonly reporter: Reporter } & Pick<AssignedBy, 'allowsPodLoss' | 'reason'>,
 ): Promise<void> {
   for (const node of nodes) {
     const by = assignedBy(ports, given);

@@ -1,7 +1,7 @@
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
-import type { ClusterChange } from './change.ts';
+import type { ObjectChange } from './change.ts';
 
 /**
  * The changes from an existing to the desired RBAC object (Role, ClusterRole or a binding); empty when none
@@ -9,7 +9,7 @@ import type { ClusterChange } from './change.ts';
  * The roleRef of a binding is immutable: the binding is deleted and created again, as `kubectl auth
  * reconcile` does.
  */
-export function diffRbac(found: KubeObject | null, desired: KubeObject): readonly ClusterChange[] {
+export function diffRbac(found: KubeObject | null, desired: KubeObject): readonly ObjectChange[] {
   if (found === null) return [{ kind: 'create-object', object: desired, reason: 'does not exist' }];
   const fields = ['rules', 'roleRef', 'subjects'].filter(
     (field) => field in desired && !jsonEqual(normalize(found[field]), normalize(desired[field])),
@@ -25,7 +25,7 @@ export function diffRbac(found: KubeObject | null, desired: KubeObject): readonl
   return [{ kind: 'update-object', object, before: found, reason }];
 }
 
-function replaceBinding(found: KubeObject, desired: KubeObject, reason: string): readonly ClusterChange[] {
+function replaceBinding(found: KubeObject, desired: KubeObject, reason: string): readonly ObjectChange[] {
   const { labels, annotations } = found.metadata;
   const kept = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
   return [

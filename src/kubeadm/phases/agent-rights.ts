@@ -1,5 +1,5 @@
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import type { ClusterChange, ObjectChange } from '../../host/plan/change.ts';
+import type { ObjectChange } from '../../host/plan/change.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -28,28 +28,41 @@ interface Facts {
 export const agentRightsPhase = definePhase<AgentRightsInput | null, Facts | null>({
   name: 'agent-rights',
   short: 'Create the namespace of node configurations and grant the kubelet credential read access',
-  observe: async ({ cluster }, input) => {
-    if (input === null || cluster === null) return null;
-    const [node, namespace] = await Promise.all([
-      cluster.get({ apiVersion: 'v1', kind: 'Node', name: input.nodeName }),
-      cluster.get(namespaceRef(input.namespace)),
-    ]);
-    const desired = agentRights({ ...input, nodeUid: node?.metadata.uid ?? null });
-    const found = await findObjects(cluster, desired);
-    return { node, namespace, rights: desired.map((object, i) => ({ desired: object, found: found[i] ?? null })) };
-  },
+  observe: async ({ cluster }, input) => (input === null || cluster === null ? null : findRights(cluster, input)),
   plan: (facts, input) => {
     if (facts === null || input === null) return { changes: [] };
-    const changes = [
-      ...(facts.namespace === null ? [createNamespace(input.namespace)] : []),
-      ...facts.rights.flatMap(({ desired, found }) => diffRbac(found, desired)),
-      ...annotate(facts.node, input.namespace),
-    ];
+    const changes = rightsChanges(facts, input);
     return changes.length === 0
       ? { changes, noop: `the RBAC rules of the agent are unchanged (the agent uses the credential of the kubelet of ${input.nodeName})` }
       : { changes };
   },
 });
+
+/**
+ * The changes that give an agent its permissions, in the order of their execution.
+ * @throws the errors of `Cluster`
+ */
+export async function planAgentRights(cluster: Cluster, input: AgentRightsInput): Promise<readonly ObjectChange[]> {
+  return rightsChanges(await findRights(cluster, input), input);
+}
+
+async function findRights(cluster: Cluster, input: AgentRightsInput): Promise<Facts> {
+  const [node, namespace] = await Promise.all([
+    cluster.get({ apiVersion: 'v1', kind: 'Node', name: input.nodeName }),
+    cluster.get(namespaceRef(input.namespace)),
+  ]);
+  const desired = agentRights({ ...input, nodeUid: node?.metadata.uid ?? null });
+  const found = await findObjects(cluster, desired);
+  return { node, namespace, rights: desired.map((object, i) => ({ desired: object, found: found[i] ?? null })) };
+}
+
+function rightsChanges({ node, namespace, rights }: Facts, input: AgentRightsInput): readonly ObjectChange[] {
+  return [
+    ...(namespace === null ? [createNamespace(input.namespace)] : []),
+    ...rights.flatMap(({ desired, found }) => diffRbac(found, desired)),
+    ...annotate(node, input.namespace),
+  ];
+}
 
 export function createNamespace(name: string): ObjectChange {
   return {
@@ -63,7 +76,7 @@ export function namespaceRef(name: string): ObjectRef {
   return { apiVersion: 'v1', kind: 'Namespace', name };
 }
 
-function annotate(node: KubeObject | null, namespace: string): readonly ClusterChange[] {
+function annotate(node: KubeObject | null, namespace: string): readonly ObjectChange[] {
   if (node === null || node.metadata.annotations?.[NAMESPACE_ANNOTATION] === namespace) return [];
   const patch = { metadata: { annotations: { [NAMESPACE_ANNOTATION]: namespace } } };
   return [{ kind: 'patch-object', ref: refOf(node), patch, reason: `the agent of this Node reads ConfigMaps of namespace ${namespace}` }];

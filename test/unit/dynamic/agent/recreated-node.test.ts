@@ -1,6 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { checkAssignment, executeAssignment } from '../../../../src/dynamic/use-cases/assign.ts';
 import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
-import type { KubeObject } from '../../../../src/kube/cluster.ts';
+import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
+import type { Cluster, KubeObject } from '../../../../src/kube/cluster.ts';
+import { clusterRefused } from '../../../../src/kube/cluster-problems.ts';
+import { refOf } from '../../../../src/kube/object.ts';
+import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { NODE, newWorld, payload, type World } from './world.ts';
 
 let world: World;
@@ -106,5 +113,56 @@ describe('a Node that is deleted during a trial', () => {
     await passes(40);
     expect(world.state).toMatchObject({ phase: 'trial', watch: { signs: {} }, rejected: [], baseline: { pods: null } });
     expect(world.starts()).toBe(1);
+  });
+});
+
+describe('dynamic assign to a Node that was created again', () => {
+  const source = { namespace: AGENT_NAMESPACE, name: 'a', kubeletConfigKey: 'kubelet' };
+  const rules = agentRights({ nodeName: NODE, nodeUid: null, namespace: AGENT_NAMESPACE });
+  const assign = async (cluster: Cluster): Promise<readonly string[]> => {
+    const reporter = recordingReporter();
+    const validation = { kubernetesVersion: undefined, skipValidation: false };
+    const request = { names: [NODE], backend: undefined, force: false, allowPodLoss: true, reporter };
+    const assigned = { kind: 'config-map', source, validation } as const;
+    const checked = await checkAssignment({} as never, cluster, { ...request, assigned });
+    const ports = { clock: world.clock, random: () => 0.5, self: { name: 'alice' }, signal: new AbortController().signal };
+    await executeAssignment(ports as never, cluster, checked, { reporter, rollout: { wait: 'none' }, allowsPodLoss: false } as never);
+    return reporter.events.map(({ code }) => code);
+  };
+  const beginWithoutRights = async (): Promise<void> => {
+    await begin();
+    await recreate();
+    for (const object of rules) await world.cluster.delete(refOf(object));
+    await world.until('lost', async () => (await world.condition()).reason === 'AssignmentLost');
+  };
+
+  it('creates the RBAC rules of the agent again, which were deleted with the previous Node', async () => {
+    await beginWithoutRights();
+    expect(await assign(world.cluster)).toContain('AGENT_RIGHTS_RESTORED');
+    await world.until('good again', phase('good'));
+    const [role] = rules;
+    const { uid } = ((await world.cluster.get(REF)) as KubeObject).metadata;
+    expect((await world.cluster.get(refOf(role as KubeObject)))?.metadata.ownerReferences).toMatchObject([{ kind: 'Node', uid }]);
+  });
+
+  it('names the command if the operator may not create them, and assigns nothing', async () => {
+    await beginWithoutRights();
+    const operator = new Proxy(world.cluster, {
+      get: (target, name) =>
+        name === 'create'
+          ? () => Promise.reject(clusterRefused('create', { httpStatus: 403, message: 'roles is forbidden' }))
+          : Reflect.get(target, name),
+    });
+    await expect(assign(operator)).rejects.toThrow(/AGENT_RIGHTS_MISSING|may not create them: .*roles is forbidden/);
+    expect(((await world.cluster.get(REF)) as KubeObject).metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]).toBeUndefined();
+    // Assigned with kubectl: the condition names the command.
+    await world.assign('a');
+    await world.until('reported', async () =>
+      ((await world.condition()).message as string).includes('run kubeletadm dynamic assign with an'),
+    );
+    expect((await assessNodes(world.cluster, [NODE], { now: world.clock.now() }))[0]?.verdict).toMatchObject({
+      state: 'not-synced',
+      why: expect.stringContaining('kubeletadm dynamic enable HOST'),
+    });
   });
 });

@@ -1,0 +1,59 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import { applyClusterChange } from '../../host/apply.ts';
+import type { ObjectChange } from '../../host/plan/change.ts';
+import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { planAgentRights } from '../../kubeadm/phases/agent-rights.ts';
+import { ASSIGNMENT_LOST_REASON, UNAVAILABLE_REASON } from '../agent/status.ts';
+import { agentRightsMissing } from '../dynamic-problems.ts';
+import type { NodeConfig } from '../node-config.ts';
+
+/** The changes that create the RBAC rules of an agent again. */
+export interface RestoredRights {
+  readonly node: string;
+  readonly changes: readonly ObjectChange[];
+}
+
+/**
+ * Plans the RBAC rules of agents that cannot read ConfigMaps: the rules belong to the Node, so the garbage
+ * collector deletes them with it. Only nodes that report a lost or unavailable assignment are checked.
+ * Credentials that may not read the rules cause a warning.
+ */
+export async function planMissingRights(
+  cluster: Cluster,
+  { nodes, namespace, reporter }: { readonly nodes: readonly NodeConfig[]; readonly namespace: string; readonly reporter: Reporter },
+): Promise<readonly RestoredRights[]> {
+  const reasons: readonly string[] = [ASSIGNMENT_LOST_REASON, UNAVAILABLE_REASON];
+  const checked = nodes.filter(({ agentCondition }) => reasons.includes(agentCondition?.reason ?? ''));
+  if (agentNamespaceProblem(namespace) !== null) return [];
+  const restored: RestoredRights[] = [];
+  for (const { name } of checked) {
+    try {
+      const changes = await planAgentRights(cluster, { nodeName: name, namespace });
+      if (changes.length > 0) restored.push({ node: name, changes });
+    } catch (error) {
+      if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+      const { code, message, hint } = agentRightsMissing(name, `you may not read them: ${error.message}`);
+      reporter.report({ level: 'warning', code, message: `${message}. ${hint}`, host: name });
+    }
+  }
+  return restored;
+}
+
+/**
+ * Creates the rules before the assignment.
+ * @throws AppError AGENT_RIGHTS_MISSING (exit code 3) if the credentials may not create them
+ */
+export async function restoreRights(cluster: Cluster, rights: readonly RestoredRights[], reporter: Reporter): Promise<void> {
+  for (const { node, changes } of rights) {
+    try {
+      for (const change of changes) await applyClusterChange(cluster, change);
+    } catch (error) {
+      if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
+      throw new AppError(agentRightsMissing(node, `you may not create them: ${error.message}`), { exitCode: 3, cause: error });
+    }
+    const message = 'the RBAC rules of the agent, which were deleted with the previous Node, were created again';
+    reporter.report({ level: 'info', code: 'AGENT_RIGHTS_RESTORED', host: node, message });
+  }
+}
