@@ -85,7 +85,7 @@ const STRUCTS = new Set(['object', 'duration', 'durationOrNanoseconds', 'quantit
 function newField(name, read, { minor, defaults, notes }) {
   const note = notes[name];
   if (note === undefined) throw new Error(`field ${name} is new in 1.${minor}: describe it in the notes`);
-  for (const key of ['description', 'liveChange', 'liveChangeReason'])
+  for (const key of ['description', 'liveChange', 'liveChangeReason', 'danger'])
     if (note[key] === undefined) throw new Error(`notes of field ${name}: ${key} is missing`);
   const type = note.type ?? read.kind;
   if (!hasKind(type, read.kind)) throw new Error(`notes of field ${name}: type ${type} does not fit ${read.kind}`);
@@ -103,6 +103,8 @@ function newField(name, read, { minor, defaults, notes }) {
     description: note.description,
     liveChange: note.liveChange,
     liveChangeReason: note.liveChangeReason,
+    danger: note.danger,
+    bounds: note.bounds,
     note: note.note,
   });
 }

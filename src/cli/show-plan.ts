@@ -93,7 +93,7 @@ function impactLines({ fields, impact }: JsonObject): readonly Text[] {
     return (fields as unknown as readonly FieldChange[]).map((field) => [
       `      ${formatFieldChange(field)}  (`,
       styledImpact(field.impact),
-      ')',
+      `${field.why === undefined ? '' : `, because ${field.why}`})`,
     ]);
   return impact === undefined || impact === null || impact === 'safe' ? [] : [['      impact: ', styledImpact(impact as Impact)]];
 }

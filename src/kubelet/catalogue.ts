@@ -36,6 +36,32 @@ export type FieldType =
 /** Effect of a change of a field on a running node. */
 export type LiveChange = Impact;
 
+/**
+ * What a field makes the kubelet do beyond the pods of the node. `deletes`: files · `executes`: programs or pods
+ * from outside the API server · `listens`: serves data of the node · `connects`: sends data of the node ·
+ * `authenticates`: decides who is accepted, or as what the kubelet is accepted · `logs-secrets`: writes Secrets to
+ * the log · `isolates`: keeps pods from the node and from other pods.
+ */
+export const DANGERS = ['deletes', 'executes', 'listens', 'connects', 'authenticates', 'logs-secrets', 'isolates'] as const;
+export type DangerKind = (typeof DANGERS)[number];
+
+/** Why a ConfigMap may set a field only with the permission `unsafe`. */
+export interface Danger {
+  readonly kind: DangerKind;
+  /** As a clause. */
+  readonly reason: string;
+  /** The values that are dangerous. Absent: all. */
+  readonly when?: { readonly to: boolean } | { readonly atLeast: number } | { readonly raised: true } | { readonly isSet: true };
+}
+
+/** The usual values of a number, a duration or a quantity; others are permitted, but rarely intended. */
+export interface Bounds {
+  readonly min?: number | string;
+  readonly max?: number | string;
+  /** The effect of unusual values, as a clause. */
+  readonly reason: string;
+}
+
 /** Values by the first minor that has them, ascending. */
 export type Since<T> = readonly ({ readonly from: Minor } & T)[];
 
@@ -67,6 +93,8 @@ export interface FieldEntry {
   readonly description: string;
   readonly liveChange: LiveChange;
   readonly liveChangeReason: string;
+  readonly danger: Danger | null;
+  readonly bounds?: Bounds;
   readonly note?: string;
 }
 

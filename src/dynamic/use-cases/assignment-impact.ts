@@ -1,6 +1,6 @@
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { type FieldChange, formatFieldChange, highestImpact } from '../../host/plan/impact.ts';
+import { type FieldChange, formatFieldChange, formatImpact, highestImpact } from '../../host/plan/impact.ts';
 import type { AssignmentPatch } from '../workflows/assign-config.ts';
 import type { CheckedRisks } from './check-pod-risks.ts';
 
@@ -30,13 +30,15 @@ export function reportImpact(fields: CheckedRisks['fields'], reporter: Reporter)
   const report = (message: string, data: JsonObject): void => reporter.report({ level: 'info', code: 'DYNAMIC_IMPACT', message, data });
   const groups = groupByField(fields);
   for (const { change, nodes, isSame } of groups) {
-    const { field, impact, why, before, after } = change;
+    const { field, impact, before, after } = change;
     const what = isSame ? formatFieldChange(change) : `${field}: values differ by node`;
     const values = isSame ? { before, after } : {};
-    report(
-      `${what} (${why === undefined ? impact : `${impact}, because ${why}`})${fields.size === 1 ? '' : ` on ${count(nodes.length)}`}`,
-      { field, impact, nodes: [...nodes], ...values },
-    );
+    report(`${what} (${formatImpact(change)})${fields.size === 1 ? '' : ` on ${count(nodes.length)}`}`, {
+      field,
+      impact,
+      nodes: [...nodes],
+      ...values,
+    });
   }
   const highest = highestImpact(groups.map(({ change }) => change.impact));
   if (highest !== null) report(`highest impact: ${highest}`, { highestImpact: highest });

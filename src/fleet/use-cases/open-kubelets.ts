@@ -6,6 +6,7 @@ import type { TextOptions, TextVerdict } from '../../kubeadm/use-cases/validate-
 import { findKubelet, type KubeletToQuery, queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue.ts';
 import { compareVerdicts } from '../../kubelet/validate/compare-verdicts.ts';
+import { UNSAFE_DIRECTORY } from '../../kubelet/validate/directory-rules.ts';
 import type { HostConnections } from '../ports.ts';
 import { commandLimit, type HostsRequest, readHostTargets } from './host-access.ts';
 
@@ -94,7 +95,7 @@ async function validateAndQuery(
 }
 
 /** Problems that kubeletadm reports as errors but the kubelet accepts. */
-const NO_REASON: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD']);
+const NO_REASON: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_FIELD', 'CONFIG_DUPLICATE_FIELD', UNSAFE_DIRECTORY]);
 
 /** The local host, as `--host` and as its transport name it. */
 const LOCAL = 'localhost';

@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { type HostChange, isClusterChange } from './change.ts';
 import { type HostPlan, impactOfPlan } from './document.ts';
-import { exceeds, formatFieldChange, type Impact } from './impact.ts';
+import { exceeds, formatFieldChange, formatImpact, type Impact } from './impact.ts';
 
 /** Fields of the message; the plan shows all. */
 const SHOWN = 5;
@@ -31,7 +31,7 @@ function namesAbove(change: HostChange, allowed: Impact): readonly string[] {
   if (!exceeds(change.impact ?? null, allowed)) return [];
   const fields = change.kind === 'write-file' || change.kind === 'remove-file' ? (change.fields ?? []) : [];
   if (fields.length > 0)
-    return fields.filter(({ impact }) => exceeds(impact, allowed)).map((field) => `${formatFieldChange(field)} (${field.impact})`);
+    return fields.filter(({ impact }) => exceeds(impact, allowed)).map((field) => `${formatFieldChange(field)} (${formatImpact(field)})`);
   const subject = 'path' in change ? change.path : 'unit' in change ? change.unit : 'packages' in change ? change.packages.join(' ') : '';
   return [`${change.kind} ${subject} (${change.impact})`];
 }

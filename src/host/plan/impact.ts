@@ -21,7 +21,7 @@ export interface FieldChange {
   readonly before: Json;
   readonly after: Json;
   readonly impact: Impact;
-  /** Why the impact is higher than the class of the field, as a clause. */
+  /** The reason of the impact `unsafe`, as a clause. */
   readonly why?: string;
 }
 
@@ -46,6 +46,11 @@ const MAX_VALUE_LENGTH = 80;
 /** A changed field in one line: `maxPods: 20 -> 33`. */
 export function formatFieldChange({ field, before, after }: Omit<FieldChange, 'impact'>): string {
   return `${field}: ${formatValue(before)} -> ${formatValue(after)}`;
+}
+
+/** `unsafe, because the kubelet would exit`. */
+export function formatImpact({ impact, why }: Pick<FieldChange, 'impact' | 'why'>): string {
+  return why === undefined ? impact : `${impact}, because ${why}`;
 }
 
 function formatValue(value: Json): string {

@@ -49,6 +49,8 @@ export function explainField(entry: FieldEntry, options: ExplainOptions): FieldE
     featureGates: gatesOfField(entry.path).map((name) => explainFieldGate(name, options)),
     rules: known && minor >= OLDEST_KNOWN_MINOR ? probeRules(entry.path, options) : [],
     liveChange: { class: entry.liveChange, reason: entry.liveChangeReason },
+    danger: entry.danger,
+    bounds: entry.bounds ?? null,
     note: entry.note ?? null,
     members: membersOf(entry.path, options),
   };

@@ -1,5 +1,5 @@
 import type { Json } from '../../base/json.ts';
-import type { Catalogue, FieldType, FlagDeprecation, GateStage, LiveChange, Minor } from '../../kubelet/catalogue.ts';
+import type { Bounds, Catalogue, Danger, FieldType, FlagDeprecation, GateStage, LiveChange, Minor } from '../../kubelet/catalogue.ts';
 
 /**
  * A value that was valid from one minor version to another, both `1.X`; `to` is null while it is still valid.
@@ -39,6 +39,10 @@ export interface FieldExplanation {
   /** Validation rules of the kubelet, in words. */
   readonly rules: readonly string[];
   readonly liveChange: { readonly class: LiveChange; readonly reason: string };
+  /** What the kubelet does by the field, beyond the pods of the node. */
+  readonly danger: Danger | null;
+  /** The usual values; others have the class `unsafe`. */
+  readonly bounds: Bounds | null;
   readonly note: string | null;
   readonly members: readonly Member[];
 }

@@ -4,6 +4,7 @@ import { documentOfValue } from '../../codec/document-of-value.ts';
 import type { Catalogue, Field, Minor } from '../../kubelet/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { setAt } from '../../kubelet/kubeadm-defaults.ts';
+import { UNSAFE_DIRECTORY } from '../../kubelet/validate/directory-rules.ts';
 import { isStartupRule, STARTUP_FAILURE_MESSAGE, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 
 const WORD = 'no such word';
@@ -45,7 +46,8 @@ export function probeRules(
 
 /** Empty if the message is only about the value itself or its type. */
 function ruleOf({ code, message }: Problem, of: string): readonly string[] {
-  if (code.startsWith('CONFIG_')) return [];
+  // The bounds and the danger of a field are shown on their own.
+  if (code.startsWith('CONFIG_') || code === 'KUBELET_UNUSUAL_VALUE' || code === UNSAFE_DIRECTORY) return [];
   const rule = message
     .replace(`; ${STARTUP_FAILURE_MESSAGE}`, '')
     .replace(/, (?:not|and is) (?:"[^"]{0,64}"|-?[0-9][^ ]{0,64})$/, '')

@@ -1,7 +1,7 @@
 import { joinLines } from '../../base/text/styled.ts';
 import { renderTable, wrapText } from '../../base/text/table.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
-import type { FlagDeprecation, LiveChange } from '../../kubelet/catalogue.ts';
+import type { Bounds, Danger, FlagDeprecation, LiveChange } from '../../kubelet/catalogue.ts';
 import { isSafeToRaise } from '../../kubelet/validate/classify-changes.ts';
 import type {
   Explanation,
@@ -50,6 +50,8 @@ function renderField(field: FieldExplanation): string {
       ...wrapText(`${field.liveChange.reason}${isSafeToRaise(field.path) ? '; raising it is safe' : ''}`, WIDTH - 12),
     ]),
   );
+  if (field.danger !== null) rows.push(...titled('DANGER:', wrapText(dangerText(field.danger), WIDTH - 12)));
+  if (field.bounds !== null) rows.push(...titled('USUAL:', wrapText(boundsText(field.bounds), WIDTH - 12)));
   rows.push(...titled('NOTE:', wrapText(field.note ?? '', WIDTH - 12)));
   rows.push(
     ...titled(
@@ -74,6 +76,17 @@ function renderField(field: FieldExplanation): string {
 /** Puts the title before the first line. */
 function titled(title: string, lines: readonly string[]): [string, string][] {
   return lines.map((line, i) => [i === 0 ? title : '', line]);
+}
+
+/** `logs-secrets: from verbosity 8 on, ...; such a value needs --allow unsafe`. */
+function dangerText({ kind, reason, when }: Danger): string {
+  const change = when === undefined ? 'a change' : 'raised' in when ? 'a higher value' : 'such a value';
+  return `${kind}: ${reason}; ${change} needs --allow unsafe`;
+}
+
+function boundsText({ min, max, reason }: Bounds): string {
+  const range = [...(min === undefined ? [] : [`from ${min}`]), ...(max === undefined ? [] : [`up to ${max}`])].join(' ');
+  return `${range}, other values are unsafe: ${reason}`;
 }
 
 function gateText({ name, stage, default: value, locked }: FieldGate): string {

@@ -81,11 +81,12 @@ export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, r
 
 /** The changed fields of two configurations, decoded or plain, with their impact. Secret values are masked. */
 export function configFieldChanges(before: JsonObject, after: JsonObject, options: ClassifyOptions): readonly FieldChange[] {
-  return classifyChanges(before, after, options).map(({ path, before: old, after: now, class: impact }) => ({
+  return classifyChanges(before, after, options).map(({ path, before: old, after: now, class: impact, reason }) => ({
     field: path,
     before: masked(path, old),
     after: masked(path, now),
     impact,
+    ...(impact === 'unsafe' ? { why: reason } : {}),
   }));
 }
 

@@ -4,8 +4,9 @@ import { parseQuantity } from '../../base/text/quantity.ts';
 import { readScalar } from '../../codec/scalar.ts';
 import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
 import { highestImpact } from '../../host/plan/impact.ts';
-import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
+import type { Catalogue, DangerKind, LiveChange, Minor } from '../catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
+import { beyondBounds, leadsTo } from './dangers.ts';
 
 /** A field whose effective value changes, with the effect on a running node. */
 export interface ClassifiedChange {
@@ -17,6 +18,8 @@ export interface ClassifiedChange {
   readonly class: LiveChange;
   /** Reason of the class, as a clause. */
   readonly reason: string;
+  /** What the kubelet does by the new value, beyond the pods of the node; null: nothing. Its class is `unsafe`. */
+  readonly danger: DangerKind | null;
 }
 
 export interface ClassifyOptions {
@@ -30,7 +33,8 @@ export interface ClassifyOptions {
  * kubelet.
  *
  * `safe` needs only that restart · `new-pods-only` affects new pods, or can evict pods · `drain` requires a
- * drained node · `unsafe` can disconnect the node or prevent the kubelet from starting.
+ * drained node · `unsafe` can disconnect the node or prevent the kubelet from starting, is dangerous (see
+ * `DangerKind`), or is beyond the usual bounds of the field.
  * @param before decoded or plain; fields unknown to the minor are ignored
  * @returns in path order; empty without changes
  */
@@ -159,10 +163,16 @@ function normaliseQuantity(text: string): string {
 }
 
 function classify({ field, ...difference }: Difference, catalogue: Catalogue): ClassifiedChange {
-  const direction = LIMITS.get(field)?.(difference.before, difference.after) ?? null;
-  if (direction !== null) return { ...difference, ...direction };
   const entry = catalogue.fields.get(field);
-  return { ...difference, class: entry?.liveChange ?? 'unsafe', reason: entry?.liveChangeReason ?? 'unknown effect' };
+  const { danger = null, bounds, liveChange = 'unsafe', liveChangeReason = 'unknown effect' } = entry ?? {};
+  const isDangerous = danger !== null && leadsTo(danger, difference);
+  const unusual = bounds === undefined ? null : beyondBounds(bounds, difference.after);
+  const raised = isDangerous ? danger.reason : unusual;
+  const kind = isDangerous ? danger.kind : null;
+  if (raised !== null && liveChange !== 'unsafe') return { ...difference, class: 'unsafe', reason: raised, danger: kind };
+  const direction = LIMITS.get(field)?.(difference.before, difference.after) ?? { class: liveChange, reason: liveChangeReason };
+  const reason = raised === null ? direction.reason : `${direction.reason}; ${raised}`;
+  return { ...difference, ...direction, reason, danger: kind };
 }
 
 type Direction = (before: Json | undefined, after: Json | undefined) => { readonly class: LiveChange; readonly reason: string } | null;

@@ -1,5 +1,7 @@
 import { ALLOCATABLE_RULES } from './allocatable-rules.ts';
+import { BOUND_RULES } from './bound-rules.ts';
 import { DEPRECATION_RULES } from './deprecation-rules.ts';
+import { DIRECTORY_RULES } from './directory-rules.ts';
 import { ENUM_RULES } from './enum-rules.ts';
 import { GATED_FIELD_RULES } from './gate-rules.ts';
 import { IMAGE_RULES } from './image-rules.ts';
@@ -16,7 +18,7 @@ import { SYSCTL_RULES, SYSCTL_STARTUP_RULES } from './sysctl-rules.ts';
 import { TAINT_RULES } from './taint-rules.ts';
 
 /**
- * Rules of the kubelet's validation after decoding, for all minors from 1.11.
+ * Rules of the kubelet's validation after decoding, for all minors from 1.11, and DIRECTORY_RULES.
  * @see kubernetes/kubernetes pkg/kubelet/apis/config/validation (1.11 to 1.37)
  */
 export const VALIDATION_RULES: readonly Rule[] = [
@@ -30,6 +32,7 @@ export const VALIDATION_RULES: readonly Rule[] = [
   ...TAINT_RULES,
   ...SYSCTL_RULES,
   ...LOGGING_RULES,
+  ...DIRECTORY_RULES,
 ];
 
 /** Rules that the kubelet applies only after accepting the file, as far as the host does not matter. */
@@ -42,4 +45,4 @@ export const STARTUP_RULES: readonly Rule[] = [
 ];
 
 /** Rules for settings that work, but not as intended or not for long. */
-export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...EVICTION_ADVICE_RULES, ...DEPRECATION_RULES];
+export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...EVICTION_ADVICE_RULES, ...DEPRECATION_RULES, ...BOUND_RULES];

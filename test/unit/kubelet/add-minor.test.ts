@@ -56,6 +56,7 @@ const field = (name: string, type: string, more: object = {}) => ({
   description: `${name}.`,
   liveChange: 'safe',
   liveChangeReason: 'none',
+  danger: null,
   ...more,
 });
 const flag = (name: string) => ({
@@ -83,7 +84,7 @@ const FIELDS = [
   field('taints[].key', 'string', { omitempty: false, defaultByMinor: [] }),
 ];
 const NOTES = {
-  fields: { sysctls: { description: 'Sysctls.', liveChange: 'new-pods-only', liveChangeReason: 'later Pods' } },
+  fields: { sysctls: { description: 'Sysctls.', liveChange: 'new-pods-only', liveChangeReason: 'later Pods', danger: null } },
   flags: { removed: ['old-flag'] },
 };
 

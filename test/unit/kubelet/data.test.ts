@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { NEWEST_MINOR } from '../../../src/kubelet/catalogue.ts';
+import { DANGERS, NEWEST_MINOR } from '../../../src/kubelet/catalogue.ts';
 import fields from '../../../src/kubelet/data/fields.json' with { type: 'json' };
 import flags from '../../../src/kubelet/data/flags.json' with { type: 'json' };
 import gates from '../../../src/kubelet/data/gates.json' with { type: 'json' };
@@ -43,6 +43,14 @@ const TYPES = [
   'map<string,array<string>>',
 ] as const;
 
+const WHEN = z.union([
+  z.strictObject({ to: z.boolean() }),
+  z.strictObject({ atLeast: z.int() }),
+  z.strictObject({ raised: z.literal(true) }),
+  z.strictObject({ isSet: z.literal(true) }),
+]);
+const BOUND = z.union([z.number(), text]);
+
 const FIELD = z
   .strictObject({
     path: text,
@@ -60,10 +68,16 @@ const FIELD = z
     description: text,
     liveChange: z.enum(['safe', 'drain', 'new-pods-only', 'unsafe']),
     liveChangeReason: text,
+    danger: z.strictObject({ kind: z.enum(DANGERS), reason: text, when: WHEN.optional() }).nullable(),
+    bounds: z.strictObject({ min: BOUND.optional(), max: BOUND.optional(), reason: text }).optional(),
     note: text.optional(),
   })
   .refine(({ minors: [first, last] }) => first <= last, 'the first minor is later than the last')
   .refine(({ type, enumByMinor }) => type.includes('enum') === (enumByMinor !== undefined), 'type and enumByMinor contradict each other')
+  .refine(
+    ({ liveChange, danger }) => danger === null || danger.when !== undefined || liveChange === 'unsafe',
+    'a danger that is not unsafe',
+  )
   .refine(({ omitempty, printedWhenUnset }) => omitempty || printedWhenUnset, 'Go prints a field without omitempty');
 
 const FLAG = z

@@ -198,6 +198,40 @@ const SERVING: readonly ValidateCase[] = [
 ];
 
 const ADVICE: readonly ValidateCase[] = [
+  ...[
+    ['syncFrequency', '1ms', '500ms'],
+    ['fileCheckFrequency', '1µs', '999ms'],
+    ['httpCheckFrequency', '1ns'],
+    ['volumeStatsAggPeriod', '1ms', '9s'],
+    ['nodeStatusUpdateFrequency', '1ms', '6m'],
+    ['nodeLeaseDurationSeconds', '1', '600'],
+    ['kubeAPIQPS', '1', '100000'],
+    ['kubeAPIBurst', '1'],
+    ['eventRecordQPS', '1000000'],
+    ['evictionPressureTransitionPeriod', '1s', '24h'],
+    ['oomScoreAdj', '0', '1000', '-800'],
+    ['maxOpenFiles', '100'],
+    ['containerLogMaxSize', '1Ki', '100m'],
+  ].flatMap(([field = '', ...values]) =>
+    refuses(
+      'unusual value',
+      BOTH,
+      `${field} KUBELET_UNUSUAL_VALUE`,
+      values.map((value) => `${field}: ${value}`),
+    ),
+  ),
+  ...refuses('unusual age', [36, 36], 'imageMaximumGCAge KUBELET_UNUSUAL_VALUE', ['imageMaximumGCAge: 5m']),
+  ...accepts('usual value', BOTH, [
+    'fileCheckFrequency: 1s',
+    'volumeStatsAggPeriod: -1s',
+    'kubeAPIQPS: 5',
+    'eventRecordQPS: 0',
+    'nodeLeaseDurationSeconds: 40',
+    'oomScoreAdj: -999',
+    'containerLogMaxSize: 100Ki',
+    'evictionPressureTransitionPeriod: 30s',
+    'syncFrequency: 1m',
+  ]),
   ...refuses('DNS addresses', BOTH, 'clusterDNS[1] KUBELET_IGNORED_VALUE', [
     'clusterDNS: [10.96.0.10, dns.local]',
     'clusterDNS: ["fd00::10", 10.96.0.300]',
