@@ -1,5 +1,5 @@
 import { formatProblem, isAppError, type Problem } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { CONFIG_LIMITS, type SourceDocument, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml, withBigIntegers } from '../../codec/yaml-encode.ts';
@@ -12,7 +12,7 @@ import {
   MANIFEST_FILE,
   PAYLOAD_FILE,
 } from '../../kubeadm/node-agent/layout.ts';
-import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
 import {
@@ -21,55 +21,29 @@ import {
   type ParsedHostFile,
   type PlacedFlag,
   parseHostFile,
-  type RunningConfig,
   withoutNulls,
 } from '../../kubelet/effective/running-config.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
-import { type LayeredConfig, leavesOf, mergeConfig, type Origin } from '../../kubelet/layers.ts';
-import { describeOverridden, isSetBy } from '../../kubelet/overridden-fields.ts';
-import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
+import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
+import { classifyChanges } from '../../kubelet/validate/classify-changes.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
+import {
+  type ChangePolicy,
+  changesOf,
+  describeChange,
+  describeForbidden,
+  isAllowed,
+  overriddenBy,
+  type PayloadNode,
+  type StartedKubelet,
+  shadowsOf,
+} from './payload-changes.ts';
 import type { Candidate, Fault } from './state.ts';
-import { OVERRIDDEN } from './status.ts';
 
 /** Label of a Node: the group whose layer it receives. */
 export const GROUP_LABEL = 'kubeletadm.dev/group';
-
-/**
- * The highest class of change applied to a running node; higher classes are rejected. A change of class
- * `drain` is also applied to a cordoned node.
- */
-export interface ChangePolicy {
-  readonly allow: LiveChange;
-  /** The Node is unschedulable, which shows that an administrator has drained it. */
-  readonly isCordoned: boolean;
-}
-
-/** A kubelet, with the settings that override its configuration file. */
-export interface StartedKubelet {
-  readonly minor: Minor;
-  readonly catalogue: Catalogue;
-  readonly flags: readonly PlacedFlag[];
-  /** Drop-in files of `--config-dir`, which override the file. */
-  readonly dropIns: readonly HostText[];
-}
-
-/** The current state of the node that receives a payload. */
-export interface PayloadNode extends StartedKubelet {
-  readonly name: string;
-  readonly group: string | null;
-  /** Directory of the agent's checkpoints, against which relative paths of a payload are resolved. */
-  readonly directory: string;
-  /** The kubelet configuration without an assignment. */
-  readonly local: HostText;
-  /** The effective configuration without apiVersion and kind; null: unknown. */
-  readonly running: JsonObject | null;
-  readonly cgroupVersion: 1 | 2 | null;
-  /** The minor of the kubelet if the catalogue does not contain it; `minor` is then the nearest one. */
-  readonly kubeletMinor?: Minor | undefined;
-}
 
 /** One version of a ConfigMap, as read from the API server. */
 export interface PayloadSource {
@@ -254,59 +228,6 @@ function validate(document: SourceDocument, { minor, kubeletMinor = minor, catal
   return `${reported.join('; ')}${against.length > 3 ? ` and ${against.length - 3} more` : ''}`;
 }
 
-interface FoundChanges {
-  /** Relative to the effective configuration: the changes to apply. */
-  readonly ofRunning: readonly ClassifiedChange[];
-  /** Relative to the local configuration: the changes to report. */
-  readonly ofLocal: readonly ClassifiedChange[];
-  /** The effective configuration with the payload. */
-  readonly desired: JsonObject;
-  /** The effective configuration with its sources. */
-  readonly layered: LayeredConfig;
-}
-
-function changesOf(configFile: ParsedHostFile, local: ParsedHostFile, node: PayloadNode): FoundChanges {
-  const { minor, catalogue, flags } = node;
-  const input = { catalogue, minor, flags, dropIns: node.dropIns.map(parseHostFile), dynamicConfig: null };
-  const running = layerRunningConfig({ ...input, configFile });
-  const desired = running.layered.config;
-  const before = layerRunningConfig({ ...input, configFile: local }).layered.config;
-  return {
-    ofRunning: classifyChanges(node.running ?? before, desired, node),
-    ofLocal: classifyChanges(before, desired, node),
-    desired,
-    layered: running.layered,
-  };
-}
-
-/**
- * The fields of the ConfigMap without effect, because a flag or a drop-in file of the node sets another value:
- * `maxPods (desired 50, running 33) is overridden by /etc/kubernetes/kubelet.conf.d/50-pods.conf:3`.
- * @param sets leaves that the ConfigMap sets; null: all of the file
- */
-function overriddenBy({ layered }: FoundChanges, sets: readonly string[] | null): readonly string[] {
-  return [...layered.history].flatMap(([path, steps]) => {
-    const last = steps.at(-1);
-    const own = steps.findLast(({ origin }) => origin.layer === 'config file');
-    if (last === undefined || own === undefined || !isShadow(last.origin) || jsonEqual(own.value, last.value)) return [];
-    if (sets !== null && !isSetBy(sets, path)) return [];
-    const field = describeOverridden({ path, desired: own.value, running: last.value, isChanged: true });
-    return [`${field} ${OVERRIDDEN} ${last.origin.source}`];
-  });
-}
-
-/** The flag or drop-in file that overrides a field of the file; null: none. */
-function shadowsOf({ layered }: RunningConfig): (path: string) => string | null {
-  return (path) => {
-    const origin = layered.history.get(path)?.at(-1)?.origin;
-    return origin !== undefined && isShadow(origin) ? origin.source : null;
-  };
-}
-
-function isShadow({ layer }: Origin): boolean {
-  return layer === 'flag' || layer === 'drop-in';
-}
-
 function withoutShadowed(fields: JsonObject, shadowedBy: (path: string) => string | null): JsonObject {
   const shadowed = [...leavesOf(fields).keys()].filter((path) => shadowedBy(path) !== null || isRelativePathField(path, fields));
   // A field is omitted completely when a flag or drop-in file overrides a part of it.
@@ -318,31 +239,4 @@ function withoutShadowed(fields: JsonObject, shadowedBy: (path: string) => strin
 function isRelativePathField(path: string, fields: JsonObject): boolean {
   const value = leavesOf(fields).get(path);
   return PATH_FIELDS.some((field) => field.join('.') === path) && typeof value === 'string' && !value.startsWith('/');
-}
-
-function isAllowed(change: ClassifiedChange, { allow, isCordoned }: ChangePolicy): boolean {
-  return isAtMost(change.class, allow) || (isCordoned && isAtMost(change.class, 'drain'));
-}
-
-function isAtMost(name: LiveChange, most: LiveChange): boolean {
-  return worstLiveChange([{ class: name }, { class: most }]) === most;
-}
-
-function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
-  const [only, ...more] = changes;
-  const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
-  const worst = worstLiveChange(changes);
-  const need = `need ${worst === 'drain' ? 'a drained node or ' : ''}--allow ${worst}`;
-  return `the changes of ${reported.join(', ')} ${need}, but the agent of this node runs with --allow ${allow} (see dynamic enable --allow)`;
-}
-
-/** The first fields with their classes: `cgroupDriver (unsafe)`. */
-function classedFields(changes: readonly ClassifiedChange[]): readonly string[] {
-  const shown = changes.slice(0, 5).map(({ path, class: name }) => `${path} (${name})`);
-  return changes.length > shown.length ? [...shown, `${changes.length - shown.length} more`] : shown;
-}
-
-function describeChange({ path, before, after }: ClassifiedChange): string {
-  const text = (value: unknown): string => (value === undefined ? 'unset' : JSON.stringify(value));
-  return `${path} from ${text(before)} to ${text(after)}`;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { differingFields, expectedConfigz, type PayloadNode, preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
+import type { PayloadNode } from '../../../../src/dynamic/agent/payload-changes.ts';
+import { differingFields, expectedConfigz, preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
 import { parseHostFile } from '../../../../src/kubelet/effective/running-config.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
