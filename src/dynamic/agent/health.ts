@@ -29,6 +29,8 @@ export interface Observation {
    * unknown.
    */
   readonly runs: string | null;
+  /** Process ID of the kubelet; absent or null: no process. */
+  readonly pid?: number | null;
   /** Age of the process; null: unknown. */
   readonly ageMs?: number | null;
   /** Null: the kubelet serves no healthz. */

@@ -127,6 +127,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const nodeReport = readNodeReport(own, startOf(ageMs));
     const observation = {
       ...seen,
+      pid,
       ageMs,
       isProven,
       differing,

@@ -69,6 +69,8 @@ export type AgentEvent =
       readonly local?: { readonly isObserved: boolean } | null;
     }
   | { readonly kind: 'observed'; readonly seen: Observation }
+  /** Checkpoints whose payload the node no longer permits, for example after a flag was removed. */
+  | { readonly kind: 'forbidden'; readonly payloads: readonly { readonly hash: string; readonly fault: Fault }[] }
   /** A timer expired. */
   | { readonly kind: 'tick' };
 
@@ -133,6 +135,8 @@ export function next(state: AgentState, event: AgentEvent, now: number, timing: 
       return switchFailed(state, event, now, timing);
     case 'observed':
       return observed(state, event.seen, now, timing);
+    case 'forbidden':
+      return forbid(state, event.payloads, now);
     case 'tick':
       return retrySwitch(state, now);
   }
@@ -188,7 +192,9 @@ function assign(
   const { identity, hash, changes } = candidate;
   if (refusal !== null || hash === null) {
     const fault = refusal ?? { code: 'LOAD_FAILED', cause: 'the ConfigMap contains no usable configuration' };
-    return reject(state, candidate, fault, now);
+    // The last known good configuration is this one: it is no longer permitted either.
+    const isForbidden = fault.code === 'NOT_ALLOWED' && hash !== null && state.lastKnownGood?.hash === hash;
+    return reject(isForbidden ? { ...state, lastKnownGood: null } : state, candidate, fault, now);
   }
   const payload: Payload = { identity, hash, changes };
   const rejection = rejectionOf(state, hash);
@@ -201,6 +207,19 @@ function assign(
   const isSame = state.phase === 'trial' && state.assigned.hash === hash;
   const since = isSame ? state.since : now;
   return changed(moveTo(before, { ...always(state), phase: 'trial', assigned: payload, since, mayLosePods }));
+}
+
+/** Forgets a last known good configuration that is no longer permitted, and rolls back the running one. */
+function forbid(
+  state: AgentState,
+  payloads: Extract<AgentEvent, { readonly kind: 'forbidden' }>['payloads'],
+  now: number,
+): AgentTransition {
+  const faultOfPayload = (payload: Payload | null): Fault | undefined => payloads.find(({ hash }) => hash === payload?.hash)?.fault;
+  const desired = desiredPayload(state);
+  const fault = faultOfPayload(desired);
+  const kept = faultOfPayload(state.lastKnownGood) === undefined ? state : { ...state, lastKnownGood: null };
+  return desired === null || fault === undefined ? { state: kept, effects: [] } : rollBack(kept, desired, fault, now, { save: false });
 }
 
 function reject(state: AgentState, candidate: Candidate, fault: Fault, now: number): AgentTransition {

@@ -21,6 +21,8 @@ export interface ChangePolicy {
   readonly allow: LiveChange;
   /** The Node is unschedulable, which shows that an administrator has drained it. */
   readonly isCordoned: boolean;
+  /** Hashes of payloads that this node already runs or ran: only their dangerous fields are checked. Default: none. */
+  readonly proven?: readonly string[];
 }
 
 /** A kubelet, with the settings that override its configuration file. */
@@ -52,21 +54,38 @@ export interface FoundChanges {
   readonly ofRunning: readonly ClassifiedChange[];
   /** Relative to the local configuration: the changes to report. */
   readonly ofLocal: readonly ClassifiedChange[];
+  /**
+   * The fields that the payload sets to other values than the local configuration, both without flags and drop-ins: a
+   * flag may override a field today and be removed tomorrow.
+   */
+  readonly ofPayload: readonly ClassifiedChange[];
+  /** Paths of `ofPayload` with other values than the flags, drop-ins and the local configuration give together. */
+  readonly deviating: ReadonlySet<string>;
+  /** Paths of `ofPayload` with other values than the kubelet runs with. */
+  readonly notRunning: ReadonlySet<string>;
   /** The effective configuration with the payload. */
   readonly desired: JsonObject;
   /** The effective configuration with its sources. */
   readonly layered: LayeredConfig;
 }
 
+/** Compares a payload with the local configuration and with the running one. */
 export function changesOf(configFile: ParsedHostFile, local: ParsedHostFile, node: PayloadNode): FoundChanges {
   const { minor, catalogue, flags } = node;
   const input = { catalogue, minor, flags, dropIns: node.dropIns.map(parseHostFile), dynamicConfig: null };
   const running = layerRunningConfig({ ...input, configFile });
   const desired = running.layered.config;
   const before = layerRunningConfig({ ...input, configFile: local }).layered.config;
+  const [payloadAlone, localAlone] = [configFile, local].map(
+    (file) => layerRunningConfig({ ...input, flags: [], dropIns: [], configFile: file }).layered.config,
+  ) as [JsonObject, JsonObject];
+  const pathsFrom = (other: JsonObject): ReadonlySet<string> => new Set(classifyChanges(other, payloadAlone, node).map(({ path }) => path));
   return {
     ofRunning: classifyChanges(node.running ?? before, desired, node),
     ofLocal: classifyChanges(before, desired, node),
+    ofPayload: classifyChanges(localAlone, payloadAlone, node),
+    deviating: pathsFrom(before),
+    notRunning: pathsFrom(node.running ?? before),
     desired,
     layered: running.layered,
   };
@@ -89,7 +108,7 @@ export function overriddenBy({ layered }: FoundChanges, sets: readonly string[] 
 }
 
 /** The flag or drop-in file that overrides a field of the file; null: none. */
-export function shadowsOf({ layered }: RunningConfig): (path: string) => string | null {
+export function shadowsOf({ layered }: Pick<RunningConfig, 'layered'>): (path: string) => string | null {
   return (path) => {
     const origin = layered.history.get(path)?.at(-1)?.origin;
     return origin !== undefined && isShadow(origin) ? origin.source : null;
@@ -100,7 +119,32 @@ function isShadow({ layer }: Origin): boolean {
   return layer === 'flag' || layer === 'drop-in';
 }
 
-export function isAllowed(change: ClassifiedChange, { allow, isCordoned }: ChangePolicy): boolean {
+/**
+ * The changes that the policy excludes: those of the running configuration, and the unsafe fields that the payload sets,
+ * also where a flag or a drop-in file overrides them. A cordoned node and an earlier trial permit no dangerous field.
+ * @param isProven the node already runs or ran the payload: its changes are in force
+ * @param sets leaves that the ConfigMap sets; null: all of the file
+ */
+export function forbiddenChanges(
+  found: FoundChanges,
+  policy: ChangePolicy,
+  { isProven, sets }: { readonly isProven: boolean; readonly sets: readonly string[] | null },
+): readonly ClassifiedChange[] {
+  const changing = isProven ? [] : found.ofRunning.filter((change) => !isAllowed(change, policy));
+  const known = new Set(changing.map(({ path }) => path));
+  const set = found.ofPayload.filter(
+    ({ path, class: name, danger }) =>
+      !isAtMost(name, policy.allow) &&
+      name === 'unsafe' &&
+      !known.has(path) &&
+      found.deviating.has(path) &&
+      (danger !== null || (!isProven && found.notRunning.has(path))) &&
+      (sets === null || isSetBy(sets, path)),
+  );
+  return [...changing, ...set];
+}
+
+function isAllowed(change: ClassifiedChange, { allow, isCordoned }: ChangePolicy): boolean {
   return isAtMost(change.class, allow) || (isCordoned && isAtMost(change.class, 'drain'));
 }
 
@@ -108,9 +152,13 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
   return worstLiveChange([{ class: name }, { class: most }]) === most;
 }
 
-export function describeForbidden(changes: readonly ClassifiedChange[], { allow }: ChangePolicy): string {
+/** The refusal of these changes, as a clause. */
+export function describeForbidden(changes: readonly ClassifiedChange[], { layered }: FoundChanges, { allow }: ChangePolicy): string {
   const [only, ...more] = changes;
-  const reported = more.length === 0 && only !== undefined ? [`${only.path} (${only.class}: ${only.reason})`] : classedFields(changes);
+  const isOne = more.length === 0 && only !== undefined;
+  const shadow = isOne ? (shadowsOf({ layered })(only.path) ?? null) : null;
+  const hidden = shadow === null ? '' : `; ${shadow} overrides the field at present`;
+  const reported = isOne ? [`${only.path} (${only.class}: ${only.reason}${hidden})`] : classedFields(changes);
   const worst = worstLiveChange(changes);
   const need = `need ${worst === 'drain' ? 'a drained node or ' : ''}--allow ${worst}`;
   return `the changes of ${reported.join(', ')} ${need}, but the agent of this node runs with --allow ${allow} (see dynamic enable --allow)`;
@@ -122,6 +170,7 @@ function classedFields(changes: readonly ClassifiedChange[]): readonly string[] 
   return changes.length > shown.length ? [...shown, `${changes.length - shown.length} more`] : shown;
 }
 
+/** `maxPods from 110 to 50`. */
 export function describeChange({ path, before, after }: ClassifiedChange): string {
   const text = (value: unknown): string => (value === undefined ? 'unset' : JSON.stringify(value));
   return `${path} from ${text(before)} to ${text(after)}`;

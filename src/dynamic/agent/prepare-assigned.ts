@@ -10,11 +10,13 @@ import { type ConfigSource, describeSource } from '../../kubelet/config-source.t
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import type { ParsedHostFile } from '../../kubelet/effective/running-config.ts';
 import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
+import { checkDirectories } from '../../kubelet/workload/check-directories.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
 import type { NodeProperties } from './node-assignment.ts';
+import type { PayloadNode } from './payload-changes.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault } from './state.ts';
 
@@ -57,7 +59,7 @@ export async function prepareAssigned(
   proven: readonly string[],
   options: PrepareOptions,
 ): Promise<PreparedAssignment> {
-  const { host, nodeName, catalogue, localConfig, allow, directory, signal } = options;
+  const { host, catalogue, localConfig, allow, signal } = options;
   const kubelet = await observeKubelet(host, catalogue, signal);
   const { version, minor, flags } = kubelet;
   const { uid = '', resourceVersion = '' } = object.metadata;
@@ -67,20 +69,8 @@ export async function prepareAssigned(
       identity: { ...source, uid, resourceVersion },
       data: isJsonObject(object.data) ? (object.data as Readonly<Record<string, string>>) : {},
     },
-    {
-      name: nodeName,
-      group: node.group,
-      directory,
-      minor,
-      kubeletMinor: parseMinor(version) ?? minor,
-      catalogue,
-      local: { path: localConfig, text: local?.content ?? '' },
-      flags,
-      dropIns: kubelet.setup.dropIns,
-      running: kubelet.kubelet === null ? null : kubelet.running.layered.config,
-      cgroupVersion: null,
-    },
-    { allow, isCordoned: node.isCordoned },
+    payloadNodeOf(kubelet, { ...options, group: node.group, localText: local?.content ?? '' }),
+    { allow, isCordoned: node.isCordoned, proven },
   );
   const { hash } = prepared.candidate;
   const accept = (podWarnings: readonly string[]): PreparedAssignment => ({ ...prepared, podWarnings });
@@ -90,6 +80,9 @@ export async function prepareAssigned(
     files: null,
     refusal: { code, cause },
   });
+  const directories = { before: kubelet.running.layered.config, after: prepared.config ?? {}, hidden: HIDDEN_FROM_AGENT };
+  const [directoryIssue] = await checkDirectories(host, directories, signal);
+  if (directoryIssue !== undefined) return refuse(`${directoryIssue.path}: ${directoryIssue.why}`);
   const wrongDriver = await driverIssue(host, prepared.config ?? {}, kubelet, signal);
   if (wrongDriver !== null) return refuse(wrongDriver);
   const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
@@ -99,6 +92,37 @@ export async function prepareAssigned(
   const losses = risks.filter(({ severity }) => severity === 'loss');
   if (losses.length > 0 && node.allowsPodLossOf !== describeSource(source)) return refuse(podLossCause(losses), 'NOT_ALLOWED');
   return accept(risks.map(describeRisk));
+}
+
+/** A node for the comparison with a payload. */
+export function payloadNodeOf(
+  kubelet: ObservedKubelet,
+  {
+    nodeName,
+    directory,
+    catalogue,
+    localConfig,
+    group,
+    localText,
+  }: Pick<PrepareOptions, 'nodeName' | 'directory' | 'catalogue' | 'localConfig'> & {
+    readonly group: string | null;
+    readonly localText: string;
+  },
+): PayloadNode {
+  const { version, minor, flags } = kubelet;
+  return {
+    name: nodeName,
+    group,
+    directory,
+    minor,
+    kubeletMinor: parseMinor(version) ?? minor,
+    catalogue,
+    local: { path: localConfig, text: localText },
+    flags,
+    dropIns: kubelet.setup.dropIns,
+    running: kubelet.kubelet === null ? null : kubelet.running.layered.config,
+    cgroupVersion: null,
+  };
 }
 
 /** Number of findings that a refusal reports. */

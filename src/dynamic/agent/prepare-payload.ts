@@ -12,20 +12,12 @@ import {
   MANIFEST_FILE,
   PAYLOAD_FILE,
 } from '../../kubeadm/node-agent/layout.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
-import {
-  type HostText,
-  layerRunningConfig,
-  type ParsedHostFile,
-  type PlacedFlag,
-  parseHostFile,
-  withoutNulls,
-} from '../../kubelet/effective/running-config.ts';
+import { layerRunningConfig, type ParsedHostFile, parseHostFile, withoutNulls } from '../../kubelet/effective/running-config.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
-import { classifyChanges } from '../../kubelet/validate/classify-changes.ts';
+import { type ClassifiedChange, classifyChanges } from '../../kubelet/validate/classify-changes.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
@@ -34,7 +26,7 @@ import {
   changesOf,
   describeChange,
   describeForbidden,
-  isAllowed,
+  forbiddenChanges,
   overriddenBy,
   type PayloadNode,
   type StartedKubelet,
@@ -61,6 +53,11 @@ export interface PreparedPayload {
   readonly refusal: Fault | null;
   /** The effective configuration with the payload; null: it could not be determined. */
   readonly config: JsonObject | null;
+  /**
+   * The fields that the ConfigMap itself sets to other values than the local configuration, without flags and drop-ins,
+   * with their class and danger. Empty for a payload that is rejected before they are known.
+   */
+  readonly fields: readonly ClassifiedChange[];
   /** Warning about the rules used for validation, if they are those of another minor. */
   readonly warning: OtherMinorWarning | null;
 }
@@ -74,13 +71,15 @@ export interface PreparedPayload {
  */
 export function preparePayload({ identity, data }: PayloadSource, node: PayloadNode, policy: ChangePolicy): PreparedPayload {
   const warning = otherMinorWarning(node.kubeletMinor ?? node.minor);
-  const refuse = (code: Fault['code'], cause: string, hash: string | null = null, changes: readonly string[] = []): PreparedPayload => ({
-    candidate: { identity, hash, changes },
+  const refuse = (code: Fault['code'], cause: string, more: Partial<PreparedPayload> = {}): PreparedPayload => ({
+    candidate: { identity, hash: null, changes: [] },
     files: null,
     sets: null,
     refusal: { code, cause },
     config: null,
+    fields: [],
     warning,
+    ...more,
   });
   const key = identity.kubeletConfigKey;
   if (!Object.hasOwn(data, key)) return refuse('LOAD_FAILED', `the ConfigMap has no key ${JSON.stringify(key)} in data`);
@@ -109,14 +108,19 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const hash = hashOfFiles(files);
 
   const verdict = validate(rendered.document, node);
-  if (verdict !== null) return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, hash);
+  if (verdict !== null)
+    return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, {
+      candidate: { identity, hash, changes: [] },
+    });
   const path = `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`;
   const configFile: ParsedHostFile = { path, source: { documents: [rendered.document], problems: [] }, syntax: 'yaml' };
   const found = changesOf(configFile, local, node);
   const changes = [...overriddenBy(found, sets), ...found.ofLocal.map(describeChange)];
-  const forbidden = found.ofRunning.filter((change) => !isAllowed(change, policy));
-  if (forbidden.length > 0) return refuse('NOT_ALLOWED', describeForbidden(forbidden, policy), hash, changes);
-  return { candidate: { identity, hash, changes }, files, sets, refusal: null, config: found.desired, warning };
+  const candidate = { identity, hash, changes };
+  const forbidden = forbiddenChanges(found, policy, { isProven: policy.proven?.includes(hash) === true, sets: null });
+  if (forbidden.length > 0)
+    return refuse('NOT_ALLOWED', describeForbidden(forbidden, found, policy), { candidate, fields: found.ofPayload });
+  return { candidate, files, sets, refusal: null, config: found.desired, fields: found.ofPayload, warning };
 }
 
 /**

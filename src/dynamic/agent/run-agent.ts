@@ -18,6 +18,7 @@ import { configzSource } from './configz-source.ts';
 import { createEventQueue, type EventQueue } from './event-queue.ts';
 import { execute } from './execute.ts';
 import { type AssignmentFollower, type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
+import { forbiddenCheckpoints } from './forbidden-checkpoints.ts';
 import type { Timing } from './health.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
@@ -158,6 +159,16 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       return { kind: 'assigned', candidate, refusal, retry: assigned.node.retry, mayLosePods };
     },
   });
+  const forbidden = forbiddenCheckpoints({ ...options, store, onIssue });
+  const dropForbidden = async (pid: number | null): Promise<void> => {
+    const event = await forbidden(machine.state, pid);
+    if (event !== null) await machine.dispatch(event);
+  };
+  const inspect: TurnOptions['inspect'] = async (state) => {
+    const seen = await watch.inspect(state);
+    if (seen.pid !== undefined && seen.pid !== null) await dropForbidden(seen.pid);
+    return seen;
+  };
   const handle = async (message: Message): Promise<AgentEvent | null> => {
     if (message.kind === 'config-map' || message.kind === 'config-map-issue') return assignment.handle(message);
     if (message.kind === 'local-config') return assignment.localChanged();
@@ -188,10 +199,11 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   ]);
   try {
     await watch.removeStaleProbePod();
+    await dropForbidden(null);
     const intact = loaded.checkpoints.flatMap(({ hash, files }) => (files === null ? [] : [hash]));
     await machine.dispatch({ kind: 'booted', intact, kubelet: await kubeletVersion(host) });
     onState(machine.state);
-    while (!signal.aborted) await turn({ machine, assignment, eventQueue, handle, inspect: watch.inspect, clock, timing });
+    while (!signal.aborted) await turn({ machine, assignment, eventQueue, handle, inspect, clock, timing });
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {

@@ -97,8 +97,11 @@ export interface World {
   editLocal(text: string): void;
   /** Requests that the agent reports as refused. */
   access: readonly AccessProblem[];
-  /** @param killAt the agent is killed instead of its n-th program on the host, counted from 1 */
-  start(killAt?: number): void;
+  /**
+   * @param killAt the agent is killed instead of its n-th program on the host, counted from 1; 0: never
+   * @param policy another policy than that of the world
+   */
+  start(killAt?: number, policy?: LiveChange): void;
   /** Programs that the running agent has started on the host. */
   programs(): number;
   wasKilled(): boolean;
@@ -409,7 +412,7 @@ export function newWorld(options: WorldOptions = {}): World {
     access: [],
     programs: () => programs,
     wasKilled: () => wasKilled,
-    start: (killAt = 0) => {
+    start: (killAt = 0, policy = allow) => {
       const stop = new AbortController();
       [programs, wasKilled] = [0, false];
       const done = runAgent({
@@ -425,7 +428,7 @@ export function newWorld(options: WorldOptions = {}): World {
         directory: AGENT_DIRECTORY,
         localConfig: LOCAL,
         namespace: AGENT_NAMESPACE,
-        allow,
+        allow: policy,
         timing: { ...DEFAULT_TIMING, ...timing },
         spareCheckpoints: 2,
         spreadMs,
