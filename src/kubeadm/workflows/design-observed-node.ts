@@ -26,6 +26,7 @@ import type { GroupInput } from '../render/group-design.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
 import { unitFactOf } from '../render/unit-files.ts';
 import { checkConfigSource } from './check-config-source.ts';
+import { checkDirectoriesOfNode } from './check-directories-of-node.ts';
 import { checkPodsOfNode } from './check-pods-of-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
@@ -121,6 +122,7 @@ export async function designObservedNode(
   const isNew = facts.identity.state === 'missing';
   const dropIns = await dropInsOf(context, { reading, design, isNew });
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, dropIns });
+  const directories = await checkDirectoriesOfNode(context, options, { node, design, dropIns });
   const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, dropIns });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
@@ -136,7 +138,7 @@ export async function designObservedNode(
       ...source.warnings,
       ...pods.warnings,
     ],
-    refusals: [...verdict.errors, ...source.refusals, ...pods.refusals],
+    refusals: [...verdict.errors, ...directories, ...source.refusals, ...pods.refusals],
   };
 }
 
