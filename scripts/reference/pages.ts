@@ -1,16 +1,22 @@
 import { type CommandHelp, commandHelp, type HelpSection } from './command-help.ts';
+import { kubeletFieldsPage } from './kubelet-fields.ts';
 import { allBelow, documentedCommands, sameSection, sharedSections } from './shared-sections.ts';
 
 const WIDTH = 100;
 /**
  * The reference of all commands, from their help.
- * @returns the pages by their path in the repository: `docs/reference/README.md` and one for each command of the program
+ * @returns the pages by their path in the repository: `docs/reference/README.md`, one for each command of the program,
+ * and `kubelet-fields.md`
  */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const program = await commandHelp(WIDTH);
   const shared = sharedSections(program);
   const pages = program.commands.map((command): [string, string] => [`docs/reference/${command.path}.md`, page(command, shared)]);
-  return new Map([['docs/reference/README.md', index(program, shared)], ...pages]);
+  return new Map([
+    ['docs/reference/README.md', index(program, shared)],
+    ['docs/reference/kubelet-fields.md', await kubeletFieldsPage()],
+    ...pages,
+  ]);
 }
 
 function index(program: CommandHelp, shared: readonly HelpSection[]): string {
@@ -23,6 +29,8 @@ compares them. [Using kubeletadm](../usage.md) explains what all commands have i
 | Command | Purpose |
 | --- | --- |
 ${rows.join('\n')}
+
+[kubelet-fields](kubelet-fields.md) lists the dangerous fields of KubeletConfiguration, and the usual values of others.
 ${shared.map((section) => `\n## ${titleOf(section)}\n\n${block(section.lines)}\n`).join('')}`;
 }
 

@@ -39,7 +39,7 @@ export type LiveChange = Impact;
 /**
  * What a field makes the kubelet do beyond the pods of the node. `deletes`: files · `executes`: programs or pods
  * from outside the API server · `listens`: serves data of the node · `connects`: sends data of the node ·
- * `authenticates`: decides who is accepted, or as what the kubelet is accepted · `logs-secrets`: writes Secrets to
+ * `authenticates`: decides which clients are accepted, or as what the kubelet is accepted · `logs-secrets`: writes Secrets to
  * the log · `isolates`: keeps pods from the node and from other pods.
  */
 export const DANGERS = ['deletes', 'executes', 'listens', 'connects', 'authenticates', 'logs-secrets', 'isolates'] as const;
