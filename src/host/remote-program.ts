@@ -228,7 +228,7 @@ function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string
     case 'arm-revert':
       return armRevert(operation.revert);
     case 'check-commit':
-      return `hold; g_check ${quoteShell(operation.id)}`;
+      return `hold && g_check ${quoteShell(operation.id)}`;
     case 'confirm-commit':
       return `g_confirm ${quoteShell(operation.id)}`;
     case 'revert-commit':
@@ -262,7 +262,7 @@ function takeLock({ owner, seconds, breaks }: LockRequest): string {
 
 function armRevert({ id, timeoutSeconds, owner, paths, units, reload }: RevertRequest): string {
   const words = [id, String(timeoutSeconds), printable(owner), reload ? '1' : '0', ...paths, '--', ...units];
-  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}hold; g_arm ${words.map(quoteShell).join(' ')}`;
+  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}hold && g_arm ${words.map(quoteShell).join(' ')}`;
 }
 
 function okExits(okExit: readonly number[] | undefined): string {

@@ -7,16 +7,22 @@ export const COMMIT_DIRECTORY = '/var/lib/kubeletadm';
  */
 export const REVERT_UNIT = 'kubeletadm-revert';
 
+/** Only root can open this file: any process that can open a file can lock it. */
+export const MUTEX_FILE = '/run/kubeletadm.mutex';
+
 /**
  * A shell function that makes the revert script and the writing programs mutually exclusive. A program whose
  * connection was lost may still run while its change is reverted. The lock is held by the process and its
- * children; it is on a directory that always exists, so no lock file remains. A host without flock(1) has no
- * such lock. `9<&9`: mksh closes the descriptor in children.
+ * children. If the lock stays taken, the function fails: a writing program must stop, a revert must continue. A
+ * host without flock(1) has no such lock. `9<&9`: mksh closes the descriptor in children.
  */
 export const MUTEX_FUNCTION = `hold() {
-  if [ ! -d "$R/var/lib" ] || ! command -v flock >/dev/null; then return 0; fi
-  exec 9<"$R/var/lib"; i=0
-  until flock -n 9 9<&9; do i=$((i + 1)); if [ $i -ge 60 ]; then return 0; fi; sleep 1; done
+  if ! command -v flock >/dev/null; then return 0; fi
+  m=$R${MUTEX_FILE}; (if [ ! -d "\${m%/*}" ]; then mkdir -p -- "\${m%/*}"; fi; umask 077; : >>"$m") || return 1
+  exec 9<"$m"; i=0
+  until flock -n 9 9<&9; do
+    i=$((i + 1)); if [ $i -ge 60 ]; then echo "another kubeletadm process has locked $m for a minute" >&2; return 1; fi; sleep 1
+  done
 }
 `;
 
@@ -171,7 +177,7 @@ case $how in
       n=$((n + 1)); if [ $n -ge 3 ]; then systemctl --no-block start "$U.timer"; exit 1; fi
       sleep 1
     done;;
-  timer) hold; revert;;
+  timer) hold || :; revert;;
   *) echo "usage: revert timer|boot|confirm ID" >&2; exit 2;;
 esac
 `;

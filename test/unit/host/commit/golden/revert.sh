@@ -9,9 +9,12 @@ D=$R/var/lib/kubeletadm; C=$D/commit; V=$D/reverting; S=$R/etc/systemd/system; U
 
 flush() { sync -- "$@" 2>/dev/null || sync; }
 hold() {
-  if [ ! -d "$R/var/lib" ] || ! command -v flock >/dev/null; then return 0; fi
-  exec 9<"$R/var/lib"; i=0
-  until flock -n 9 9<&9; do i=$((i + 1)); if [ $i -ge 60 ]; then return 0; fi; sleep 1; done
+  if ! command -v flock >/dev/null; then return 0; fi
+  m=$R/run/kubeletadm.mutex; (if [ ! -d "${m%/*}" ]; then mkdir -p -- "${m%/*}"; fi; umask 077; : >>"$m") || return 1
+  exec 9<"$m"; i=0
+  until flock -n 9 9<&9; do
+    i=$((i + 1)); if [ $i -ge 60 ]; then echo "another kubeletadm process has locked $m for a minute" >&2; return 1; fi; sleep 1
+  done
 }
 entry() { sed -n "s/^$1 //p" "$2/record" 2>/dev/null; }
 stat_of() { stat -c '%a %u %g' -- "$1"; }
@@ -145,6 +148,6 @@ case $how in
       n=$((n + 1)); if [ $n -ge 3 ]; then systemctl --no-block start "$U.timer"; exit 1; fi
       sleep 1
     done;;
-  timer) hold; revert;;
+  timer) hold || :; revert;;
   *) echo "usage: revert timer|boot|confirm ID" >&2; exit 2;;
 esac
