@@ -39,7 +39,6 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kubelet': ['zod', 'yaml'],
   'src/dynamic': ['zod'],
   'src/fleet': ['zod'],
-  'src/fleet/adapters': ['execa'],
   'src/host': ['diff'],
   'src/host/adapters': ['execa', 'tar-stream'],
   'src/host/bundle': ['zod'],

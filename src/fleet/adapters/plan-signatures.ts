@@ -1,5 +1,5 @@
-import { execa } from 'execa';
 import { AppError } from '../../base/errors.ts';
+import { lastLine, runSshKeygen, signWithSshKeygen } from '../../ssh/adapters/openssh/ssh-keygen.ts';
 import type { PlanSignatures, PlanSigner, SignatureFiles } from '../plan-signatures.ts';
 
 /** Separates signatures of plans from those that the same key makes for other purposes. */
@@ -14,33 +14,23 @@ const TIME_LIMIT_MS = 60_000;
  * Signatures of `ssh-keygen -Y` (OpenSSH 8.1 or later for signing, 8.2 for verifying).
  * @see openssh PROTOCOL.sshsig
  */
-export function sshKeygenSignatures({ program = 'ssh-keygen' }: { readonly program?: string } = {}): PlanSignatures {
-  const run = async (args: readonly string[], input: string, timeout: number | undefined): Promise<KeygenResult> => {
-    const { exitCode, stdout, stderr, code } = await execa(program, ['-Y', ...args], {
-      input,
-      reject: false,
-      stripFinalNewline: false,
-      ...(timeout === undefined ? {} : { timeout }),
-    });
-    if (code === 'ENOENT') return { failed: true, stdout: '', stderr: `${program} is not installed on the local host` };
-    return { failed: exitCode !== 0, stdout, stderr };
-  };
+export function sshKeygenSignatures({ program }: { readonly program?: string } = {}): PlanSignatures {
+  const run = (args: readonly string[], input: string) => runSshKeygen(args, input, { program, timeoutMs: TIME_LIMIT_MS });
   return {
     sign: async (text, key) => {
-      // No time limit: the user enters a passphrase or touches a security key.
-      const { failed, stdout, stderr } = await run(['sign', '-q', '-f', key, '-n', NAMESPACE], text, undefined);
-      if (failed || stdout === '') throw notSigned(key, lastLine(stderr));
-      return stdout;
+      const signed = await signWithSshKeygen(text, { key, namespace: NAMESPACE }, { program });
+      if ('issue' in signed) throw notSigned(key, signed.issue);
+      return signed.signature;
     },
     verify: async (text, files) => {
       const { signature, allowedSigners } = files;
-      const found = await run(['find-principals', '-s', signature, '-f', allowedSigners], '', TIME_LIMIT_MS);
+      const found = await run(['find-principals', '-s', signature, '-f', allowedSigners], '');
       const principals = found.stdout.split('\n').filter((line) => line !== '');
       if (found.failed || principals.length === 0) throw unknownSigner(files, lastLine(found.stderr));
       let reason = '';
       for (const principal of principals.slice(0, MAX_PRINCIPALS)) {
         const args = ['verify', '-s', signature, '-f', allowedSigners, '-I', principal, '-n', NAMESPACE];
-        const { failed, stdout, stderr } = await run(args, text, TIME_LIMIT_MS);
+        const { failed, stdout, stderr } = await run(args, text);
         if (!failed) return signerOf(principal, stdout);
         reason = lastLine(stderr) || lastLine(stdout);
       }
@@ -49,23 +39,13 @@ export function sshKeygenSignatures({ program = 'ssh-keygen' }: { readonly progr
   };
 }
 
-interface KeygenResult {
-  readonly failed: boolean;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Reads `Good "NAMESPACE" signature for PRINCIPAL with ED25519 key SHA256:...`. */
 function signerOf(principal: string, stdout: string): PlanSigner {
   return { principal, fingerprint: /\bkey (SHA256:\S+)\s*$/.exec(stdout)?.[1] ?? 'unknown' };
 }
 
-function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1)?.replace(/\r$/, '').replace(/\.$/, '') ?? '';
-}
-
 function notSigned(key: string, why: string): AppError {
-  const message = `cannot sign the plan with ${key}, so the plan was not saved: ${why === '' ? 'ssh-keygen printed no signature' : why}`;
+  const message = `cannot sign the plan with ${key}, so the plan was not saved: ${why}`;
   const hint =
     'Pass the file of a private key, or of a public key if ssh-agent has the private key. Signing needs ssh-keygen of OpenSSH 8.1 or later';
   return new AppError({ code: 'PLAN_NOT_SIGNED', message, hint }, { exitCode: 2 });
