@@ -19,6 +19,7 @@ export function createAgentServices(environment: Environment): Services {
     problemPages: absent,
     runJournals: absent,
     planSignatures: absent,
+    signWithSsh: absent,
     openHostKeys: absent,
     readSshConfig: absent,
     connectEtcd: absent,

@@ -31,6 +31,7 @@ export type MainProgramPorts =
   | 'connectHost'
   | 'runJournals'
   | 'planSignatures'
+  | 'signWithSsh'
   | 'openHostKeys'
   | 'readSshConfig'
   | 'connectEtcd'

@@ -35,6 +35,7 @@ export function createServices(environment: Environment): Services {
     connectHost: (target, reporter) => connectHost(target, { ssh, reporter }),
     runJournals: async () => (await import('./fleet/adapters/run-journals.ts')).localRunJournals(env),
     planSignatures: async () => (await import('./fleet/adapters/plan-signatures.ts')).sshKeygenSignatures(),
+    signWithSsh: async (text, signing) => (await import('./ssh/adapters/openssh/ssh-keygen.ts')).signWithSshKeygen(text, signing),
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
       (await (await import('./ssh/adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) })).files,

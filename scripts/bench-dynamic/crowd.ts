@@ -60,6 +60,7 @@ export async function benchCrowd(): Promise<void> {
       localConfig: LOCAL,
       namespace: MAP.namespace,
       allow: 'unsafe',
+      signersFile: null,
       timing: { ...DEFAULT_TIMING, pollMs: 30_000 },
       spareCheckpoints: 1,
       spreadMs: SPREAD_MS,

@@ -25,6 +25,10 @@ export function defineAgent(agent: Command, on: On): void {
         '--directory <dir>',
         'directory of the agent for its state and for checkpoints (local copies of assigned ConfigMaps)',
         AGENT_DIRECTORY,
+      )
+      .option(
+        '--require-signature <file>',
+        'accept only ConfigMaps with a signature of a signer in this file, which dynamic enable --require-signature writes (default: signatures are not required)',
       ),
   );
   addAgentOptions(agent);
@@ -37,7 +41,7 @@ export function defineAgent(agent: Command, on: On): void {
 function agentRequest(args: readonly string[], options: CommandOptions): AgentRequest {
   if (args.length > 0) throw usageError(`agent takes no arguments: ${args.join(' ')}`);
   return {
-    policy: agentPolicy(options),
+    policy: { ...agentPolicy(options), signersFile: flagText(options, 'requireSignature') ?? null },
     kubeconfig: flagText(options, 'kubeconfig') ?? '',
     nodeName: flagText(options, 'nodeName'),
     localConfig: flagText(options, 'localConfig') ?? '',

@@ -43,7 +43,7 @@ export function addAgentOptions(command: Command): Command {
  * The policy of an agent.
  * @throws AppError USAGE (exit code 2)
  */
-export function agentPolicy(options: CommandOptions): AgentPolicy {
+export function agentPolicy(options: CommandOptions): Omit<AgentPolicy, 'signersFile'> {
   return {
     trialMs: durationOf(options, 'trial'),
     allow: flagChoice(options, 'allow', IMPACTS),

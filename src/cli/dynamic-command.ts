@@ -84,7 +84,7 @@ function definePush(dynamic: Command, on: On): void {
       '--in-place',
       'with --no-append-hash: replace the content of an existing ConfigMap that is not immutable; every kubelet that uses the ConfigMap restarts within seconds',
     );
-  addClusterOptions(addDryRunOptions(addValidation(push)));
+  addClusterOptions(addDryRunOptions(addSigning(addValidation(push), 'all nodes')));
   on(
     push,
     (args, options): DynamicPushRequest => ({
@@ -113,7 +113,11 @@ function defineAssign(dynamic: Command, on: On): void {
       'also assign to nodes without dynamic configuration, and to nodes whose kubelet or agent has not reported a configuration yet',
     )
     .option('--allow-pod-loss', 'also assign a configuration that would terminate running pods or prevent new pods from starting');
-  addWait(addRollout(addBackend(addValidation(assign)), ASSIGN_TEXTS), ['trial', 'good', 'none'], ASSIGN_STATES);
+  addWait(
+    addRollout(addBackend(addSigning(addValidation(assign), 'the selected nodes')), ASSIGN_TEXTS),
+    ['trial', 'good', 'none'],
+    ASSIGN_STATES,
+  );
   addClusterOptions(addDryRunOptions(addAssignmentReason(assign)));
   addSections(
     on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
@@ -188,6 +192,23 @@ function defineInspect(dynamic: Command, on: On): void {
   );
   on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
   addSections(inspect, { notes: CHECKPOINT_NOTES });
+}
+
+function addSigning(command: Command, nodes: string): Command {
+  return command
+    .option(
+      '--sign <key>',
+      'SSH key with which the ConfigMap is signed, for nodes that require signatures: a private key, or the public key of a key in ssh-agent',
+    )
+    .option(
+      '--sign-for <pattern>',
+      `with --sign: Node names for which the signature is valid, e.g. 'edge-*' (repeatable; default: ${nodes})`,
+      collect,
+    )
+    .option(
+      '--revision <number>',
+      'with --sign: revision of the configuration; nodes refuse a lower revision than the last accepted one (default: the current time in milliseconds)',
+    );
 }
 
 function addValidation(command: Command): Command {
@@ -300,8 +321,19 @@ function pushedFile(file: string, options: CommandOptions): PushedFileRequest {
     additionalFiles: flagList(options, 'beside').map(parseAdditionalFile),
     appendHash: options.appendHash !== false,
     inPlace: options.inPlace === true,
+    signing: signingRequest(options),
     validation: validationRequest(options),
   };
+}
+
+function signingRequest(options: CommandOptions): PushedFileRequest['signing'] {
+  const [key, revision, nodes] = [flagText(options, 'sign'), flagText(options, 'revision'), flagList(options, 'signFor')];
+  if (key === undefined && (revision !== undefined || nodes.length > 0))
+    throw usageError(`${revision === undefined ? '--sign-for' : '--revision'} requires --sign`, 'Also pass the key with --sign');
+  if (key === undefined) return null;
+  if (revision !== undefined && !(/^[1-9]\d{0,15}$/.test(revision) && Number.isSafeInteger(Number(revision))))
+    throw usageError(`--revision ${revision} is not a positive integer up to ${Number.MAX_SAFE_INTEGER}`, 'For example: --revision 42');
+  return { key, revision: revision === undefined ? null : Number(revision), nodes: nodes.length === 0 ? null : nodes };
 }
 
 function parseAdditionalFile(text: string): AdditionalFile {
@@ -329,6 +361,8 @@ function assignedRequest(options: CommandOptions): AssignedRequest {
   if (argument === undefined && file === undefined) throw usageError('dynamic assign: nothing to assign', 'Pass --configmap or --file');
   if (argument !== undefined && file !== undefined)
     throw usageError('dynamic assign: --configmap and --file cannot be combined', 'Pass one of the two');
+  if (file === undefined && signingRequest(options) !== null)
+    throw usageError('dynamic assign: --sign requires --file', 'To sign the content of an existing ConfigMap, pass its file with --file');
   if (argument !== undefined) return { kind: 'config-map', source: readSource(argument), validation: validationRequest(options) };
   return { kind: 'file', pushed: pushedFile(file ?? '-', options) };
 }

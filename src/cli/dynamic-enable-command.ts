@@ -43,6 +43,13 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     )
     // The former name, which reads like the name of a Node.
     .addOption(new Option('--node <path>', 'same as --node-js').hideHelp())
+    .option(
+      '--require-signature <allowed-signers>',
+      'accept only ConfigMaps that one of these signers has signed with dynamic push --sign; an OpenSSH file of allowed signers, see ssh-keygen(1) (default: as set by an earlier dynamic enable)',
+    )
+    .option('--no-require-signature', 'also accept ConfigMaps without a signature')
+    .option('--revoked-signers <file>', 'with --require-signature: public keys that are no longer accepted, one per line')
+    .option('--signer-policy <file>', 'with --require-signature: impact class and fields that each signer may set (kind: SignerPolicy)')
     .option('--dynamic-config-dir <dir>', 'checkpoint directory of a kubelet up to 1.23 (default: /var/lib/kubelet/dynamic-config)');
   addHosts(enable, { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY }, addAgentOptions);
   addSections(
@@ -83,6 +90,8 @@ const EXAMPLES = `  kubeletadm dynamic enable root@10.0.0.11 --dry-run
   kubeletadm dynamic enable node1 node2 --trial 5m
   # needs no Node.js on the host
   kubeletadm dynamic enable node1 --program dist/kubeletadm-linux-x64
+  # accept only signed configurations
+  kubeletadm dynamic enable node1 --require-signature allowed_signers
   kubeletadm dynamic disable node1`;
 
 function enableRequest(args: readonly string[], options: CommandOptions): DynamicEnableCommandRequest {
@@ -94,8 +103,21 @@ function enableRequest(args: readonly string[], options: CommandOptions): Dynami
     agentOptions: agentArguments(options),
     allow: agentPolicy(options).allow,
     agentAddress: agentAddress(options),
+    signers: signersRequest(options),
     nativeDirectory: flagText(options, 'dynamicConfigDir') ?? null,
   };
+}
+
+function signersRequest(options: CommandOptions): DynamicEnableCommandRequest['signers'] {
+  const [revoked, policy] = [flagText(options, 'revokedSigners'), flagText(options, 'signerPolicy')];
+  const allowed = flagText(options, 'requireSignature');
+  if (allowed !== undefined) return { kind: 'files', allowed, revoked, policy };
+  if (revoked !== undefined || policy !== undefined)
+    throw usageError(
+      `${revoked === undefined ? '--signer-policy' : '--revoked-signers'} requires --require-signature`,
+      'Also pass the file of allowed signers with --require-signature',
+    );
+  return { kind: options.requireSignature === false ? 'not-required' : 'unchanged' };
 }
 
 function disableRequest(args: readonly string[], options: CommandOptions): DynamicDisableCommandRequest {

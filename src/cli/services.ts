@@ -4,6 +4,7 @@ import type { ProblemPage } from '../base/problem-entries.ts';
 import type { Reporters } from '../base/reporter.ts';
 import type { Text } from '../base/text/styled.ts';
 import type { AgentHostPort } from '../dynamic/ports.ts';
+import type { ConfigSigner } from '../dynamic/signing/sign-config.ts';
 import type { RunJournals } from '../fleet/journal.ts';
 import type { PlanSignatures } from '../fleet/plan-signatures.ts';
 import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshConfigSource } from '../fleet/ports.ts';
@@ -106,7 +107,8 @@ export interface Services
     HostKeySource,
     ClusterConnections,
     SecretSource,
-    TemplateSource {
+    TemplateSource,
+    ConfigSigner {
   /** Validates many files on all processors; null if threads do not help. Absent: the program has no threads. */
   readonly validateInThreads?: (files: readonly string[], rules: FileRules) => Promise<readonly FileVerdict[] | null>;
   /** The name under which the program was started; command lines are printed with it. */

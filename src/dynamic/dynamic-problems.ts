@@ -47,6 +47,25 @@ export function agentRightsMissing(node: string, why: string): Problem & { reado
   };
 }
 
+/** The agent of a node accepts only signed ConfigMaps. @param issue problem of the signature, as a clause */
+export function signatureRequired(node: string, issue: string): Problem {
+  return {
+    host: node,
+    code: 'DYNAMIC_SIGNATURE_REQUIRED',
+    message: `the node accepts only signed ConfigMaps, but ${issue}`,
+    hint: 'Sign the configuration for this node: pass --sign KEY together with --file, or to dynamic push',
+  };
+}
+
+/** `--on-failure revert` would restore revisions that the nodes refuse. */
+export function revertNotSigned(nodes: readonly string[]): Problem {
+  return {
+    code: 'DYNAMIC_SIGNATURE_REQUIRED',
+    message: `--on-failure revert is not possible for ${nodes.slice(0, 5).join(', ')}${nodes.length > 5 ? ` and ${nodes.length - 5} more nodes` : ''}: these nodes require signatures, and refuse the older revision of their previous configuration`,
+    hint: 'Use --on-failure stop. A node whose trial fails rolls back in any case. To return to an earlier content, sign it again with a new revision',
+  };
+}
+
 export function noSuchNode(node: string, server: string): Problem {
   return {
     host: node,

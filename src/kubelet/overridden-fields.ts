@@ -59,13 +59,18 @@ export function isSetBy(leaves: readonly string[], path: string): boolean {
   return leaves.some((leaf) => path === leaf || isBelow(path, leaf) || isBelow(leaf, path));
 }
 
+/** Whether a field is another one, or a part of it. */
+export function isAtOrBelow(path: string, field: string): boolean {
+  return path === field || isBelow(path, field);
+}
+
 function isBelow(path: string, parent: string): boolean {
   return path.startsWith(parent) && /^[.[]/.test(path.slice(parent.length));
 }
 
 /** `maxPods (desired 20, running 33)`. Confidential values are omitted. */
 export function describeOverridden({ path, desired, running }: OverriddenField): string {
-  if (isBelow(path, CONFIDENTIAL) || path === CONFIDENTIAL) return path;
+  if (isAtOrBelow(path, CONFIDENTIAL)) return path;
   return `${path} (desired ${inlineValue(desired)}, running ${inlineValue(running)})`;
 }
 

@@ -231,6 +231,7 @@ async function runOne(
       directory: AGENT_DIRECTORY,
       localConfig: KUBELET_CONFIG_FILE,
       namespace: optionOf(command, '--namespace') ?? AGENT_NAMESPACE,
+      signersFile: optionOf(command, '--require-signature'),
       allow: (optionOf(command, '--allow') ?? 'new-pods-only') as LiveChange,
       timing: { ...DEFAULT_TIMING, trialMs: trial === null ? trialMs : Number(trial / 1_000_000n) },
       spareCheckpoints: 5,

@@ -212,6 +212,7 @@ function rightsContract(name: string, start: () => Promise<World>): void {
         for (const { subresource, patch } of patchesFor((await own.get(NODE)) as KubeObject, newAgentState(0), {
           now: new Date(),
           trialMs: 600_000,
+          requiresSignature: false,
         }))
           await own.patch(NODE, subresource === undefined ? 'merge' : 'strategic', patch, subresource === undefined ? {} : { subresource });
         const reported = await admin.get(NODE);

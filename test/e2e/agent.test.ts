@@ -12,6 +12,7 @@ import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-host
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-bundle.ts';
 import type { CliResult } from '../support/run-cli.ts';
+import { generateKey } from '../support/sshd.ts';
 
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
@@ -220,6 +221,58 @@ RestartSec=2
     expect(runningConfig()).toMatch(/^maxPods: 110$/m);
     expect(await status()).toEqual({});
   }, 120_000);
+
+  it('applies only signed configurations, if signatures are required', async () => {
+    const file = (name: string): string => join(directory, name);
+    for (const name of ['alice', 'bob']) generateKey(file(name), 'ed25519');
+    const key = (name: string): string => readFileSync(file(`${name}.pub`), 'utf8');
+    writeFileSync(file('allowed'), ['alice', 'bob'].map((name) => `${name}@example.com ${key(name)}`).join(''));
+    writeFileSync(file('revoked'), key('bob'));
+    const required = ['--require-signature', file('allowed')];
+    expect(await enable(...required)).toMatchObject({ code: 0 });
+    expect(await enable()).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+    /** Pushes a signed configuration and returns the name of its ConfigMap. */
+    const pushSigned = async (maxPods: number, by: string): Promise<string> => {
+      writeFileSync(file('signed.yaml'), `${OVERLAY}maxPods: ${maxPods}\n`);
+      const args = ['dynamic', 'push', file('signed.yaml'), '--sign', file(by), '--kubeconfig', file('admin.conf')];
+      const { code, stdout } = await runCommand(args);
+      expect(code).toBe(0);
+      return stdout.split('/')[1] ?? '';
+    };
+    const rejects = async (name: string, cause: RegExp): Promise<void> => {
+      await assign(name);
+      await expect.poll(async () => (await condition()).message, { timeout: 60_000 }).toMatch(cause);
+      expect((await condition()).reason).toBe('Rejected');
+    };
+    await push('unsigned', `${OVERLAY}maxPods: 51\n`);
+    await rejects('unsigned', /^the ConfigMap is not signed/);
+    const first = await pushSigned(52, 'alice');
+    await assign(first);
+    await until('Good');
+    expect(runningConfig()).toMatch(/^maxPods: 52$/m);
+    const source = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: NAMESPACE, name: first });
+    const data = { ...(source?.data as JsonObject), kubelet: `${OVERLAY}maxPods: 53\n` };
+    await cluster.delete({ apiVersion: 'v1', kind: 'ConfigMap', namespace: NAMESPACE, name: first });
+    await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'node-config', namespace: NAMESPACE }, data });
+    await rejects('node-config', /^the key "kubelet" of the ConfigMap was changed after signing/);
+    await cluster.create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: first, namespace: NAMESPACE },
+      data: source?.data as JsonObject,
+    });
+    await assign(await pushSigned(54, 'bob'));
+    await expect.poll(() => runningConfig(), { timeout: 60_000 }).toMatch(/^maxPods: 54$/m);
+    await until('Good');
+    await rejects(first, /^the signed revision \d+ is older than the accepted revision \d+/);
+    expect(await enable(...required, '--revoked-signers', file('revoked'))).toMatchObject({ code: 0 });
+    await rejects(await pushSigned(55, 'bob'), /^the signature of the ConfigMap is not valid, or its key is revoked on this node/);
+    expect(runningConfig()).toMatch(/^maxPods: 54$/m);
+    expect(lab.run('node1', 'stat -c %a%U /var/lib/kubelet/kubeletadm-agent/signers.yaml')).toBe('600root\n');
+    expect(await enable('--no-require-signature')).toMatchObject({ code: 0 });
+    await assign(null);
+    await until('Local');
+  }, 300_000);
 
   it('is inspected over SSH, and a kubelet that cannot start while the agent is down is repaired', async () => {
     await assign('a');

@@ -227,6 +227,7 @@ export async function agentHost({
         localConfig: '/var/lib/kubelet/config.yaml',
         namespace: 'kubeletadm-system',
         allow: 'unsafe',
+        signersFile: null,
         timing: { ...DEFAULT_TIMING, trialMs: 1_500 },
         spareCheckpoints: 0,
         spreadMs: 0,

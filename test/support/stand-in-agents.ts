@@ -64,7 +64,7 @@ const RESTART_SECONDS = 2;
 /** Creates a fleet; each node has reported that it runs its local configuration. */
 export async function agentFleet(
   names: readonly string[],
-  { trialSeconds = 600 }: { readonly trialSeconds?: number } = {},
+  { trialSeconds = 600, requiresSignature = false }: { readonly trialSeconds?: number; readonly requiresSignature?: boolean } = {},
 ): Promise<AgentFleet> {
   let time = START;
   let most = 0;
@@ -142,7 +142,7 @@ export async function agentFleet(
     }
     if (desiredPayload(agent.state) !== null) send(agent, { kind: 'observed', seen: await observation(agent) });
     let reported: KubeObject = node;
-    for (const { subresource, patch } of patchesFor(reported, agent.state, { now: now(), trialMs: timing.trialMs }))
+    for (const { subresource, patch } of patchesFor(reported, agent.state, { now: now(), trialMs: timing.trialMs, requiresSignature }))
       reported = await cluster.patch(
         ref,
         subresource === undefined ? 'merge' : 'strategic',

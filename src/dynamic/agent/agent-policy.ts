@@ -5,6 +5,8 @@ import type { LiveChange } from '../../kubelet/catalogue.ts';
 export interface AgentPolicy {
   readonly trialMs: number;
   readonly allow: LiveChange;
+  /** Absolute path of the file of signers whose ConfigMaps are accepted; null: signatures are not required. */
+  readonly signersFile: string | null;
   /** Number of unused checkpoints that are kept. */
   readonly spareCheckpoints: number;
   readonly spreadMs: number;

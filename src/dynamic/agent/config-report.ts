@@ -21,6 +21,8 @@ export interface ConfigReport {
    * healthy; null: no trial, a trial that is paused, or an earlier version of the agent.
    */
   readonly trialEnds: string | null;
+  /** The agent accepts only signed ConfigMaps. */
+  readonly requiresSignature: boolean;
 }
 
 /** A later estimate of the end of a trial is written if it differs by more than this: a healthy trial writes it once. */
@@ -29,15 +31,16 @@ const TRIAL_END_TOLERANCE_MS = 15_000;
 /** The report for a condition. @param before report on the Node: unchanged parts keep their times */
 export function nextReport(
   before: ConfigReport | null,
-  { condition, observed, error, errorBefore, trialEnds, at }: NextReport,
+  { condition, observed, error, errorBefore, trialEnds, requiresSignature, at }: NextReport,
 ): ConfigReport {
   const { status, reason, message } = condition;
   const kept = error === errorBefore ? (before?.errorSince ?? null) : null;
-  const report = { status, reason, message, observed, at, errorSince: error === null ? null : (kept ?? at), trialEnds };
+  const report = { status, reason, message, observed, at, errorSince: error === null ? null : (kept ?? at), trialEnds, requiresSignature };
   const isSame =
     before !== null &&
     isConditionOf(before, condition) &&
     before.observed === observed &&
+    before.requiresSignature === requiresSignature &&
     before.errorSince === report.errorSince &&
     isSameEnd(before.trialEnds, trialEnds);
   return isSame ? before : report;
@@ -55,6 +58,7 @@ export interface NextReport {
   /** Error in the status on the Node. */
   readonly errorBefore: string | null;
   readonly trialEnds: string | null;
+  readonly requiresSignature: boolean;
   readonly at: string;
 }
 
@@ -67,14 +71,14 @@ export function isConditionOf(
 }
 
 /** The text of the annotation. */
-export function formatReport({ status, reason, message, observed, at, errorSince, trialEnds }: ConfigReport): string {
+export function formatReport({ status, reason, message, observed, at, errorSince, trialEnds, requiresSignature }: ConfigReport): string {
   const times = { ...(errorSince === null ? {} : { errorSince }), ...(trialEnds === null ? {} : { trialEnds }) };
-  return JSON.stringify({ at, ...times, message, observed, reason, status });
+  return JSON.stringify({ at, ...times, message, observed, reason, ...(requiresSignature ? { requiresSignature } : {}), status });
 }
 
 /** Reads the annotation; null: missing, as with earlier versions, or invalid. */
 export function parseReport(text: string | undefined): ConfigReport | null {
-  const { status, reason, message, observed, at, errorSince, trialEnds } = parseJsonObject(text ?? '') ?? {};
+  const { status, reason, message, observed, at, errorSince, trialEnds, requiresSignature } = parseJsonObject(text ?? '') ?? {};
   if (typeof status !== 'string' || typeof reason !== 'string' || typeof message !== 'string' || typeof at !== 'string') return null;
   return {
     status,
@@ -84,5 +88,6 @@ export function parseReport(text: string | undefined): ConfigReport | null {
     at,
     errorSince: typeof errorSince === 'string' ? errorSince : null,
     trialEnds: typeof trialEnds === 'string' && !Number.isNaN(Date.parse(trialEnds)) ? trialEnds : null,
+    requiresSignature: requiresSignature === true,
   };
 }

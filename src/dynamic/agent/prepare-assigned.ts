@@ -16,7 +16,7 @@ import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
 import type { NodeProperties } from './node-assignment.ts';
-import type { PayloadNode } from './payload-changes.ts';
+import type { ChangePolicy, PayloadNode } from './payload-changes.ts';
 import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
 import type { Fault } from './state.ts';
 
@@ -29,6 +29,8 @@ export interface PrepareOptions {
   /** The configuration of the kubelet while nothing is assigned. */
   readonly localConfig: string;
   readonly allow: LiveChange;
+  /** The signer of the ConfigMap, if its changes are limited. */
+  readonly signer?: ChangePolicy['signer'];
   /** Directory of the checkpoints. */
   readonly directory: string;
   readonly signal: AbortSignal;
@@ -59,7 +61,7 @@ export async function prepareAssigned(
   proven: readonly string[],
   options: PrepareOptions,
 ): Promise<PreparedAssignment> {
-  const { host, catalogue, localConfig, allow, signal } = options;
+  const { host, catalogue, localConfig, allow, signer, signal } = options;
   const kubelet = await observeKubelet(host, catalogue, signal);
   const { version, minor, flags } = kubelet;
   const { uid = '', resourceVersion = '' } = object.metadata;
@@ -70,7 +72,7 @@ export async function prepareAssigned(
       data: isJsonObject(object.data) ? (object.data as Readonly<Record<string, string>>) : {},
     },
     payloadNodeOf(kubelet, { ...options, group: node.group, localText: local?.content ?? '' }),
-    { allow, isCordoned: node.isCordoned, proven },
+    { allow, isCordoned: node.isCordoned, proven, signer },
   );
   const { hash } = prepared.candidate;
   const accept = (podWarnings: readonly string[]): PreparedAssignment => ({ ...prepared, podWarnings });

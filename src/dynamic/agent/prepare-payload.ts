@@ -26,6 +26,7 @@ import {
   changesOf,
   describeChange,
   describeForbidden,
+  excessOf,
   forbiddenChanges,
   overriddenBy,
   type PayloadNode,
@@ -120,6 +121,8 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const forbidden = forbiddenChanges(found, policy, { isProven: policy.proven?.includes(hash) === true, sets: null });
   if (forbidden.length > 0)
     return refuse('NOT_ALLOWED', describeForbidden(forbidden, found, policy), { candidate, fields: found.ofPayload });
+  const excess = excessOf(found, sets, policy);
+  if (excess !== null) return refuse('NOT_ALLOWED', excess, { candidate, fields: found.ofPayload });
   return { candidate, files, sets, refusal: null, config: found.desired, fields: found.ofPayload, warning };
 }
 

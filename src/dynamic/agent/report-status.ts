@@ -38,6 +38,8 @@ export interface ReporterOptions {
   readonly random: () => number;
   /** Healthy time that ends a trial. */
   readonly trialMs: number;
+  /** The agent accepts only signed ConfigMaps. */
+  readonly requiresSignature: boolean;
 }
 
 const FIRST_DELAY_MS = 500;
@@ -55,7 +57,7 @@ const MOST_WAITING = 50;
  * increasing, jittered delays.
  */
 export function statusReporter(options: ReporterOptions): StatusReporter {
-  const { cluster, nodeName, clock, random, trialMs } = options;
+  const { cluster, nodeName, clock, random, trialMs, requiresSignature } = options;
   const ref: ObjectRef = { apiVersion: 'v1', kind: 'Node', name: nodeName };
   let state: AgentState | null = null;
   let node: KubeObject | null = null;
@@ -69,11 +71,12 @@ export function statusReporter(options: ReporterOptions): StatusReporter {
     dirty = true;
     wake();
   };
-  const isReported = (): boolean => node === null || state === null || patchesFor(node, state, { now: clock.now(), trialMs }).length === 0;
+  const isReported = (): boolean =>
+    node === null || state === null || patchesFor(node, state, { now: clock.now(), trialMs, requiresSignature }).length === 0;
 
   const deliver = async (): Promise<void> => {
     if (node !== null && state !== null) {
-      for (const { subresource, patch } of patchesFor(node, state, { now: clock.now(), trialMs })) {
+      for (const { subresource, patch } of patchesFor(node, state, { now: clock.now(), trialMs, requiresSignature })) {
         node = await cluster.patch(ref, subresource === undefined ? 'merge' : 'strategic', patch, { subresource });
       }
     }
@@ -150,7 +153,7 @@ interface NodePatch {
 export function patchesFor(
   node: KubeObject,
   state: AgentState,
-  { now, trialMs }: { readonly now: Date; readonly trialMs: number },
+  { now, trialMs, requiresSignature }: Pick<ReporterOptions, 'trialMs' | 'requiresSignature'> & { readonly now: Date },
 ): readonly NodePatch[] {
   const status = configStatusOf(state);
   const text = JSON.stringify(formatConfigStatus(status));
@@ -171,6 +174,7 @@ export function patchesFor(
     error: status.error,
     errorBefore,
     trialEnds: end === null ? null : formatRfc3339(new Date(end)),
+    requiresSignature,
     at: time,
   });
   const desired = { [CONFIG_STATUS_ANNOTATION]: text, [CONFIG_REPORT_ANNOTATION]: formatReport(next) };

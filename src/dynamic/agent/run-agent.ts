@@ -24,8 +24,8 @@ import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
 import { type AgentEvent, nextTimer } from './next.ts';
 import { agentReporter, type ReportAgentMessage } from './node-event-reporter.ts';
-import { prepareAssigned } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
+import { prepareVerified } from './require-signature.ts';
 import { type AgentState, neededHashes } from './state.ts';
 import { workloadWatch } from './workload-watch.ts';
 
@@ -52,6 +52,8 @@ export interface AgentOptions {
   /** ConfigMaps of other namespaces are not read. */
   readonly namespace: string;
   readonly allow: LiveChange;
+  /** The file of signers whose ConfigMaps are accepted; null: signatures are not required. */
+  readonly signersFile: string | null;
   readonly timing: Timing;
   /** Number of unneeded checkpoints to keep. */
   readonly spareCheckpoints: number;
@@ -99,7 +101,14 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const following = { cluster, clock, random };
   options.onAccess?.(access.problems);
   reportDamaged(loaded, report);
-  const status = statusReporter({ cluster, nodeName, clock, random, trialMs: timing.trialMs });
+  const status = statusReporter({
+    cluster,
+    nodeName,
+    clock,
+    random,
+    trialMs: timing.trialMs,
+    requiresSignature: options.signersFile !== null,
+  });
   const { web, kubeconfig } = options;
   const configz = configzSource({ host, web, kubeconfig, signal });
   const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
@@ -142,9 +151,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
         },
       ),
     prepare: async (assigned) => {
-      const { active, lastKnownGood } = machine.state;
-      const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
-      const { candidate, files, sets, refusal, warning, podWarnings } = await prepareAssigned(assigned, proven, options);
+      const { candidate, files, sets, refusal, warning, podWarnings } = await prepareVerified(assigned, machine.state, options);
       if (warning !== null) report('warning', warning.code, warning.message);
       for (const message of podWarnings) report('warning', 'PODS_AT_RISK', message);
       const { hash } = candidate;

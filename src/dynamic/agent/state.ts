@@ -19,7 +19,11 @@ export interface Payload {
  * clause for display.
  */
 export interface Fault {
-  readonly code: Extract<ConfigErrorCode, 'LOAD_FAILED' | 'VALIDATION_FAILED' | 'INTERNAL_FAILURE'> | 'NOT_ALLOWED' | 'RUN_FAILED';
+  readonly code:
+    | Extract<ConfigErrorCode, 'LOAD_FAILED' | 'VALIDATION_FAILED' | 'INTERNAL_FAILURE'>
+    | 'NOT_SIGNED'
+    | 'NOT_ALLOWED'
+    | 'RUN_FAILED';
   readonly cause: string;
   /** The sign of failure; absent if the payload never ran. */
   readonly sign?: FailureSign;

@@ -157,6 +157,8 @@ function faultText({ code, cause }: Fault): string {
     case 'VALIDATION_FAILED':
     case 'INTERNAL_FAILURE':
       return CONFIG_ERRORS[code].text;
+    case 'NOT_SIGNED':
+      return `failed to verify config: ${cause}`;
     case 'NOT_ALLOWED':
       return `failed to accept config: ${cause}`;
     case 'RUN_FAILED':

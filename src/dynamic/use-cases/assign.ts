@@ -1,21 +1,21 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
-import type { LocalFiles } from '../../base/local-files.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
-import { notEnabled, otherNamespace, rolloutBlocked } from '../dynamic-problems.ts';
+import { notEnabled, otherNamespace, revertNotSigned, rolloutBlocked, signatureRequired } from '../dynamic-problems.ts';
 import type { Backend, NodeConfig } from '../node-config.ts';
 import type { RolloutOptions } from '../rollout.ts';
 import { planBatches } from '../rollout.ts';
+import { parseStatement, STATEMENT_KEY, statementMismatch } from '../signing/statement.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, findPayload, planAssignment } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
 import { reportImpact, withFields } from './assignment-impact.ts';
 import { type CheckedPayload, type CheckedRisks, checkPodRisks } from './check-pod-risks.ts';
 import { type DynamicRollout, performRollout, type RolloutEnd, type RolloutPorts } from './perform-rollout.ts';
-import { type PushedFileRequest, performPush, planPushedFile } from './push-file.ts';
+import { type PushedFileRequest, type PushFilePorts, performPush, planPushedFile } from './push-file.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
 import { planMissingRights, type RestoredRights, restoreRights } from './restore-agent-rights.ts';
 
@@ -35,6 +35,8 @@ export interface AssignmentRequest {
   readonly force: boolean;
   /** Assign a configuration that would end pods; the findings are reported as warnings. */
   readonly allowPodLoss: boolean;
+  /** `--on-failure revert`. */
+  readonly reverts: boolean;
   readonly reporter: Reporter;
 }
 
@@ -60,24 +62,29 @@ export interface Assignment {
  *   whose pods the payload would end (PODS_AT_RISK)
  */
 export async function checkAssignment(
-  files: Pick<LocalFiles, 'input'>,
+  ports: PushFilePorts,
   cluster: Cluster,
-  { names, backend, assigned, force, allowPodLoss, reporter }: AssignmentRequest,
+  { names, backend, assigned, force, allowPodLoss, reverts, reporter }: AssignmentRequest,
 ): Promise<Assignment> {
   const nodes = await readNodes(cluster, names, { backend });
   if (assigned === null) return { nodes, desired: null, push: null, fields: new Map(), rights: [] };
   if (!force) requireEnabled(nodes);
+  const irreversible = nodes.filter(({ report, source }) => reverts && report?.requiresSignature === true && source.source !== null);
+  if (irreversible.length > 0) throw new AppError(revertNotSigned(irreversible.map(({ name }) => name)), { exitCode: 3 });
   const push =
-    assigned.kind === 'file' ? await planPushedFile(files, { pushed: assigned.pushed, text: assigned.text, cluster, reporter }) : null;
+    assigned.kind === 'file'
+      ? await planPushedFile(ports, { ...assigned, cluster, nodeNames: nodes.map(({ name }) => name), reporter })
+      : null;
   const desired = assigned.kind === 'config-map' ? assigned.source : (push as PushPlan).source;
   requireReadable(nodes, desired);
-  let data: Readonly<Record<string, string>>;
+  let data = push?.data ?? {};
   if (assigned.kind === 'config-map') {
     const payload = await findPayload(cluster, desired);
     data = payload.data;
     await requireGoodPayload(payload.text, describeSource(desired), { nodes, validation: assigned.validation, reporter });
     if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
-  } else data = { [desired.kubeletConfigKey]: assigned.text };
+  }
+  requireSigned(nodes, { source: desired, data });
   const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, reporter });
   for (const node of nodes) warnOfNode(node, reporter);
   const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
@@ -212,6 +219,17 @@ function requireReadable(nodes: readonly NodeConfig[], source: ConfigSource): vo
     agentNamespace === null || agentNamespace === source.namespace ? [] : [otherNamespace(name, source, agentNamespace)],
   );
   if (unreadable.length > 0) throw new AppError(unreadable, { exitCode: 3 });
+}
+
+/** Rejects nodes that accept only signed ConfigMaps, without a signature for them. Only the node knows the accepted keys. */
+function requireSigned(nodes: readonly NodeConfig[], { source, data }: Pick<CheckedPayload, 'source' | 'data'>): void {
+  const statement = parseStatement(data[STATEMENT_KEY] ?? '');
+  const refused = nodes.flatMap(({ name, report }) => {
+    if (report?.requiresSignature !== true) return [];
+    const issue = statement === null ? 'the ConfigMap is not signed' : statementMismatch(statement, { source, data, nodeName: name });
+    return issue === null ? [] : [signatureRequired(name, issue)];
+  });
+  if (refused.length > 0) throw new AppError(refused, { exitCode: 3 });
 }
 
 /**

@@ -6,6 +6,7 @@ import type { ClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { configSourceFailure } from '../../kubelet/config-source.ts';
+import { type SigningPorts, type SigningRequest, signConfig } from '../signing/sign-config.ts';
 import { applyPush, type PushPlan, planPush } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';
 import { requireGoodPayload, type ValidationRequest } from './require-good-payload.ts';
@@ -22,6 +23,8 @@ export interface PushedFileRequest {
   readonly additionalFiles: readonly AdditionalFile[];
   readonly appendHash: boolean;
   readonly inPlace: boolean;
+  /** Null: without a signature. */
+  readonly signing: SigningRequest | null;
   readonly validation: ValidationRequest;
 }
 
@@ -31,12 +34,17 @@ export interface AdditionalFile {
   readonly file: string;
 }
 
+/** Ports for planning the ConfigMap of a file. */
+export type PushFilePorts = Pick<LocalFiles, 'input'> & SigningPorts;
+
 interface PushFile {
   readonly pushed: PushedFileRequest;
   /** Content of the file. */
   readonly text: string;
   /** Null: a dry run without a cluster. */
   readonly cluster: Cluster | null;
+  /** Nodes of an assignment, for which the ConfigMap is signed. Absent: all nodes. */
+  readonly nodeNames?: readonly string[] | undefined;
   readonly reporter: Reporter;
 }
 
@@ -59,7 +67,7 @@ export interface PushedFile {
  * @throws the errors of `openCluster`, `planPushedFile` and the cluster
  */
 export async function pushFile(
-  services: OpenClusterPorts,
+  services: OpenClusterPorts & PushFilePorts,
   { pushed, cluster: named, plan: { dryRun } }: PushRequest,
   reporter: Reporter,
 ): Promise<PushedFile> {
@@ -75,16 +83,16 @@ export async function pushFile(
 }
 
 /**
- * Validates a file for the nodes of the cluster and plans its ConfigMap.
- * @throws AppError USAGE, errors in the file, DYNAMIC_PAYLOAD_DIFFERS
+ * Validates a file for the nodes of the cluster, signs it on request, and plans its ConfigMap.
+ * @throws AppError USAGE, errors in the file, DYNAMIC_NOT_SIGNED, DYNAMIC_PAYLOAD_DIFFERS
  */
-export async function planPushedFile(files: Pick<LocalFiles, 'input'>, { pushed, text, cluster, reporter }: PushFile): Promise<PushPlan> {
+export async function planPushedFile(ports: PushFilePorts, { pushed, text, cluster, nodeNames, reporter }: PushFile): Promise<PushPlan> {
   const input = {
     namespace: pushed.namespace,
     name: pushed.name,
     key: pushed.key,
     text,
-    additionalFiles: await readAdditionalFiles(files, pushed.additionalFiles),
+    additionalFiles: await readAdditionalFiles(ports, pushed.additionalFiles),
     appendHash: pushed.appendHash,
     inPlace: pushed.inPlace,
   };
@@ -93,7 +101,15 @@ export async function planPushedFile(files: Pick<LocalFiles, 'input'>, { pushed,
   if (Object.hasOwn(input.additionalFiles, input.key)) throw usageError(`--beside ${input.key}: the ConfigMap already has this key`);
   const nodes = cluster === null ? [] : await readNodes(cluster, []);
   await requireGoodPayload(text, pushed.file, { nodes, validation: pushed.validation, reporter });
-  return planPush(cluster, input);
+  if (pushed.signing === null) return planPush(cluster, input);
+  const { namespace, name, key, additionalFiles } = input;
+  const validFor = pushed.signing.nodes ?? nodeNames ?? ['*'];
+  const signed = await signConfig(
+    ports,
+    { namespace, name, key, nodes: validFor, data: { ...additionalFiles, [key]: text } },
+    pushed.signing,
+  );
+  return planPush(cluster, { ...input, additionalFiles: { ...additionalFiles, ...signed } });
 }
 
 /** Applies the plan and reports the result. */

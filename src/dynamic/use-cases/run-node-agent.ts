@@ -44,7 +44,7 @@ export async function runNodeAgent(
   { reporter, connect }: { readonly reporter: Reporter; readonly connect: () => Promise<Host> },
 ): Promise<void> {
   const { kubeconfig: file, localConfig, namespace, directory } = request;
-  const { trialMs, spreadMs, spareCheckpoints, allow, listen } = request.policy;
+  const { trialMs, spreadMs, spareCheckpoints, allow, signersFile, listen } = request.policy;
   const releaseMemory = await services.releaseMemoryWhenIdle();
   const catalogue = await loadCatalogue();
   const host = await connect();
@@ -82,6 +82,7 @@ export async function runNodeAgent(
       localConfig,
       namespace,
       allow,
+      signersFile,
       timing: { ...DEFAULT_TIMING, trialMs },
       spareCheckpoints,
       spreadMs,

@@ -27,7 +27,8 @@ import {
   POINTER_DROP_IN,
   renderAgentUnit,
 } from '../../kubeadm/node-agent/agent-units.ts';
-import { readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
+import { type InstalledAgent, readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
+import { signersFile } from '../../kubeadm/node-agent/layout.ts';
 import { NATIVE_DROP_IN, nativeFlags } from '../../kubeadm/node-agent/native-flags.ts';
 import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phases/agent-former-account.ts';
 import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
@@ -39,6 +40,7 @@ import { configSourceDropped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
 import { type AgentProgramInput, agentDirectory, agentOldPrograms, agentProgram } from '../phases/agent-program.ts';
+import { type AgentSignersInput, agentSigners, signatureProblem } from '../phases/agent-signers.ts';
 import { moveAssignment } from './move-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 
@@ -63,6 +65,8 @@ export interface EnableOptions {
   readonly agentOptions: readonly string[];
   /** The policy among these options permits changes that need new state files of the kubelet's managers. */
   readonly canReplaceManagerState: boolean;
+  /** Whether the agent accepts only signed ConfigMaps. `text`: the file of signers. */
+  readonly signers: { readonly kind: 'unchanged' | 'not-required' } | { readonly kind: 'required'; readonly text: string };
   /** Null: the agent serves no endpoints. */
   readonly agentAddress: string | null;
   /** Directory for kubelets up to 1.23. */
@@ -73,6 +77,7 @@ interface EnableInput {
   readonly program: AgentProgramInput | null;
   readonly rights: AgentRightsInput | null;
   readonly directory: string | null;
+  readonly signers: AgentSignersInput | null;
   readonly agent: ChangeUnitsInput | null;
   readonly assignment: AgentAssignmentInput | null;
   readonly formerAccount: FormerAccountInput | null;
@@ -93,6 +98,7 @@ export const enableWorkflow: Workflow<EnableOptions, EnableInput> = {
     agentProgram.select((input) => input.program),
     agentRightsPhase.select((input) => input.rights),
     agentDirectory.select((input) => input.directory),
+    agentSigners.select((input) => input.signers),
     startAgent.select((input) => input.agent),
     agentAssignment.select((input) => input.assignment),
     agentFormerAccount.select((input) => input.formerAccount),
@@ -106,6 +112,7 @@ const NOTHING: EnableInput = {
   program: null,
   rights: null,
   directory: null,
+  signers: null,
   agent: null,
   assignment: null,
   formerAccount: null,
@@ -124,16 +131,14 @@ async function isMissing({ host, signal }: PhaseContext, path: string): Promise<
   return (await observe(host, fileFacts([path]), signal)).get(path)?.content === undefined;
 }
 
-/**
- * Whether the drop-in directory existed before the agent: `dynamic disable` removes only a directory created
- * by enable.
- */
-async function hasOwnDropInDirectory({ host, signal }: PhaseContext): Promise<boolean> {
+/** The agent that an earlier run installed. Without its unit: whether the drop-in directory existed before the agent. */
+async function installedAgent({ host, signal }: PhaseContext): Promise<Pick<InstalledAgent, 'signersFile' | 'keepsDropInDirectory'>> {
   const names = defineFact({ names: { kind: 'list', path: DROP_IN_DIRECTORY } }, (answers) => answers.names as readonly string[] | null);
   const found = await observe(host, combineFacts({ unit: fileFacts([AGENT_UNIT]), names }), signal);
   const unit = found.unit.get(AGENT_UNIT)?.content;
-  if (unit !== undefined) return readInstalledAgent(unit).keepsDropInDirectory;
-  return found.names !== null && !found.names.some((name) => [POINTER_DROP_IN, NATIVE_DROP_IN].includes(`${DROP_IN_DIRECTORY}/${name}`));
+  if (unit !== undefined) return readInstalledAgent(unit);
+  const isOwn = found.names?.some((name) => [POINTER_DROP_IN, NATIVE_DROP_IN].includes(`${DROP_IN_DIRECTORY}/${name}`)) ?? true;
+  return { signersFile: null, keepsDropInDirectory: !isOwn };
 }
 
 async function prepareAgent(context: PhaseContext, options: EnableOptions, found: DynamicHost): Promise<Prepared<EnableInput>> {
@@ -163,18 +168,24 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
   const move = nodeName === null || context.cluster === null ? null : await moveAssignment(context.cluster, nodeName, namespace);
   if (move?.refusal != null) refusals.push({ host, ...move.refusal });
   if (dropIn?.kind !== 'drop-in' || program === null || nodeName === null) return { input: NOTHING, warnings: [], refusals };
+  const installed = await installedAgent(context);
+  const { signers } = options;
+  const isSigned = signers.kind === 'required' || (signers.kind === 'unchanged' && installed.signersFile !== null);
+  const problem = isSigned ? await signatureProblem(context.host, context.signal) : null;
+  if (problem !== null) refusals.push(problem);
   const words = [
     ...program.command,
     'agent',
     ...['--kubeconfig', kubeconfig, '--node-name', nodeName, '--namespace', namespace],
     ...(dropIn.localConfig === KUBELET_CONFIG_FILE ? [] : ['--local-config', dropIn.localConfig]),
+    ...(isSigned ? ['--require-signature', signersFile(AGENT_DIRECTORY)] : []),
     ...options.agentOptions,
   ];
   const agentUnit = renderAgentUnit(options.templates, {
     command: words,
     directory: AGENT_DIRECTORY,
     kubeletDirectory: options.canReplaceManagerState ? (found.flag('root-dir') ?? KUBELET_DIR) : null,
-    keepsDropInDirectory: await hasOwnDropInDirectory(context),
+    keepsDropInDirectory: installed.keepsDropInDirectory,
   });
   const unitFile = (path: string, content: string): DesiredFile => ({ path, content, mode: 0o644, owner: 'root:root' });
   return {
@@ -183,6 +194,7 @@ async function prepareAgent(context: PhaseContext, options: EnableOptions, found
       program,
       rights: { nodeName, namespace },
       directory: AGENT_DIRECTORY,
+      signers: signers.kind === 'unchanged' ? null : { text: signers.kind === 'required' ? signers.text : null },
       agent: {
         files: [unitFile(AGENT_UNIT, agentUnit), unitFile(POINTER_DROP_IN, dropIn.text)],
         removed: [],
@@ -264,6 +276,13 @@ async function prepareNative(context: PhaseContext, options: EnableOptions, foun
   const warnings: Warning[] = [];
   const flags = unitTexts === null ? null : nativeFlags(options.templates, unitTexts, { directory: options.nativeDirectory, minor });
   if (flags?.kind === 'impossible') refusals.push({ host, code: 'KUBELET_UNIT_UNSUITABLE', message: flags.why, hint: flags.hint });
+  if (options.signers.kind === 'required')
+    refusals.push({
+      host,
+      code: 'SIGNATURES_NOT_SUPPORTED',
+      message: 'the kubelet itself (up to 1.23) reads the assigned ConfigMaps and cannot verify signatures',
+      hint: 'Install the agent, which verifies signatures, with --backend agent',
+    });
   if (nodeName !== null && context.cluster !== null && refusals.length + found.refusals.length === 0) {
     const { problem, warning } = await keepsConfigSource(context.cluster, nodeName);
     if (problem !== null) refusals.push({ ...problem, host });

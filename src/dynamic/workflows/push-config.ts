@@ -28,12 +28,13 @@ export interface PushInput {
 
 export interface PushPlan {
   readonly source: ConfigSource;
+  /** All keys of the ConfigMap. */
+  readonly data: Readonly<Record<string, string>>;
   readonly plan: PhasePlan;
 }
 
 /** The ConfigMap of a payload, with kubectl's naming; immutable if the name contains the hash. */
-function pushedConfigMap({ namespace, name, key, text, additionalFiles, appendHash: hashed }: PushInput): KubeObject {
-  const data = { ...additionalFiles, [key]: text };
+function pushedConfigMap({ namespace, name, appendHash: hashed }: PushInput, data: PushPlan['data']): KubeObject {
   const metadata = { name: hashed ? appendHash({ name, data }) : name, namespace, labels: { [PUSHED_LABEL]: 'true' } };
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data, ...(hashed ? { immutable: true } : {}) };
 }
@@ -45,7 +46,8 @@ function pushedConfigMap({ namespace, name, key, text, additionalFiles, appendHa
  * @throws AppError DYNAMIC_PAYLOAD_DIFFERS (exit code 2) if a ConfigMap of that name has other content
  */
 export async function planPush(cluster: Cluster | null, input: PushInput): Promise<PushPlan> {
-  const object = pushedConfigMap(input);
+  const data = { ...input.additionalFiles, [input.key]: input.text };
+  const object = pushedConfigMap(input, data);
   const { name } = object.metadata;
   const where = `${input.namespace}/${name}`;
   const source = { namespace: input.namespace, name, kubeletConfigKey: input.key };
@@ -53,17 +55,18 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
   if (cluster === null || before === null)
     return {
       source,
+      data,
       plan: {
         changes: [...(await missingNamespace(cluster, input.namespace)), { kind: 'create-object', object, reason: 'does not exist' }],
       },
     };
-  if (jsonEqual(before.data ?? {}, object.data ?? {}) && Object.keys((before.binaryData as object) ?? {}).length === 0) {
+  if (jsonEqual(before.data ?? {}, data) && Object.keys((before.binaryData as object) ?? {}).length === 0) {
     const mutable = {
       code: 'DYNAMIC_PAYLOAD_MUTABLE',
       message: `ConfigMap ${where} is not immutable. Any write to it, even of a label, restarts the kubelets of all nodes with this ConfigMap`,
     };
     const warnings = input.appendHash && before.immutable !== true ? [mutable] : [];
-    return { source, plan: { changes: [], noop: `ConfigMap ${where} is up to date`, warnings } };
+    return { source, data, plan: { changes: [], noop: `ConfigMap ${where} is up to date`, warnings } };
   }
   const users = (await readNodes(cluster, [])).filter(
     (node) =>
@@ -79,8 +82,8 @@ export async function planPush(cluster: Cluster | null, input: PushInput): Promi
     users.length === 0
       ? 'content changed'
       : `content changed; the kubelets of ${users.map((node) => node.name).join(', ')} restart at the same time`;
-  const changed = { ...before, data: object.data ?? {} };
-  return { source, plan: { changes: [{ kind: 'update-object', object: changed, before, reason }] } };
+  const changed = { ...before, data };
+  return { source, data, plan: { changes: [{ kind: 'update-object', object: changed, before, reason }] } };
 }
 
 async function missingNamespace(cluster: Cluster | null, namespace: string): Promise<readonly ClusterChange[]> {

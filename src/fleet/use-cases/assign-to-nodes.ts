@@ -1,6 +1,7 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Backend } from '../../dynamic/node-config.ts';
 import type { RolloutOptions } from '../../dynamic/rollout.ts';
+import type { ConfigSigner } from '../../dynamic/signing/sign-config.ts';
 import { type Assigned, assignedBy, checkAssignment, executeAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout, RolloutEnd, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
 import type { PushedFileRequest } from '../../dynamic/use-cases/push-file.ts';
@@ -40,7 +41,7 @@ export interface AssignToNodesRequest extends NodesRequest {
 }
 
 /** Ports of `dynamic assign`. */
-export type AssignPorts = FleetFilePorts & OpenClusterPorts & RolloutPorts;
+export type AssignPorts = FleetFilePorts & OpenClusterPorts & RolloutPorts & ConfigSigner;
 
 /** The plan of a dry run, or the result of the rollout. */
 export type AssignResult =
@@ -63,7 +64,8 @@ export async function assignToNodes(
   const cluster = opened.cluster as Cluster;
   try {
     const names = await findNodeNames(services, cluster, choice);
-    const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reporter });
+    const reverts = rollout.onFailure === 'revert';
+    const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reverts, reporter });
     if (request.plan.dryRun) {
       const by = assignedBy(services, { allowsPodLoss: allowPodLoss, reason });
       return { kind: 'planned', plans: planRollout(checked, rollout, by), cluster };

@@ -2,8 +2,9 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import { canReplaceManagerState } from '../../dynamic/agent/agent-policy.ts';
 import type { Backend } from '../../dynamic/node-config.ts';
+import { checkKeyList, formatSigners, readSignerPolicy } from '../../dynamic/signing/signers.ts';
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
-import { enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
+import { type EnableOptions, enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
 import type { Impact } from '../../host/plan/impact.ts';
 import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
@@ -51,13 +52,19 @@ export interface DynamicEnableRequest extends DynamicDisableRequest {
   readonly allow: Impact;
   /** Listen address; null: none. */
   readonly agentAddress: string | null;
+  readonly signers: SignersRequest;
   /** Directory for kubelets up to 1.23; null: the default. */
   readonly nativeDirectory: string | null;
 }
 
+/** `--require-signature` and the options that belong to it. */
+export type SignersRequest =
+  | { readonly kind: 'unchanged' | 'not-required' }
+  | { readonly kind: 'files'; readonly allowed: string; readonly revoked: string | undefined; readonly policy: string | undefined };
+
 /**
  * Prepares `dynamic enable HOST...`.
- * @throws AppError INPUT_UNREADABLE (exit code 2) for the program; the errors of `openCluster`
+ * @throws AppError INPUT_UNREADABLE, SIGNERS_INVALID (exit code 2) for the program and the signers; the errors of `openCluster`
  */
 export async function openDynamicEnable(
   services: NodeCommandPorts & ProgramSource,
@@ -70,6 +77,7 @@ export async function openDynamicEnable(
     plannerOf: async (common) => {
       const options = {
         ...common,
+        signers: await readSigners(services, request.signers),
         namespace: request.namespace ?? AGENT_NAMESPACE,
         backend,
         program: {
@@ -104,6 +112,17 @@ export async function openDynamicDisable(
       return (context, run) => planWorkflow(disableWorkflow, context, options, run);
     },
   });
+}
+
+async function readSigners({ input }: Pick<NodeCommandPorts, 'input'>, request: SignersRequest): Promise<EnableOptions['signers']> {
+  if (request.kind !== 'files') return request;
+  const { allowed, revoked, policy } = request;
+  const allowedSigners = await input.readText(allowed);
+  checkKeyList(allowedSigners, allowed, 'allowed signers');
+  const revokedKeys = revoked === undefined ? null : await input.readText(revoked);
+  if (revokedKeys !== null) checkKeyList(revokedKeys, revoked ?? '', 'revoked keys');
+  const limits = policy === undefined ? null : readSignerPolicy(await input.readText(policy), policy);
+  return { kind: 'required', text: formatSigners({ allowedSigners, revokedKeys, limits }) };
 }
 
 /** Options of both commands. */

@@ -9,6 +9,8 @@ export interface InstalledAgent {
   /** Namespace of the ConfigMaps it reads. */
   readonly namespace: string | null;
   readonly nodeName: string | null;
+  /** The file of signers whose ConfigMaps it accepts. */
+  readonly signersFile: string | null;
   /** The directory of the kubelet's drop-ins existed before. */
   readonly keepsDropInDirectory: boolean;
 }
@@ -22,6 +24,7 @@ export function readInstalledAgent(unitText: string | null): InstalledAgent {
     programDirectory: program?.startsWith('/') === true ? program.slice(0, program.lastIndexOf('/')) : null,
     namespace: wordAfter('--namespace'),
     nodeName: wordAfter('--node-name'),
+    signersFile: wordAfter('--require-signature'),
     // Without a unit, assume that the directory existed before.
     keepsDropInDirectory: unitText === null || unitText.split('\n').includes(KEEP_DROP_IN_DIRECTORY_MARKER),
   };

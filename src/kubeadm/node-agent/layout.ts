@@ -56,6 +56,16 @@ export function accessFile(directory: string): string {
   return `${directory}/access.json`;
 }
 
+/** The signers whose configurations the agent accepts. Written by `dynamic enable --require-signature`. */
+export function signersFile(directory: string): string {
+  return `${directory}/signers.yaml`;
+}
+
+/** The signed configuration that the agent accepted last: older ones are refused. */
+export function acceptedFile(directory: string): string {
+  return `${directory}/accepted.json`;
+}
+
 /** State files of the kubelet's managers that a trial removed: a rollback restores them. */
 export function managerStatesFile(directory: string): string {
   return `${directory}/manager-states.json`;

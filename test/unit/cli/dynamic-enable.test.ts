@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError, isAppError } from '../../../src/base/errors.ts';
 import { disableWorkflow } from '../../../src/dynamic/workflows/disable-config.ts';
 import { type EnableOptions, enableWorkflow } from '../../../src/dynamic/workflows/enable-config.ts';
+import type { CommandFact } from '../../../src/host/facts/query.ts';
 import type { LargeFile } from '../../../src/host/plan/large-file.ts';
 import { runWorkflow, type WorkflowResult } from '../../../src/host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../../src/kube/agent-namespace.ts';
@@ -61,6 +62,8 @@ interface WorldOptions {
   /** Credentials of the kubelet; null: none. Default: those of n1, signed by the cluster's CA. */
   readonly credentials?: typeof N1 | null;
   readonly dynamicKubeletConfig?: boolean;
+  /** The answer to the script that verifies a signature; default: a valid signature. */
+  readonly verifies?: Partial<CommandFact>;
 }
 
 /** A node set up by kubeadm. */
@@ -103,6 +106,7 @@ function world(options: WorldOptions = {}): World {
         if (isProof(words)) return credentials === null ? {} : provesNode(credentials, stdin);
         if (script === 'command -v systemctl') return { stdout: '/bin/systemctl\n' };
         if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
+        if (script.includes('ssh-keygen')) return options.verifies ?? { stdout: 'test@kubeletadm.dev\n' };
         if (script.includes('command -v "$n"')) return { stdout: '/usr/bin/node v22.1.0\n' };
         if (!script.includes('/cmdline')) return { exitCode: 127 };
         const argv = `/usr/bin/kubelet\0--config=${config}\0${extra === '' ? '' : `${extra}\0`}`;
@@ -149,6 +153,7 @@ function world(options: WorldOptions = {}): World {
     program: { file: BUNDLE, directory: '/usr/local/lib/kubeletadm', node: null },
     agentOptions: ['--trial=5m'],
     canReplaceManagerState: false,
+    signers: { kind: 'unchanged' },
     agentAddress: '127.0.0.1:10246',
     nativeDirectory: '/var/lib/kubelet/dynamic-config',
   };
@@ -260,6 +265,23 @@ describe('dynamic enable', () => {
     expect(w.host.units.get('kubeletadm-agent')?.starts).toBe(starts + 1);
   });
 
+  it('requires signatures until they are no longer required, with the file of signers on the command line of the agent', async () => {
+    const w = world();
+    const path = '/var/lib/kubelet/kubeletadm-agent/signers.yaml';
+    const required = { signers: { kind: 'required', text: 'signers\n' } } as const;
+    const line = (): string => /^ExecStart=.*$/m.exec(w.host.text('/etc/systemd/system/kubeletadm-agent.service'))?.[0] ?? '';
+    await w.enable(required);
+    expect(w.host.files.get(path)).toMatchObject({ mode: 0o600, owner: 'root:root', content: 'signers\n' });
+    expect(line()).toContain(` --require-signature ${path} --trial=5m`);
+    expect(kinds(await w.enable(required))).toEqual([]);
+    // An update of the agent does not end the requirement.
+    expect(kinds(await w.enable())).toEqual([]);
+    expect(kinds(await w.enable({ signers: { kind: 'required', text: 'other signers\n' } }))).toEqual(['write-file']);
+    await w.enable({ signers: { kind: 'not-required' } });
+    expect([w.host.files.has(path), line().includes('--require-signature')]).toEqual([false, false]);
+    expect(kinds(await w.enable())).toEqual([]);
+  });
+
   it('restores deleted rights, also for a Node that was registered again', async () => {
     const w = world();
     await w.enable();
@@ -320,6 +342,24 @@ describe('dynamic enable', () => {
       { command: `/usr/bin/kubelet $KUBELET_CONFIG_ARGS`, files: { '/etc/systemd/system/kubelet.service.d/90.conf': 'x' }, commands: {} },
       { backend: 'native' },
       'DYNAMIC_NOT_NATIVE',
+    ],
+    [
+      'signatures on a host without ssh-keygen',
+      { verifies: { exitCode: 43 } },
+      { signers: { kind: 'required', text: 's' } },
+      'SIGNATURES_NOT_SUPPORTED',
+    ],
+    [
+      'signatures on a host whose ssh-keygen verifies none',
+      { verifies: { exitCode: 41, stderr: 'unknown option -- Y' } },
+      { signers: { kind: 'required', text: 's' } },
+      'SIGNATURES_NOT_SUPPORTED',
+    ],
+    [
+      'signatures on a kubelet that reads ConfigMaps itself',
+      { version: 'v1.21.14' },
+      { signers: { kind: 'required', text: 's' } },
+      'SIGNATURES_NOT_SUPPORTED',
     ],
     ['a kubelet without a configuration file', { command: '/usr/bin/kubelet --v=2' }, {}, 'KUBELET_UNIT_UNSUITABLE'],
     [

@@ -13,7 +13,16 @@ const plain = (text: Text): string => renderText(text, false);
 
 function outcome(name: string, trialEnds: string | null, stage: RolloutOutcome['stage'] = 'in-progress'): RolloutOutcome {
   const config = readNodeConfig({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
-  const report = { status: 'True', reason: 'Trial', message: '', observed: true, at: '', errorSince: null, trialEnds };
+  const report = {
+    status: 'True',
+    reason: 'Trial',
+    message: '',
+    observed: true,
+    at: '',
+    errorSince: null,
+    trialEnds,
+    requiresSignature: false,
+  };
   const verdict = { state: 'trial' as const, since: null, why: null, hint: null };
   return {
     name,

@@ -122,7 +122,7 @@ describe('dynamic assign to a Node that was created again', () => {
   const assign = async (cluster: Cluster): Promise<readonly string[]> => {
     const reporter = recordingReporter();
     const validation = { kubernetesVersion: undefined, skipValidation: false };
-    const request = { names: [NODE], backend: undefined, force: false, allowPodLoss: true, reporter };
+    const request = { names: [NODE], backend: undefined, force: false, allowPodLoss: true, reverts: false, reporter };
     const assigned = { kind: 'config-map', source, validation } as const;
     const checked = await checkAssignment({} as never, cluster, { ...request, assigned });
     const ports = { clock: world.clock, random: () => 0.5, self: { name: 'alice' }, signal: new AbortController().signal };

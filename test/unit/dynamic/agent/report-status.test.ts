@@ -20,7 +20,7 @@ it('reports immediately when the API server is reachable again, without waiting 
         signal?.addEventListener('abort', () => reject(signal.reason));
       }),
   };
-  const reporter = statusReporter({ cluster, nodeName: 'n1', clock, random: () => 0.5, trialMs: 600_000 });
+  const reporter = statusReporter({ cluster, nodeName: 'n1', clock, random: () => 0.5, trialMs: 600_000, requiresSignature: false });
   const running = reporter.run(stop.signal);
   const turn = async (): Promise<void> => {
     for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));

@@ -6,6 +6,7 @@ import { DEFAULT_TIMING, type Timing } from '../../../../src/dynamic/agent/healt
 import { runAgent } from '../../../../src/dynamic/agent/run-agent.ts';
 import type { AgentState } from '../../../../src/dynamic/agent/state.ts';
 import { CONFIG_CONDITION } from '../../../../src/dynamic/agent/status.ts';
+import type { CommandFact } from '../../../../src/host/facts/query.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import { clusterRefused, clusterUnreachable } from '../../../../src/kube/cluster-problems.ts';
 import type { HttpsRequest } from '../../../../src/kube/https-client.ts';
@@ -117,6 +118,10 @@ export interface WorldOptions {
   readonly timing?: Partial<Timing>;
   readonly allow?: LiveChange;
   readonly spreadMs?: number;
+  /** The file of signers; default: signatures are not required. */
+  readonly signersFile?: string;
+  /** Runs the script that verifies a signature; default: the host has no ssh-keygen. */
+  readonly verifies?: (argv: readonly string[], stdin: string) => Partial<CommandFact>;
   /** Flags of the kubelet, in addition to its configuration. */
   readonly flags?: readonly string[];
   /** The kubelet runs the pods of its node, and those of staticPodPath; default false. */
@@ -168,8 +173,10 @@ export function newWorld(options: WorldOptions = {}): World {
       ...(hasPods ? { '/etc/resolv.conf': 'nameserver 10.0.0.1\n' } : {}),
     },
     commands: {
-      sh: ([, , script = '']) => {
+      sh: (called, stdin) => {
+        const [, , script = ''] = called;
         tick();
+        if (script.includes('ssh-keygen')) return options.verifies?.(called, stdin) ?? { exitCode: 43 };
         if (script.includes('command -v kubelet')) return { stdout: '/usr/bin/kubelet\n' };
         // 85% of the blocks and inodes are free, as the eviction of the simulated kubelet assumes.
         if (hasPods && script.includes('stat -f')) return { stdout: '85 100 1073741824 85000 100000\n'.repeat(2) };
@@ -429,6 +436,7 @@ export function newWorld(options: WorldOptions = {}): World {
         localConfig: LOCAL,
         namespace: AGENT_NAMESPACE,
         allow: policy,
+        signersFile: options.signersFile ?? null,
         timing: { ...DEFAULT_TIMING, ...timing },
         spareCheckpoints: 2,
         spreadMs,

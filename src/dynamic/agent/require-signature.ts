@@ -1,0 +1,167 @@
+import { isJsonObject } from '../../base/json.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import { acceptedFile } from '../../kubeadm/node-agent/layout.ts';
+import { type AcceptedRevision, formatAccepted, parseAccepted } from '../signing/accepted-revision.ts';
+import { type ConfigSigners, parseSigners, type SignerLimits } from '../signing/signers.ts';
+import { parseStatement, SIGNATURE_KEY, STATEMENT_KEY, sha256Of, statementMismatch } from '../signing/statement.ts';
+import { type Signer, signatureVerdict } from '../signing/verify-signature.ts';
+import { type AssignedObject, type PreparedAssignment, type PrepareOptions, prepareAssigned } from './prepare-assigned.ts';
+import type { Payload } from './state.ts';
+
+/** What the agent runs, which needs no new check. */
+interface RunningPayloads {
+  readonly active: Payload | null;
+  readonly lastKnownGood: Payload | null;
+}
+
+/**
+ * Prepares the payload of an assignment as `prepareAssigned`, if the agent accepts its signature. An older revision is
+ * accepted only if the kubelet runs its payload already, for example after a rollback from a newer one. The revision
+ * is stored before the kubelet is changed.
+ * @param options.signersFile null: signatures are not required
+ * @throws the errors of `prepareAssigned`, and of writing the accepted revision
+ */
+export async function prepareVerified(
+  assigned: AssignedObject,
+  { active, lastKnownGood }: RunningPayloads,
+  { signersFile, ...options }: PrepareOptions & { readonly signersFile: string | null },
+): Promise<PreparedAssignment> {
+  const proven = [active, lastKnownGood].flatMap((payload) => (payload === null ? [] : [payload.hash]));
+  if (signersFile === null) return prepareAssigned(assigned, proven, options);
+  const checked = await checkSignature(assigned, { ...options, signersFile });
+  if ('refusal' in checked) return notSigned(assigned, checked.refusal);
+  const { signer, limits, replay } = checked;
+  const prepared = await prepareAssigned(assigned, proven, {
+    ...options,
+    signer: limits === null ? undefined : { ...limits, principal: signer.principal },
+  });
+  if (prepared.files === null) return prepared;
+  if (replay === null) await checked.accept();
+  else if (prepared.candidate.hash !== active?.hash) return notSigned(assigned, replay);
+  return prepared;
+}
+
+function notSigned({ source, object }: AssignedObject, cause: string): PreparedAssignment {
+  const { uid = '', resourceVersion = '' } = object.metadata;
+  const candidate = { identity: { ...source, uid, resourceVersion }, hash: null, changes: [] };
+  return {
+    candidate,
+    files: null,
+    sets: null,
+    refusal: { code: 'NOT_SIGNED', cause },
+    config: null,
+    fields: [],
+    warning: null,
+    podWarnings: [],
+  };
+}
+
+export interface SignatureOptions {
+  readonly host: Host;
+  readonly nodeName: string;
+  /** The file of signers on the host. */
+  readonly signersFile: string;
+  /** Directory of the agent, where the accepted revision is stored. */
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
+/** A verified ConfigMap. */
+export interface VerifiedConfig {
+  readonly revision: number;
+  readonly signer: Signer;
+  /** Null: not limited. */
+  readonly limits: SignerLimits | null;
+  /** An older revision than the last accepted one, as a clause; null: the revision may be accepted. */
+  readonly replay: string | null;
+  /** Stores the revision as accepted, before the kubelet is changed. */
+  accept(): Promise<void>;
+}
+
+export type SignatureCheck = { readonly refusal: string } | VerifiedConfig;
+
+/**
+ * Verifies the signature of an assigned ConfigMap with `ssh-keygen` of the host. Everything that cannot be verified is
+ * refused. A statement that this node accepted before is not verified again until the file of signers changes: a key
+ * that expires later does not reject the running configuration.
+ * @throws the errors of reading and writing files of the host
+ */
+export async function checkSignature(
+  { source, object }: Pick<AssignedObject, 'source' | 'object'>,
+  options: SignatureOptions,
+): Promise<SignatureCheck> {
+  const { host, nodeName, signersFile, directory, signal } = options;
+  const refuse = (refusal: string): SignatureCheck => ({ refusal });
+  const found = await observe(host, fileFacts([signersFile, acceptedFile(directory)]), signal);
+  const list = found.get(signersFile)?.content;
+  const signers = list === undefined ? null : parseSigners(list);
+  if (list === undefined || signers === null)
+    return refuse(
+      `no signature can be verified, because ${signersFile} ${list === undefined ? 'does not exist' : 'is damaged'}. Rerun dynamic enable --require-signature`,
+    );
+  const accepted = readAccepted(found.get(acceptedFile(directory))?.content, directory);
+  if (typeof accepted === 'string') return refuse(accepted);
+  const data = isJsonObject(object.data) ? (object.data as Readonly<Record<string, string>>) : {};
+  const { [STATEMENT_KEY]: text, [SIGNATURE_KEY]: signature } = data;
+  if (text === undefined || signature === undefined)
+    return refuse('the ConfigMap is not signed, but this node accepts only signed ConfigMaps. Sign it with dynamic push --sign KEY');
+  const statement = parseStatement(text);
+  if (statement === null) return refuse(`the key ${STATEMENT_KEY} of the ConfigMap is not a statement that this agent can read`);
+  if (isJsonObject(object.binaryData) && Object.keys(object.binaryData).length > 0)
+    return refuse('the ConfigMap has binaryData, which is not signed');
+  const mismatch = statementMismatch(statement, { source, data, nodeName });
+  if (mismatch !== null) return refuse(mismatch);
+  const [digest, trust] = [sha256Of(text), sha256Of(list)];
+  const isKnown = accepted?.statement === digest && accepted.signers === trust;
+  const signer = isKnown ? accepted.signer : await signerOf({ text, signature, signers }, options);
+  if (typeof signer === 'string') return refuse(signer);
+  const limits = limitsOf(signers, signer);
+  if (typeof limits === 'string') return refuse(limits);
+  return {
+    revision: statement.revision,
+    signer,
+    limits,
+    replay: replayOf(statement.revision, digest, accepted),
+    accept: async () => {
+      if (isKnown) return;
+      const content = formatAccepted({ revision: statement.revision, statement: digest, signers: trust, signer });
+      await host.perform([{ kind: 'write-file', path: acceptedFile(directory), mode: 0o600, owner: 'root:root', content }]);
+    },
+  };
+}
+
+/** The last accepted revision; null: none yet; text: why it cannot be read. */
+function readAccepted(text: string | undefined, directory: string): AcceptedRevision | string | null {
+  if (text === undefined) return null;
+  return (
+    parseAccepted(text) ??
+    `the last accepted revision is unknown, because ${acceptedFile(directory)} is damaged. After checking the assignment, remove this file on the node`
+  );
+}
+
+/** The signer, or the reason for a refusal. */
+async function signerOf(
+  signed: { readonly text: string; readonly signature: string; readonly signers: ConfigSigners },
+  { host, signal }: SignatureOptions,
+): Promise<Signer | string> {
+  const found = await observe(host, signatureVerdict(signed), signal);
+  if (found.verdict === 'valid') return found.signer;
+  const cause = found.cause === '' ? '' : `: ${found.cause}`;
+  if (found.verdict === 'unknown-signer') return `the ConfigMap is not signed by a signer that this node accepts${cause}`;
+  if (found.verdict === 'invalid') return `the signature of the ConfigMap is not valid, or its key is revoked on this node${cause}`;
+  return `the signature of the ConfigMap cannot be verified on this node${cause}`;
+}
+
+function limitsOf({ limits }: ConfigSigners, { principal, fingerprint }: Signer): SignerLimits | string | null {
+  if (limits === null) return null;
+  if (Object.hasOwn(limits, principal)) return limits[principal] ?? null;
+  return `the signer policy of this node has no entry for ${principal} (${fingerprint})`;
+}
+
+function replayOf(revision: number, digest: string, accepted: AcceptedRevision | null): string | null {
+  if (accepted === null || revision > accepted.revision || digest === accepted.statement) return null;
+  const what = revision === accepted.revision ? 'is that of another ConfigMap' : 'is older than';
+  return `the signed revision ${revision} ${what} ${revision === accepted.revision ? 'that this node accepted' : `the accepted revision ${accepted.revision}`}. To return to an earlier content, sign it again with dynamic push --sign KEY`;
+}
