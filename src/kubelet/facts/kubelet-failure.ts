@@ -1,6 +1,6 @@
 import type { UnitState } from '../../host/facts/unit.ts';
 import { PATTERNS } from './kubelet-failure-patterns.ts';
-import { splitRuns } from './kubelet-journal.ts';
+import { type KubeletRun, type ProcessEnd, splitRuns } from './kubelet-journal.ts';
 
 /**
  * The cause of a kubelet failure in the user's terms, and a hint. `fatal` causes do not resolve by waiting.
@@ -12,70 +12,98 @@ export interface KubeletFailure {
 }
 
 /**
- * The reason of an exit that no pattern matches: in the first group, or in the second if the error alone is
- * not specific.
- * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go
- *   (1.36): log messages before os.Exit(1)
- */
-const DEPRECATION_MESSAGES =
-  /^(?:(?:command failed|Failed to run kubelet|Failed to listen and serve|panic): (.+)|((?:Failed to start cAdvisor|Kubelet failed to get node info|Failed to initialize internal modules|Failed to create listener for \S{1,64} endpoint|Failed to serve): .+))$/;
-
-/**
- * Finds the cause in a unit's state and its journal: in the kubelet's last run, otherwise in the one before,
- * and so on.
+ * Finds why a kubelet failed: by its unit, by the signal that ended its last run, or by the messages of that run. Earlier
+ * runs may have had other reasons.
  * @param journal the last lines of `journalctl -u kubelet -o cat`, oldest first; null if unreadable
- * @param options.lastRunOnly the last kubelet process still runs: the reasons of earlier exits do not apply
- *   to it
+ * @param options.lastRunOnly the last kubelet process still runs: the reasons of earlier exits do not apply to it
  */
 export function explainKubeletFailure(
   unit: UnitState | null,
   journal: string | null,
-  options: { readonly lastRunOnly?: boolean } = {},
+  { lastRunOnly = false }: { readonly lastRunOnly?: boolean } = {},
 ): KubeletFailure {
   const byUnit = unit === null ? null : explainUnit(unit);
   if (byUnit !== null) return byUnit;
-  const all = splitRuns(journal ?? '').reverse();
-  const reported = explainRuns(options.lastRunOnly === true ? all.slice(0, 1) : all);
-  if (reported !== null) return reported;
+  const runs = splitRuns(journal ?? '');
+  const ended = runs.findLast(({ hasEnded }) => hasEnded) ?? runs.findLast(({ errors }) => errors.length > 0);
+  const run = lastRunOnly ? runs.at(-1) : ended;
+  const end = endOf(unit) ?? run?.end ?? null;
+  if (end?.kind === 'signal' || end?.by === 'watchdog') return explainSignal(end);
+  if (end?.status === EXEC) return NOT_EXECUTED;
+  const found = run === undefined ? null : explainRun(run);
+  if (found !== null) return found;
+  const [error] = run?.errors ?? [];
+  if (error !== undefined && !lastRunOnly) return { cause: error, hint: SEE_JOURNAL, fatal: false };
   const state =
     unit === null
       ? 'unit state unknown'
       : `unit ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
-  return { cause: state, hint: SEE_JOURNAL, fatal: false };
+  return { cause: error === undefined ? state : `${state}. Its last error: ${error}`, hint: SEE_JOURNAL, fatal: false };
 }
 
 const SEE_JOURNAL = 'See journalctl -u kubelet on the host';
 
 /**
- * Finds the cause in the output of one kubelet run.
+ * Finds the reason of an exit in the output of one kubelet run.
  * @returns null if the output has no reason
  */
 export function explainKubeletOutput(output: string): KubeletFailure | null {
-  return explainRuns(splitRuns(output).reverse());
+  const run = splitRuns(output).at(-1);
+  return run === undefined ? null : explainRun(run);
 }
 
-/** @param runs newest first */
-function explainRuns(runs: readonly (readonly string[])[]): KubeletFailure | null {
-  for (const run of runs) {
-    const found = findCause(run);
-    if (found !== null) return found;
-  }
-  const last = runs.flat().find((text) => DEPRECATION_MESSAGES.test(text));
-  if (last === undefined) return null;
-  const [, error, whole] = DEPRECATION_MESSAGES.exec(last) ?? [];
-  return { cause: (error ?? whole) as string, hint: SEE_JOURNAL, fatal: false };
+/**
+ * The last error of the latest run that has logged one, for messages about a wait; null: none. It need not be the
+ * reason of an exit.
+ */
+export function lastKubeletError(journal: string): string | null {
+  const run = splitRuns(journal).findLast(({ errors }) => errors.length > 0);
+  return run?.exits[0] ?? run?.errors[0] ?? null;
 }
 
-/** @param run messages of one run, newest first */
-function findCause(run: readonly string[]): KubeletFailure | null {
+/** The cause by the messages before an exit; null: no pattern matches, and the kubelet did not exit by itself. */
+function explainRun({ messages, errors, exits }: KubeletRun): KubeletFailure | null {
+  const reasons = exits.length > 0 ? exits : errors;
   for (const { after = [], pattern, needs, cause, hint, fatal } of PATTERNS) {
-    if (needs !== undefined && !run.some((text) => needs.test(text))) continue;
-    for (const text of run) {
+    if (needs !== undefined && !reasons.some((text) => needs.test(text))) continue;
+    for (const text of needs === undefined ? reasons : messages) {
       const match = pattern.exec(behind(text, after));
       if (match) return { cause: cause(match), hint, fatal };
     }
   }
-  return null;
+  const [exit] = exits;
+  if (exit === undefined) return null;
+  return {
+    cause: exit.replace(/^(?:command failed|Failed to run kubelet|Failed to listen and serve|panic|Error): /, ''),
+    hint: SEE_JOURNAL,
+    fatal: false,
+  };
+}
+
+/** How the unit's process ended, by `systemctl show`; null: it runs, or is not known. ExecMainCode is of waitid(2). */
+function endOf(unit: UnitState | null): ProcessEnd | null {
+  if (unit === null || unit.activeState === 'active' || unit.execMainCode < 1) return null;
+  const by = unit.result === 'oom-kill' ? 'oom-killer' : unit.result === 'watchdog' ? 'watchdog' : null;
+  return { kind: unit.execMainCode === 1 ? 'exit' : 'signal', status: unit.execMainStatus, by };
+}
+
+const SIGNALS: Readonly<Record<number, string>> = {
+  ...{ 1: 'SIGHUP', 2: 'SIGINT', 3: 'SIGQUIT', 4: 'SIGILL', 5: 'SIGTRAP', 6: 'SIGABRT', 7: 'SIGBUS', 8: 'SIGFPE', 9: 'SIGKILL' },
+  ...{ 11: 'SIGSEGV', 13: 'SIGPIPE', 14: 'SIGALRM', 15: 'SIGTERM', 24: 'SIGXCPU', 31: 'SIGSYS' },
+};
+
+function explainSignal({ status, by }: ProcessEnd): KubeletFailure {
+  const killed = `the kubelet was killed by ${SIGNALS[status] ?? `signal ${status}`}`;
+  if (by === 'watchdog')
+    return {
+      cause: 'the kubelet did not answer the watchdog of systemd, which ended it',
+      hint: 'See journalctl -u kubelet on the host, and WatchdogSec of the unit',
+      fatal: false,
+    };
+  const killer =
+    by === 'oom-killer' ? ", by the kernel's OOM killer" : status === 9 ? ", by the kernel's OOM killer or by another process" : '';
+  const hint = status === 9 ? 'See journalctl -k on the host, and the memory limits of the unit' : SEE_JOURNAL;
+  return { cause: `${killed}${killer}`, hint, fatal: false };
 }
 
 /** The rest of a text after expressions searched one after the other; empty if one is missing. */
@@ -99,11 +127,14 @@ function explainUnit(unit: UnitState): KubeletFailure | null {
       hint: 'See systemctl status kubelet on the host',
       fatal: true,
     };
-  if (unit.execMainStatus === 203)
-    return {
-      cause: 'systemd cannot execute the kubelet binary named in ExecStart (203/EXEC)',
-      hint: 'Install the kubelet at that path, or correct ExecStart',
-      fatal: true,
-    };
+  if (unit.execMainStatus === EXEC) return NOT_EXECUTED;
   return null;
 }
+
+/** Exit code of systemd's own process (systemd.exec(5)). */
+const EXEC = 203;
+const NOT_EXECUTED: KubeletFailure = {
+  cause: 'systemd cannot execute the kubelet binary named in ExecStart (203/EXEC)',
+  hint: 'Install the kubelet at that path, or correct ExecStart',
+  fatal: true,
+};
