@@ -4,7 +4,7 @@ import { checkpointOf } from './commit/checkpoint.ts';
 import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from './commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from './commit/record.ts';
 import { observe } from './observe.ts';
-import type { ObservedPhase, PhaseContext, VerifyCommit } from './phase.ts';
+import type { Lasts, ObservedPhase, PhaseContext, VerifyCommit } from './phase.ts';
 import type { HostChange } from './plan/change.ts';
 import type { Operation } from './plan/operation.ts';
 import { type ConfirmOptions, isConnectionLost, type RunHost, type WriterOptions } from './run-host.ts';
@@ -19,10 +19,10 @@ export interface OpenCommit {
   /** Marks all operations of the change as done. */
   wasApplied(): void;
   /**
-   * Waits until the change is verified, then confirms it.
+   * Waits until the change is verified and its state has lasted, then confirms it.
    * @throws AppError: not verified, not confirmed in time, or already rolled back by the host
    */
-  confirm(): Promise<void>;
+  confirm(lasts: Lasts | null): Promise<void>;
   /**
    * Rolls back the change, or detects that the host did. Returns the error to report instead of the given
    * one.
@@ -161,8 +161,9 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
     wasApplied: () => {
       applied = true;
     },
-    confirm: async () => {
+    confirm: async (lasts) => {
       const unproven = await verify(deadline, checkOpen);
+      await lasts?.();
       signal?.throwIfAborted();
       const about = { host: host.name, phase: phase.name };
       reporter.report({ level: 'info', code: 'COMMIT_VERIFIED', ...about, message: 'verified: confirming the change', verbosity: 1 });

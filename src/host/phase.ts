@@ -70,6 +70,13 @@ export interface PhaseCommit<Input, Facts> {
 export type VerifyCommit = (deadline: number, checkOpen: () => Promise<void>) => Promise<string | undefined>;
 
 /**
+ * Waits until a verified state has lasted for a while; throws if it has not. The engine calls it as late as it can, so
+ * that the time passes during the waits of later phases: before the change is confirmed, before a phase that would have to
+ * be rolled back is left, otherwise at the end of the run.
+ */
+export type Lasts = () => Promise<void>;
+
+/**
  * A step of a workflow: `observe` only reads, `plan` is pure, the engine applies the changes, `verify` checks
  * the result.
  */
@@ -103,8 +110,11 @@ export interface PhaseDefinition<Input, Facts> {
   cluster?(input: Input, context: PhaseContext): Cluster | null | Promise<Cluster | null>;
   observe(context: PhaseContext, input: Input): Promise<Facts>;
   plan(facts: Facts, input: Input): PhasePlan;
-  /** Throws when the applied changes do not work. Also called without changes. */
-  verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<void>;
+  /**
+   * Throws when the applied changes do not work. Also called without changes.
+   * @returns waits until the verified state has lasted for a while; undefined: it need not
+   */
+  verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<Lasts | undefined> | Promise<void>;
   /** The changes that roll back a failed verification; null without a previous working state. */
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
   /**
@@ -121,7 +131,7 @@ export interface PhaseDefinition<Input, Facts> {
 /** One observation of a phase: its plan and operations. The facts are kept inside. */
 export interface ObservedPhase {
   readonly plan: PhasePlan;
-  verify(applied: readonly Change[]): Promise<void>;
+  verify(applied: readonly Change[]): Promise<Lasts | undefined>;
   undo(applied: readonly HostChange[]): readonly HostChange[] | null;
   /** The state that `verifyUndone` verifies, as a clause; null: the rollback cannot be verified. */
   readonly verifiedState: string | null;
@@ -186,7 +196,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
       const facts = await definition.observe(context, input);
       return {
         plan: definition.plan(facts, input),
-        verify: async (applied) => definition.verify?.(context, input, facts, applied),
+        verify: async (applied) => (await definition.verify?.(context, input, facts, applied)) ?? undefined,
         undo: (applied) => definition.undo?.(facts, applied) ?? null,
         verifiedState: definition.verifyUndone === undefined ? null : (definition.verifiedState ?? 'the kubelet is healthy again'),
         verifyUndone: async () => {

@@ -7,7 +7,7 @@ import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import type { FactQueries } from './facts/query.ts';
 import type { NodeClaim } from './node-claim.ts';
-import type { ObservedPhase, Phase, PhaseContext } from './phase.ts';
+import type { Lasts, ObservedPhase, Phase, PhaseContext } from './phase.ts';
 import {
   type Change,
   type ClusterChange,
@@ -56,7 +56,7 @@ export async function applyPhases<Input>(
   { exact, allow }: ApplyOptions = {},
 ): Promise<readonly NamedPhasePlan[]> {
   const applied: NamedPhasePlan[] = [];
-  const guard: CommitGuard = { open: null };
+  const guard: CommitGuard = { open: null, lasts: null };
   for (let at = 0; at < phases.length; ) {
     const group = groupAt(phases, at);
     at += group.length;
@@ -64,8 +64,12 @@ export async function applyPhases<Input>(
       context.signal?.throwIfAborted();
       applied.push(...(await applyGroup(group, { context, input, planned, applied, guard, exact, allow })));
       if (phases[at]?.name.startsWith(`${guard.open?.phase}/`)) continue;
-      await guard.open?.confirm();
+      if (guard.open !== null) {
+        await guard.open.confirm(guard.lasts);
+        guard.lasts = null;
+      }
       guard.open = null;
+      if (at >= phases.length) await guard.lasts?.();
     } catch (error) {
       const reported = guard.open === null ? error : await guard.open.rollBack(error);
       await runCleanup(phases.slice(at), context, input);
@@ -97,6 +101,8 @@ export interface ApplyOptions {
 /** The change that waits for its confirmation while phases are applied. */
 interface CommitGuard {
   open: OpenCommit | null;
+  /** Of the latest phase that verified a state: a later state replaces an earlier one. */
+  lasts: Lasts | null;
 }
 
 interface PhaseRun<Input> {
@@ -264,7 +270,11 @@ async function applyPhase<Input>(phase: Phase<Input>, observed: ObservedPhase, c
   }
   if (plan.deferred !== undefined) return;
   try {
-    await observed.verify(plan.changes);
+    const lasts = await observed.verify(plan.changes);
+    if (lasts === undefined) return;
+    const mustDecide = commit === null && (observed.undo(hostChanges)?.length ?? 0) > 0;
+    if (mustDecide) await lasts();
+    else guard.lasts = lasts;
   } catch (error) {
     if (commit !== null) throw error;
     await rollBack(phase.name, observed, context, error);

@@ -1,11 +1,14 @@
-import { AppError } from '../base/errors.ts';
+import { isAppError } from '../base/errors.ts';
 import { waitUntil } from '../base/wait-until.ts';
 import { combineFacts, defineFact } from '../host/facts/fact.ts';
 import type { HttpFact } from '../host/facts/query.ts';
 import { type UnitState, unitState } from '../host/facts/unit.ts';
 import { hostPause, observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
-import { explainKubeletFailure, type KubeletFailure } from './facts/kubelet-failure.ts';
+import { conditionOf, readyHeartbeat } from '../kube/node-conditions.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { crashWatch, explainFailure, kubeletUnhealthy, readLastError } from './crash-watch.ts';
+import { kubeletCommandLine } from './facts/kubelet-process.ts';
 
 /** Target of health checks. `url` is null when healthzPort is 0: then only the unit is checked. */
 export interface HealthTarget {
@@ -13,18 +16,17 @@ export interface HealthTarget {
   readonly timeoutMs: number;
 }
 
-/** A unit without healthz must stay active this long. */
-const QUIET_MS = 5_000;
-/** Number of failed starts with a permanent cause after which the wait ends. */
-const ENOUGH_FATAL_STARTS = 2;
-/** Older kubelets print hundreds of lines of usage after an unknown flag. */
-const JOURNAL_LINES = 500;
+/** A unit without healthz must stay active this long before it counts as started. */
+const START_MS = 5_000;
 /**
- * Journal entries before the restart belong to another configuration. The restart was shortly before the
- * wait.
+ * A kubelet must stay healthy this long. Kubelet 1.36 exits 50 to 100 ms after the first answer of healthz if its
+ * managers do not start; if its runtime is not ready at once, it starts them in a check that it repeats every five
+ * seconds (`updateRuntimeUp`). The time covers two of these checks.
  */
-const RESTART_SECONDS = 5;
-const LONGEST_CAUSE = 500;
+const STAY_MS = 10_000;
+/** A healthy process of this age has started its managers, whenever it became healthy. */
+const MATURE_MS = 20_000;
+const STAY_PAUSE_MS = 500;
 
 /** The kubelet's current unit state and healthz response. */
 export function kubeletHealth(url: string | null) {
@@ -50,94 +52,157 @@ export function isHealthy({ unit, healthz }: { readonly unit: UnitState | null; 
 }
 
 /**
- * Waits until the kubelet is healthy: the unit is active and healthz returns 200 (kubeadm 1.36
- * wait-control-plane, kubelet-wait-bootstrap: every 500 ms up to `timeouts.kubeletHealthCheck`). Ends early
- * if the kubelet keeps failing for a permanent cause.
+ * A kubelet that systemd has restarted after a failure counts as healthy again after this time: in a crash loop, one
+ * observation may be of a process that answers healthz and exits a moment later.
+ */
+const RECOVERED_MS = 60_000;
+
+/** Facts for `healthText`. */
+export function kubeletHealthNow(url: string) {
+  return combineFacts({ state: healthWith(url, {}), process: kubeletCommandLine });
+}
+
+/** The health of a kubelet by one observation, in a few words; `ok`: healthy, and not just restarted after a failure. */
+export function healthText({ state, process }: ReturnType<ReturnType<typeof kubeletHealthNow>['parse']>): string {
+  const { unit, healthz } = state;
+  if (unit === null || unit.loadState === 'not-found') return 'not installed';
+  const { restarts, activeState, subState } = unit;
+  const counted = `${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
+  if (subState === 'auto-restart') return `crashed, ${counted}`;
+  if (activeState !== 'active') return activeState;
+  const ageMs = process?.ageMs ?? null;
+  if (restarts > 0 && ageMs !== null && ageMs < RECOVERED_MS) return `restarted ${Math.round(ageMs / 1000)} s ago, ${counted}`;
+  if (isHealthy(state)) return 'ok';
+  return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
+}
+
+/** Waits until the kubelet has stayed healthy for a while. Throws KUBELET_UNHEALTHY. */
+export type StaysHealthy = () => Promise<void>;
+
+/**
+ * Waits until the kubelet is healthy and stays so: see `waitForStartedKubelet`.
  * @throws AppError KUBELET_UNHEALTHY with the cause from the unit's state and its journal
  */
 export async function waitForHealthyKubelet(context: PhaseContext, phase: string, target: HealthTarget): Promise<void> {
-  const { host, signal } = context;
-  let quietSince: number | null = null;
-  let restartsBefore: number | null = null;
-  let explainedRestarts = -1;
-  const explain = (unit: UnitState | null, isCrashing: boolean, waitedMs: number) =>
-    explainFailure(context, unit, { waitedMs, lastRunOnly: !isCrashing && unit?.activeState === 'active' });
-  await waitUntil(
+  const staysHealthy = await waitForStartedKubelet(context, phase, target);
+  await staysHealthy();
+}
+
+/**
+ * Waits until the unit of the kubelet is active and healthz returns 200 (kubeadm 1.36 wait-control-plane,
+ * kubelet-wait-bootstrap: every 500 ms up to `timeouts.kubeletHealthCheck`). Ends early if the kubelet keeps failing.
+ * @param nodeName the Node by which the API server may show that the kubelet has started completely; absent: not used
+ * @returns waits until the same process has stayed healthy for ten seconds since, or its Node shows that it has started
+ *   its managers. Called after later waits, it takes only the rest of that time
+ * @throws AppError KUBELET_UNHEALTHY with the cause from the unit's state and its journal
+ */
+export async function waitForStartedKubelet(
+  context: PhaseContext,
+  phase: string,
+  target: HealthTarget,
+  nodeName?: string,
+): Promise<StaysHealthy> {
+  const { host, signal, clock } = context;
+  const watch = crashWatch(context, phase);
+  const facts = combineFacts({ state: healthWith(target.url, { attempts: ATTEMPTS }), process: kubeletCommandLine });
+  let activeSince: number | null = null;
+  return waitUntil<StaysHealthy, HealthState>(
     { ...context, phase },
     {
       timeoutMs: target.timeoutMs,
       pauseMs: hostPause(host),
       probe: async (elapsedMs) => {
-        const state = await observe(host, healthWith(target.url, { attempts: ATTEMPTS }), signal);
+        const { state, process } = await observe(host, facts, signal);
         const waitedMs = elapsedMs();
-        if (isHealthy(state)) {
-          quietSince ??= waitedMs;
-          if (target.url !== null || waitedMs - quietSince >= QUIET_MS) return { done: undefined };
-        } else quietSince = null;
-        const restarts = state.unit?.restarts ?? 0;
-        restartsBefore = Math.min(restartsBefore ?? restarts, restarts);
-        const crashing = state.unit !== null && isCrashing(state.unit, restartsBefore);
-        if (crashing && restarts !== explainedRestarts && waitedMs < target.timeoutMs) {
-          const failure = await explain(state.unit, crashing, waitedMs);
-          if (failure.fatal) throw unhealthy(context, phase, failure, waitedMs);
-          explainedRestarts = restarts;
+        activeSince = isHealthy(state) ? (activeSince ?? waitedMs) : null;
+        if (activeSince !== null && (target.url !== null || waitedMs - activeSince >= START_MS)) {
+          if ((process?.ageMs ?? 0) >= MATURE_MS) return { done: async () => undefined };
+          const since = { run: runOf(state.unit), atMs: clock.now().getTime() };
+          return { done: () => stayHealthy(context, phase, { ...target, nodeName, since }) };
         }
-        return { pending: { state, crashing } };
+        if (waitedMs < target.timeoutMs) await watch.see(state.unit, waitedMs);
+        return { pending: state };
       },
-      describe: ({ state }, waitedMs) => `waiting for the kubelet to become healthy, ${Math.round(waitedMs / 1000)} s: ${describe(state)}`,
-      timedOut: async ({ state, crashing }, waitedMs) => {
-        throw unhealthy(context, phase, await explain(state.unit, crashing, waitedMs), waitedMs);
+      describe: (state, waitedMs) => progress(context, 'waiting for the kubelet to become healthy', state, waitedMs),
+      timedOut: async ({ unit }, waitedMs) => {
+        const lastRunOnly = !watch.isCrashing() && unit?.activeState === 'active';
+        throw kubeletUnhealthy(context, phase, await explainFailure(context, unit, { waitedMs, lastRunOnly }), waitedMs);
       },
     },
   );
 }
 
-/**
- * Whether the kubelet is in a crash loop. systemd keeps its restart counter across a `systemctl restart` of a
- * unit that waits for its next start, so a high count alone proves nothing about the current process; a unit
- * in auto-restart has failed at least once since.
- */
-function isCrashing(unit: UnitState, restartsBefore: number): boolean {
-  if (unit.activeState === 'failed' || unit.restarts - restartsBefore >= ENOUGH_FATAL_STARTS) return true;
-  return unit.subState === 'auto-restart' && unit.restarts >= ENOUGH_FATAL_STARTS;
+interface HealthState {
+  readonly unit: UnitState | null;
+  readonly healthz: HttpFact | null;
 }
 
-async function explainFailure(
-  context: PhaseContext,
-  unit: UnitState | null,
-  { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
-): Promise<KubeletFailure & { readonly journal: string }> {
-  const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
-  const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
-  const { journal } = await context.host.query({ journal: { kind: 'command', argv } }, { signal: context.signal });
-  const text = journal.exitCode === 0 ? journal.stdout : '';
-  return { ...explainKubeletFailure(unit, text === '' ? null : text, { lastRunOnly }), journal: text };
+interface Staying extends HealthTarget {
+  readonly nodeName: string | undefined;
+  /** The process that was healthy, and since when. */
+  readonly since: { readonly run: string; readonly atMs: number };
 }
 
-function unhealthy(
-  context: PhaseContext,
-  phase: string,
-  failure: KubeletFailure & { readonly journal: string },
-  waitedMs: number,
-): AppError {
-  const message = `${phase}: kubelet not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
-  return new AppError(
-    { host: context.host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then rerun the command` },
-    { detail: failure.journal },
+async function stayHealthy(context: PhaseContext, phase: string, { nodeName, ...target }: Staying): Promise<void> {
+  const { host, signal, clock } = context;
+  const watch = crashWatch(context, phase);
+  let since: Staying['since'] | null = target.since;
+  await waitUntil<void, HealthState>(
+    { ...context, phase },
+    {
+      timeoutMs: target.timeoutMs,
+      pauseMs: () => STAY_PAUSE_MS,
+      probe: async (elapsedMs) => {
+        const state = await observe(host, healthWith(target.url, {}), signal);
+        const run = runOf(state.unit);
+        if (!isHealthy(state)) since = null;
+        else if (since?.run !== run) since = { run, atMs: clock.now().getTime() };
+        if (since !== null && clock.now().getTime() - since.atMs >= STAY_MS) return { done: undefined };
+        if (since !== null && nodeName !== undefined && (await hasStartedManagers(context, nodeName, state.unit)))
+          return { done: undefined };
+        await watch.see(state.unit, elapsedMs());
+        return { pending: state };
+      },
+      describe: (state, waitedMs) => progress(context, 'checking that the kubelet stays healthy', state, waitedMs),
+      timedOut: async ({ unit }, waitedMs) => {
+        throw kubeletUnhealthy(context, phase, await explainFailure(context, unit, { waitedMs, lastRunOnly: false }), waitedMs);
+      },
+    },
   );
 }
 
-/** A kubelet may log pages in one line; the journal has the full text. */
-function shorten(cause: string): string {
-  return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
+/** Differs between two processes of the unit. */
+function runOf(unit: UnitState | null): string {
+  return unit === null ? '' : `${unit.mainPid} ${unit.restarts} ${unit.startedAt}`;
 }
 
-function describe({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): string {
+/**
+ * Whether a Node shows that the running process has started its managers: it has reported Ready, or only the pod network
+ * as the reason against it. A kubelet reports its first status after the check that starts the managers, and its runtime
+ * counts as not checked until they have started.
+ * @see kubernetes/kubernetes pkg/kubelet/kubelet.go `Run`, `updateRuntimeUp`; pkg/kubelet/nodestatus/setters.go
+ *   `ReadyCondition` (1.36): errors of the runtime come first
+ */
+async function hasStartedManagers({ cluster }: PhaseContext, nodeName: string, unit: UnitState | null): Promise<boolean> {
+  const startedAt = unit?.startedAt ?? null;
+  if (cluster === null || startedAt === null) return false;
+  let node: KubeObject | null;
+  try {
+    node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+  } catch (error) {
+    if (isAppError(error)) return false;
+    throw error;
+  }
+  const heartbeat = node === null ? null : readyHeartbeat(node);
+  // Both times are of the host, in seconds: an earlier process may have reported in the second of the start.
+  if (node === null || heartbeat === null || Date.parse(heartbeat) / 1000 <= startedAt) return false;
+  const ready = conditionOf(node, 'Ready');
+  return ready?.status === 'True' || ready?.message?.startsWith('container runtime network not ready: ') === true;
+}
+
+async function progress(context: PhaseContext, what: string, { unit, healthz }: HealthState, waitedMs: number): Promise<string> {
   const reported = healthz === null ? '' : 'status' in healthz ? `, healthz returns ${healthz.status}` : `, healthz: ${healthz.error}`;
-  return unit === null ? `no systemd unit${reported}` : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts${reported}`;
-}
-
-function formatSeconds(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+  const state = unit === null ? 'no systemd unit' : `unit ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts`;
+  const error = await readLastError(context, waitedMs);
+  return `${what}, ${Math.round(waitedMs / 1000)} s: ${state}${reported}${error === null ? '' : `. Last error of the kubelet: ${error}`}`;
 }

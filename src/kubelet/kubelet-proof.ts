@@ -9,6 +9,7 @@ import type { Cluster } from '../kube/cluster.ts';
 import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { type ConfigSource, describeSource } from './config-source.ts';
+import { checkCrashes, watchKubelet } from './crash-watch.ts';
 import { readConfigz } from './effective/configz.ts';
 import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from './fields-in-force.ts';
 import { sourceInForce } from './source-in-force.ts';
@@ -124,12 +125,14 @@ async function prepareReady(context: PhaseContext, change: NodeChange): Promise<
   return async (deadline, checkOpen) => {
     const leftMs = (): number => deadline - clock.now().getTime();
     const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
+    const checkKubelet = checkCrashes(context, phase);
     const wait = (): Promise<string | undefined> =>
       waitUntilProven(context, { ...change, node, isReadyNeeded: true, workload, timeoutMs: leftMs(), checkOpen: checkRegularly });
     const unproven = await wait();
     if (workload.probe === null) return unproven;
     await workload.probe(leftMs(), async () => {
       await workload.checkPods();
+      await checkKubelet();
       await checkRegularly();
     });
     // The kubelet has admitted its pods before it started the probe pod.
@@ -154,7 +157,7 @@ function waitUntilProven(context: PhaseContext, { timeoutMs, workload, checkOpen
   const { phase } = expected;
   return waitUntil<string | undefined, string>(
     { clock, signal, host, reporter, phase },
-    {
+    watchKubelet(context, phase, {
       probe: async () => {
         const { why, unproven } = await verifyChange(expected);
         const pods = await workload.checkPods();
@@ -171,7 +174,7 @@ function waitUntilProven(context: PhaseContext, { timeoutMs, workload, checkOpen
       timedOut: (why, waitedMs) => {
         throw notProven(host.name, phase, why, waitedMs);
       },
-    },
+    }),
   );
 }
 

@@ -289,6 +289,8 @@ function runCommand(
 /** The fact by which systemd, OpenRC and neither are distinguished. */
 function lookUp(argv: readonly string[], systemd: FakeSystemd | null): CommandFact | null {
   if (argv[0] !== 'sh' || argv[1] !== '-c' || argv.length !== 3) return null;
+  // The process of the kubelet's unit.
+  if (systemd === null && argv[2]?.includes('--property=MainPID')) return { ...missing(), exitCode: 3 };
   if (argv[2] === 'command -v systemctl') return systemd === null ? missing() : { exitCode: 0, stdout: '/usr/bin/systemctl\n', stderr: '' };
   return argv[2] === 'command -v rc-service && command -v rc-update' ? missing() : null;
 }

@@ -22,6 +22,7 @@ const LOADED: UnitState = {
   fragmentPath: null,
   dropInPaths: [],
   restartPolicy: 'always',
+  mainPid: null,
   result: 'success',
   execMainCode: 0,
   execMainStatus: 0,
@@ -30,15 +31,23 @@ const LOADED: UnitState = {
   needsReload: false,
 };
 
+const FIRST_PID = 1000;
+
 /** A unit that is loaded and does not run; starting it makes it run. */
 export function fakeUnit(change: Partial<UnitState> = {}): FakeUnit {
-  const startedAt = change.activeState === 'active' ? 0 : null;
-  return { state: { ...LOADED, startedAt, ...change }, journal: '', starts: 0, onStart: runs };
+  const isActive = change.activeState === 'active';
+  return {
+    state: { ...LOADED, startedAt: isActive ? 0 : null, mainPid: isActive ? FIRST_PID : null, ...change },
+    journal: '',
+    starts: 0,
+    onStart: runs,
+  };
 }
 
 /** Marks the unit as running. */
 export function runs(unit: FakeUnit): void {
-  unit.state = { ...unit.state, activeState: 'active', subState: 'running', execMainStatus: 0 };
+  const mainPid = FIRST_PID + unit.starts + unit.state.restarts;
+  unit.state = { ...unit.state, activeState: 'active', subState: 'running', execMainCode: 0, execMainStatus: 0, mainPid };
 }
 
 /** Simulates a crash: one more restart, and the next one is scheduled. */
@@ -51,6 +60,7 @@ export function crashes(unit: FakeUnit, journalLine: string, exitCode = 1): void
     execMainCode: 1,
     execMainStatus: exitCode,
     restarts: restarts + 1,
+    mainPid: null,
   };
   unit.journal += `Started kubelet.service - kubelet: The Kubernetes Node Agent.\n${journalLine}\nkubelet.service: Failed with result 'exit-code'.\n`;
 }
@@ -116,6 +126,7 @@ export function fakeSystemd(units: Map<string, FakeUnit>, exists: (path: string)
         const name = argv.find((word) => word.startsWith('--unit='))?.slice('--unit='.length) ?? '';
         return { ...OK, stdout: units.get(name)?.journal ?? '' };
       }
+      if (program === 'sh' && rest[0]?.includes('--property=MainPID')) return showProcess(units.get('kubelet'));
       if (program !== 'systemctl') return null;
       if (verb === 'daemon-reload') {
         for (const name of OWN_UNITS) {
@@ -145,6 +156,14 @@ function systemdTime(seconds: number): string {
   return `${['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][date.getUTCDay()]} ${day} ${time} UTC`;
 }
 
+/** The process of a unit for `kubeletCommandLine`: a process that no test has started runs for an hour. */
+function showProcess(unit: FakeUnit | undefined): CommandFact {
+  const { mainPid = null } = unit?.state ?? {};
+  if (mainPid === null) return { ...OK, exitCode: 3 };
+  const hasOldProcess = mainPid === FIRST_PID;
+  return { ...OK, stdout: `${mainPid} ${hasOldProcess ? '0 360000' : ' '}\n/usr/bin/kubelet\0` };
+}
+
 function showUnit(state: UnitState): string {
   const values: Readonly<Record<string, string | number>> = {
     LoadState: state.loadState,
@@ -154,6 +173,7 @@ function showUnit(state: UnitState): string {
     FragmentPath: state.fragmentPath ?? '',
     DropInPaths: state.dropInPaths.join(' '),
     Restart: state.restartPolicy,
+    MainPID: state.mainPid ?? 0,
     Result: state.result,
     ExecMainCode: state.execMainCode,
     ExecMainStatus: state.execMainStatus,

@@ -16,7 +16,7 @@ import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.t
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
-import { isHealthy, kubeletHealth } from '../../kubelet/kubelet-health.ts';
+import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
 import { type HostSource, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { overridesOf } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
@@ -33,7 +33,7 @@ import { directoryOf, readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 
-const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealth('http://127.0.0.1:10248/healthz') });
+const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealthNow('http://127.0.0.1:10248/healthz') });
 
 type Inspected = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null; readonly source: HostSource };
 
@@ -134,7 +134,7 @@ export async function fleetStatus(
         try {
           const { status, health, commit } = await observe(host, FACTS, services.signal);
           const { host: source, dropIns } = await observeNodeSource(host, services.signal);
-          inspected.set(name, { ...statusOf(status, dropIns), commit, source, health: isHealthy(health) ? 'ok' : healthText(health) });
+          inspected.set(name, { ...statusOf(status, dropIns), commit, source, health: healthText(health) });
           if (readsCertificates) certificates.push(...(await readCertificates(services, host, { name, role })));
           return host;
         } catch (error) {
@@ -196,12 +196,6 @@ async function nodesOf(cluster: Cluster): Promise<ReadonlyMap<string, KubeObject
     if (isAppError(error, 'CLUSTER_FORBIDDEN')) return null;
     throw error;
   }
-}
-
-function healthText({ unit, healthz }: ReturnType<(typeof FACTS)['parse']>['health']): string {
-  if (unit === null || unit.loadState === 'not-found') return 'not installed';
-  if (unit.activeState !== 'active') return unit.activeState;
-  return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
 }
 
 function rowOf(

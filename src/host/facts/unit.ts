@@ -10,6 +10,8 @@ export interface UnitState {
   readonly fragmentPath: string | null;
   readonly dropInPaths: readonly string[];
   readonly restartPolicy: string;
+  /** Process ID of the running service; null: none runs. */
+  readonly mainPid: number | null;
   readonly result: string;
   readonly execMainCode: number;
   readonly execMainStatus: number;
@@ -32,6 +34,7 @@ const PROPERTIES = [
   'FragmentPath',
   'DropInPaths',
   'Restart',
+  'MainPID',
   'Result',
   'ExecMainCode',
   'ExecMainStatus',
@@ -64,6 +67,7 @@ export function parseUnitState(output: string): UnitState | null {
     fragmentPath: text('FragmentPath') || null,
     dropInPaths: text('DropInPaths').split(' ').filter(Boolean),
     restartPolicy: text('Restart'),
+    mainPid: Number(text('MainPID')) || null,
     result: text('Result'),
     execMainCode: Number(text('ExecMainCode') || 0),
     execMainStatus: Number(text('ExecMainStatus') || 0),

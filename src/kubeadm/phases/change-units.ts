@@ -10,7 +10,7 @@ import type { HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { waitForUnit } from '../../host/unit-ready.ts';
-import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 
 /** Systemd files other than the kubelet's own, and the units to start or stop with them. */
@@ -57,9 +57,11 @@ export function changeUnits(name: string, short: string, links: readonly string[
     observe: async ({ host, signal }, input) => (input === null ? null : observe(host, factsOf(input), signal)),
     plan: (facts, input) => (facts === null || input === null ? { changes: [] } : planUnits(facts, input)),
     verify: async (context, input) => {
-      if (input === null) return;
-      if (input.kubelet !== null) await waitForHealthyKubelet(context, name, input.health);
-      if (input.running !== null) await waitForUnit(context, name, { unit: input.running, readyUrl: input.readyUrl });
+      if (input === null) return undefined;
+      const { kubelet, health, proof, running, readyUrl } = input;
+      const lasts = kubelet === null ? undefined : await waitForStartedKubelet(context, name, health, proof?.nodeName);
+      if (running !== null) await waitForUnit(context, name, { unit: running, readyUrl });
+      return lasts;
     },
     undo: (facts, applied) => (facts !== null && isHealthy(facts.kubelet) ? undoUnits(facts, applied, links) : null),
     verifyUndone: async (context, input) => {

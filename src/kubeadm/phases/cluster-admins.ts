@@ -6,6 +6,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { isAdministrator } from '../../kube/has-permission.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
+import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import { bootstrapRbac } from '../bootstrap-rbac.ts';
 
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
@@ -54,7 +55,7 @@ async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, tim
   const { clock, signal } = context;
   await waitUntil(
     { clock, signal },
-    {
+    watchKubelet(context, NAME, {
       probe: async () => {
         const cluster = await reachAsAdmin(context);
         return cluster !== null && (await isAdministrator(cluster)) ? { done: undefined } : { pending: null };
@@ -64,7 +65,7 @@ async function waitUntilAdministrator(context: PhaseContext, { reachAsAdmin, tim
       timedOut: () => {
         throw notAdministrator(context.host.name, timeoutMs);
       },
-    },
+    }),
   );
 }
 

@@ -7,6 +7,7 @@ import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 import { ETCD_PAUSE, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
+import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
 
@@ -135,7 +136,7 @@ async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promis
   if (input.skipped !== null || context.etcd == null) return;
   await waitUntil(
     { ...context, phase: 'etcd-join/promote' },
-    {
+    watchKubelet(context, 'etcd-join/promote', {
       probe: async () => {
         const own = ownMember(await membersOf(context), input);
         return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
@@ -148,7 +149,7 @@ async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promis
         const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then rerun the command';
         throw new AppError({ host: context.host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
       },
-    },
+    }),
   );
 }
 

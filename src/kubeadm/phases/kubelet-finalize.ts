@@ -9,7 +9,7 @@ import type { PhasePlan } from '../../host/plan/change.ts';
 import { decodeDataField, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { clientCertificateFileKubeconfig } from '../../kube/kubeconfig-render.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
-import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { type HealthTarget, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
 
 export interface KubeletFinalizeInput {
   /** Certificate directory of the kubelet: its flag `cert-dir`, default /var/lib/kubelet/pki. */
@@ -38,9 +38,8 @@ export const kubeletFinalize = definePhase<KubeletFinalizeInput, Facts>({
   observe: ({ host, signal }, { certDir }) =>
     observe(host, combineFacts({ files: fileFacts([KUBELET_CONF, pemPath(certDir)]), init: initSystem }), signal),
   plan: planFinalize,
-  verify: async (context, { health }, { init }, applied) => {
-    if (init === 'systemd' && applied.length > 0) await waitForHealthyKubelet(context, NAME, health);
-  },
+  verify: async (context, { health }, { init }, applied) =>
+    init === 'systemd' && applied.length > 0 ? waitForStartedKubelet(context, NAME, health) : undefined,
 });
 
 function pemPath(certDir: string): string {

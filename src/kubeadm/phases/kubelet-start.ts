@@ -27,7 +27,7 @@ import {
   type PlacedFieldChange,
 } from '../../kubelet/effective/field-changes.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
-import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import {
@@ -98,9 +98,8 @@ function writeKubeletFiles(name: string, short: string) {
     needsNoAddress: true,
     observe: observeKubelet,
     plan: planKubeletStart,
-    verify: async (context, input, facts) => {
-      if (facts.init === 'systemd') await waitForHealthyKubelet(context, name, input.health);
-    },
+    verify: async (context, input, facts) =>
+      facts.init === 'systemd' ? waitForStartedKubelet(context, name, input.health, input.proof?.nodeName) : undefined,
     undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),
     verifyUndone: (context, input, { before }) => waitForHealthyKubelet(context, name, { ...input.health, url: before.url }),
     commit: {

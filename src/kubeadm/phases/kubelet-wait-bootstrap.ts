@@ -8,6 +8,7 @@ import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient, untilInterrupted } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
+import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
@@ -82,7 +83,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
   let nextReadMs = PROGRESS_MS - READ_AHEAD_MS;
   await waitUntil(
     { ...context, phase: NAME },
-    {
+    watchKubelet(context, NAME, {
       probe: async (elapsedMs) => {
         const { files, identity } = await observe(host, CREDENTIALS, signal);
         if (identity.state === 'usable') return { done: undefined };
@@ -103,7 +104,7 @@ export async function waitForIdentity(context: PhaseContext, { timeoutMs, nodeNa
         return `waiting for the kubelet's client certificate, ${Math.round(waitedMs / 1000)} s: ${reason.why}`;
       },
       timedOut: fail,
-    },
+    }),
   );
 }
 

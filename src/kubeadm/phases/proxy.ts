@@ -20,7 +20,7 @@ import { revertChanges } from '../../host/plan/revert.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { FLAGS_ENV, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
-import { isHealthy, kubeletHealth, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { isHealthy, kubeletHealth, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
 import { prepareRestartProof } from '../../kubelet/kubelet-proof.ts';
 import { apiServerHost } from '../config/proxy-exceptions.ts';
 import { nodeNameOf } from '../node-name-of.ts';
@@ -60,9 +60,8 @@ export const configureProxy = definePhase<ProxyInput, Situation>({
     const apiServer = situation.apiServer ?? (joinServer === null ? null : apiServerHost(joinServer));
     return planProxy(situation, { proxy, clusterExceptions, apiServer, templates, credentials });
   },
-  verify: async (context, _, { healthzUrl, isHealthy: wasHealthy }, applied) => {
-    if (wasHealthy && restartsKubelet(applied)) await waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS });
-  },
+  verify: async (context, _, { healthzUrl, isHealthy: wasHealthy }, applied) =>
+    wasHealthy && restartsKubelet(applied) ? waitForStartedKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS }) : undefined,
   undo: (situation, applied) => (situation.isHealthy && restartsKubelet(applied) ? undoProxy(applied) : null),
   verifyUndone: (context, _, { healthzUrl }) => waitForHealthyKubelet(context, NAME, { url: healthzUrl, timeoutMs: HEALTHY_MS }),
   commit: {

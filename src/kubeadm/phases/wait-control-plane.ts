@@ -7,6 +7,7 @@ import { initSystem } from '../../host/facts/init-system.ts';
 import type { HttpFact } from '../../host/facts/query.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import type { ComponentEndpoint } from '../control-plane/component-endpoints.ts';
 
 export interface WaitControlPlaneInput {
@@ -41,7 +42,7 @@ async function waitForComponents(context: PhaseContext, input: WaitControlPlaneI
   const healthy = new Set<string>();
   await waitUntil(
     { ...context, phase: NAME },
-    {
+    watchKubelet(context, NAME, {
       probe: async (elapsedMs) => {
         const left = input.components.filter(({ name }) => !healthy.has(name));
         const answers = await observe(host, componentHealth(left), signal);
@@ -64,7 +65,7 @@ async function waitForComponents(context: PhaseContext, input: WaitControlPlaneI
       timedOut: async (pending, waitedMs) => {
         throw await unhealthy(context, input, { ...pending, waitedMs });
       },
-    },
+    }),
   );
 }
 

@@ -7,6 +7,7 @@ import { type Cluster, firstThenPollClient } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { checkCrashes, watchKubelet } from '../../kubelet/crash-watch.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { probeNewNode } from '../../kubelet/workload/workload-proof.ts';
 
@@ -91,7 +92,7 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
   const node = await waitUntilRegistered(context, input, phase);
   if (readyMs === null) return;
   const ready = node !== 'unseen' && isNodeReady(node) ? node : await waitUntilReady(context, { ...input, readyMs }, phase);
-  if (cluster !== null) await probeNewNode(context, { cluster, node: ready, probeImage, phase });
+  if (cluster !== null) await probeNewNode(context, { cluster, node: ready, probeImage, phase }, checkCrashes(context, phase));
 }
 
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
@@ -99,7 +100,7 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
   const next = firstThenPollClient(context.cluster);
   return waitUntil(
     { ...context, phase },
-    {
+    watchKubelet(context, phase, {
       probe: () => probeNode(next(), input),
       timeoutMs,
       pauseMs: REGISTRATION_PAUSE,
@@ -113,7 +114,7 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
         if (away !== null) throw away;
         throw notRegistered(context.host.name, { phase, nodeName, waitedMs, reported: await kubeletMessage(context, waitedMs) });
       },
-    },
+    }),
   );
 }
 
@@ -127,7 +128,7 @@ async function waitUntilReady(
   const next = firstThenPollClient(context.cluster);
   return waitUntil<KubeObject, AppError | string>(
     { ...context, phase },
-    {
+    watchKubelet(context, phase, {
       probe: async () => {
         const probed = await probeNode(next(), input);
         if ('pending' in probed) return { pending: probed.pending ?? `Node ${nodeName} does not exist` };
@@ -145,7 +146,7 @@ async function waitUntilReady(
       timedOut: (pending) => {
         throw typeof pending === 'string' ? notReady(host.name, { phase, nodeName, readyMs, why: pending }) : pending;
       },
-    },
+    }),
   );
 }
 

@@ -34,10 +34,9 @@ export function explainKubeletFailure(
   if (found !== null) return found;
   const [error] = run?.errors ?? [];
   if (error !== undefined && !lastRunOnly) return { cause: error, hint: SEE_JOURNAL, fatal: false };
-  const state =
-    unit === null
-      ? 'unit state unknown'
-      : `unit ${unit.activeState} (${unit.subState})${unit.execMainStatus === 0 ? '' : `, last exit code ${unit.execMainStatus}`}`;
+  const exitCode = lastRunOnly ? 0 : unit?.execMainStatus || (end?.status ?? 0);
+  const exited = exitCode === 0 ? '' : `, last exit code ${exitCode}`;
+  const state = unit === null ? `unit state unknown${exited}` : `unit ${unit.activeState} (${unit.subState})${exited}`;
   return { cause: error === undefined ? state : `${state}. Its last error: ${error}`, hint: SEE_JOURNAL, fatal: false };
 }
 
@@ -61,7 +60,7 @@ export function lastKubeletError(journal: string): string | null {
   return run?.exits[0] ?? run?.errors[0] ?? null;
 }
 
-/** The cause by the messages before an exit; null: no pattern matches, and the kubelet did not exit by itself. */
+/** The cause by the messages before an exit; null: no pattern matches, and no message announces an exit. */
 function explainRun({ messages, errors, exits }: KubeletRun): KubeletFailure | null {
   const reasons = exits.length > 0 ? exits : errors;
   for (const { after = [], pattern, needs, cause, hint, fatal } of PATTERNS) {

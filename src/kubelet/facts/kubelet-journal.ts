@@ -21,7 +21,7 @@ export interface ProcessEnd {
 }
 
 /**
- * The messages before os.Exit(1), and those of Go for a crash: a run without them has not exited by itself.
+ * The messages before os.Exit(1), and those of Go for a crash: a run without them was ended from outside, or runs.
  * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go,
  *   pkg/kubelet/certificate/transport.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go, component-base/cli/run.go (1.36)
  */

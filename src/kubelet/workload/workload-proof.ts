@@ -106,11 +106,13 @@ export function reportUnchecked({ host, reporter }: PhaseContext, phase: string,
 
 /**
  * Waits until a new node starts a probe pod, at most one minute. A probe that cannot be run is a warning (PROBE_POD_UNUSED).
- * @throws AppError PROBE_POD_FAILED; the signal's reason
+ * @param meanwhile called with each check of the probe pod; an error ends the wait
+ * @throws AppError PROBE_POD_FAILED; the signal's reason; errors of `meanwhile`
  */
 export async function probeNewNode(
   context: PhaseContext,
   { cluster, node, phase, probeImage }: Omit<WorkloadTarget, 'mayEvict' | 'mayLosePods'>,
+  meanwhile: () => Promise<void>,
 ): Promise<void> {
   const nodeName = node.metadata.name;
   const image = pauseImageOn(node) ?? probeImage;
@@ -118,7 +120,15 @@ export async function probeNewNode(
   if (image === undefined) return unused(NO_IMAGE);
   const items = await listPods({ cluster, node });
   if (!isAppError(items)) await deleteStaleProbePods(context, { cluster, phase }, items);
-  const outcome = await runProbe(context, { cluster, reads: pollClient(cluster), nodeName, image, phase, timeoutMs: NEW_NODE_MS });
+  const outcome = await runProbe(context, {
+    cluster,
+    reads: pollClient(cluster),
+    nodeName,
+    image,
+    phase,
+    timeoutMs: NEW_NODE_MS,
+    meanwhile,
+  });
   if (outcome.state === 'failed') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
   if (outcome.state !== 'started') unused(outcome.why);
 }

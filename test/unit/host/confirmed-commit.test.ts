@@ -304,7 +304,8 @@ describe('verification of a change by the API server', () => {
       problems: [{}, { code: 'ROLLED_BACK' }],
     });
     expect(it.host.text(CONFIG)).toBe(OLD);
-    expect(it.clock.elapsedMs).toBeLessThan(10_000);
+    // With the ten seconds in which the previous kubelet must stay healthy.
+    expect(it.clock.elapsedMs).toBeLessThan(20_000);
     expect(podsIn(cluster)).toHaveLength(1);
   });
 
@@ -312,7 +313,7 @@ describe('verification of a change by the API server', () => {
     for (const cluster of [await withNode(false), fakeCluster()]) {
       const it = world();
       await apply(it, it.context({ cluster }));
-      expect([it.clock.elapsedMs < 2_000, it.host.text(CONFIG)]).toEqual([true, NEW]);
+      expect([it.clock.elapsedMs < 12_000, it.host.text(CONFIG)]).toEqual([true, NEW]);
     }
   });
 

@@ -315,6 +315,23 @@ describe('applyPhases', () => {
       expect(reporter.codes()).toEqual(['PHASE_STARTED', 'CHANGE_DONE', 'ROLLBACK_STARTED', 'CHANGE_DONE', 'CHANGE_DONE']);
     });
 
+    it('rolls back a state that does not last, before a later phase runs', async () => {
+      const { host, context } = world({ '/a': good });
+      const verifyUndone = async (): Promise<void> => undefined;
+      const failure = run([filePhase('/a', 'bad', { verify: async () => failVerify, undo, verifyUndone }), filePhase('/b', 'x')], context);
+      await expect(failure).rejects.toMatchObject({ exitCode: 5, problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLED_BACK' }] });
+      expect([host.text('/a'), host.files.has('/b')]).toEqual([good, false]);
+    });
+
+    it('waits at the end of the run for a state that cannot be rolled back: its time passes in later phases', async () => {
+      const { host, context } = world();
+      const lasts = async (): Promise<void> => {
+        expect(host.text('/b')).toBe('x');
+        throw unhealthy;
+      };
+      await expect(run([filePhase('/a', 'new', { verify: async () => lasts }), filePhase('/b', 'x')], context)).rejects.toBe(unhealthy);
+    });
+
     it('reports both errors when the old configuration does not work either', async () => {
       const { host, context } = world({ '/a': good });
       const verifyUndone = async (): Promise<void> => {

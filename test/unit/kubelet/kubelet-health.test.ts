@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
-import { isHealthy, waitForHealthyKubelet } from '../../../src/kubelet/kubelet-health.ts';
+import { isHealthy, waitForHealthyKubelet, waitForStartedKubelet } from '../../../src/kubelet/kubelet-health.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
+import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { crashes, type FakeUnit, fakeUnit, runs } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
@@ -111,7 +112,7 @@ describe('waitForHealthyKubelet', () => {
       return query(queries, options);
     };
     await failureOf(it.wait());
-    expect(asked).toEqual([expect.arrayContaining(['--unit=kubelet', '--since=-25s'])]);
+    expect(asked.at(-1)).toEqual(expect.arrayContaining(['--unit=kubelet', '--since=-25s']));
   });
 
   it('shortens a long cause', async () => {
@@ -141,16 +142,92 @@ describe('waitForHealthyKubelet', () => {
       return query(queries, options);
     };
     await it.wait();
-    expect(it.clock.elapsedMs).toBe(45_000);
-    expect(journals).toBe(3);
+    expect(it.clock.elapsedMs).toBe(55_000);
+    // After the second to the fourth crash, and for the messages about the progress.
+    expect(journals).toBe(3 + it.reporter.messages('WAITING').length);
   });
 
-  it('names a temporary cause after the timeout', async () => {
+  it.each([
+    ['a temporary cause', NO_RUNTIME, 'no container runtime responds at unix:///run/containerd/containerd.sock'],
+    [
+      'an unknown one, with other numbers each time',
+      'E1128 11:00:00.1   77 x.go:1] "command failed" err="failed to run Kubelet: odd 0xc0001234 at 17"',
+      'failed to run Kubelet: odd 0xc0001234 at 17',
+    ],
+    ['no message at all', '', 'unit activating (auto-restart), last exit code 1'],
+  ])('ends after six equal exits for %s', async (_, line, cause) => {
     const it = world();
-    crashLoop(it, NO_RUNTIME, 40);
-    expect((await failureOf(it.wait())).message).toContain(
-      'after 4m0s: no container runtime responds at unix:///run/containerd/containerd.sock',
-    );
+    crashLoop(it, line, 40);
+    expect((await failureOf(it.wait())).message).toContain(`after 1m0s: ${cause}`);
+  });
+
+  it('does not end within half a minute for a unit that restarts at once', async () => {
+    const it = world();
+    for (let i = 1; i <= 20; i++) it.clock.at(i * 1_000, () => crashes(it.unit, NO_RUNTIME));
+    it.clock.at(20_500, () => {
+      runs(it.unit);
+      healthy(it.host)();
+    });
+    await it.wait();
+  });
+
+  it('does not add up exits for different reasons', async () => {
+    const it = world();
+    for (let i = 1; i <= 20; i++)
+      it.clock.at(i * 10_000, () =>
+        crashes(it.unit, `E1128 11:00:00.1   ${i} x.go:1] "command failed" err="failed to run Kubelet: ${i % 2 === 0 ? 'odd' : 'even'}"`),
+      );
+    expect((await failureOf(it.wait())).message).toContain('after 4m0s');
+  });
+
+  it('does not end at the first answer of a kubelet that exits after it', async () => {
+    const it = world();
+    const manager =
+      'E1128 11:00:00.1   77 kubelet.go:1] "Failed to start ContainerManager" err="start cpu manager error: could not restore state from checkpoint: checkpoint is corrupted, please drain this node and delete the CPU manager checkpoint file \\"/var/lib/kubelet/cpu_manager_state\\" before restarting Kubelet"';
+    healthy(it.host)();
+    runs(it.unit);
+    it.unit.starts = 1;
+    runs(it.unit);
+    for (let i = 0; i < 10; i++) {
+      it.clock.at(i * 2_000 + 300, () => crashes(it.unit, manager));
+      it.clock.at(i * 2_000 + 1_900, () => runs(it.unit));
+    }
+    const error = await failureOf(it.wait());
+    expect(error.message).toContain('the state file /var/lib/kubelet/cpu_manager_state of the CPU manager does not fit');
+    expect(it.clock.elapsedMs).toBeLessThan(10_000);
+  });
+
+  it.each([
+    ['Ready', 'True', undefined, 5, 0],
+    ['not Ready because of the pod network alone', 'False', 'container runtime network not ready: NetworkReady=false', 5, 0],
+    ['not Ready because its runtime was not checked', 'False', '[container runtime status check may not have completed yet]', 5, 10_000],
+    ['Ready by an earlier process', 'True', undefined, 0, 10_000],
+  ])('a Node that is %s: waits until it has stayed healthy, or not', async (_, status, message, heartbeat, expected) => {
+    const it = world();
+    it.unit.starts = 1;
+    runs(it.unit);
+    healthy(it.host)();
+    const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+    const cluster = fakeCluster();
+    const conditions = [{ type: 'Ready', status, message: message ?? '', lastHeartbeatTime: at(heartbeat) }];
+    await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' }, status: { conditions } });
+    const context = { host: it.host, cluster, clock: it.clock, reporter: it.reporter };
+    const stays = await waitForStartedKubelet(context, 'kubelet-start', TARGET, 'node1');
+    expect(it.clock.elapsedMs).toBe(0);
+    await stays();
+    expect(it.clock.elapsedMs).toBe(expected);
+  });
+
+  it('takes only the rest of the time after later waits', async () => {
+    const it = world();
+    it.unit.starts = 1;
+    runs(it.unit);
+    healthy(it.host)();
+    const context = { host: it.host, cluster: null, clock: it.clock, reporter: it.reporter };
+    const stays = await waitForStartedKubelet(context, 'kubelet-start', TARGET);
+    await it.clock.sleep(8_000);
+    await stays();
+    expect(it.clock.elapsedMs).toBe(10_000);
   });
 
   it('ends immediately when the unit has failed permanently', async () => {
@@ -225,7 +302,7 @@ describe('waitForHealthyKubelet', () => {
       it.clock.at(3_000, () => crashes(it.unit, NO_RUNTIME));
       it.clock.at(13_000, () => runs(it.unit));
       await it.wait(quiet);
-      expect(it.clock.elapsedMs).toBe(18_000);
+      expect(it.clock.elapsedMs).toBe(28_000);
     });
   });
 

@@ -9,6 +9,7 @@ import type { Host } from '../../../host/host.ts';
 import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
+import { watchKubelet } from '../../../kubelet/crash-watch.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type ManifestFacts, type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 
@@ -82,7 +83,7 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
   const facts = readManifest(manifest, component);
   return waitUntil<number, Missing>(
     { ...context, phase },
-    {
+    watchKubelet(context, phase, {
       probe: async (elapsedMs) => {
         const missing = await unmetStaticPodConditions(context, expected, facts);
         if (missing.length === 0) return { done: elapsedMs() };
@@ -95,7 +96,7 @@ export async function waitForStaticPod(context: PhaseContext, expected: Expected
       timedOut: async (missing, waitedMs) => {
         throw await notRunning(context, expected, { missing, waitedMs });
       },
-    },
+    }),
   );
 }
 

@@ -322,7 +322,8 @@ describe('the state files of managers in a kubelet-start plan', async () => {
       if (!host.text(CONFIG).includes('static')) return runs(started);
       host.files.set(STATE, { type: 'file', mode: 0o600, owner: 'root:root', content: NONE.replace('none', 'static') });
       crashes(started, BAD);
-      for (const atMs of [2_000, 4_000]) clock.at(clock.elapsedMs + atMs, () => crashes(started, BAD));
+      for (const atMs of [2_000, 4_000])
+        clock.at(clock.elapsedMs + atMs, () => started.state.activeState === 'active' || crashes(started, BAD));
     };
     await expect(run(context, desired)).rejects.toMatchObject({ exitCode: 5 });
     expect(seen).toEqual([undefined, NONE]);
@@ -384,7 +385,8 @@ describe('kubelet-start', () => {
     unit.onStart = (started) => {
       if (host.text(CONFIG) === 'maxPods: 4\n') return runs(started);
       crashes(started, BAD);
-      for (const atMs of [2_000, 4_000]) clock.at(clock.elapsedMs + atMs, () => crashes(started, BAD));
+      for (const atMs of [2_000, 4_000])
+        clock.at(clock.elapsedMs + atMs, () => started.state.activeState === 'active' || crashes(started, BAD));
     };
     await expect(run(context)).rejects.toMatchObject({
       exitCode: 5,
@@ -410,7 +412,8 @@ describe('kubelet-start', () => {
     unit.onStart = (started) => {
       if (host.text(CONFIG) === 'healthzPort: 10249\n') return runs(started);
       crashes(started, BAD);
-      for (const atMs of [2_000, 4_000]) clock.at(clock.elapsedMs + atMs, () => crashes(started, BAD));
+      for (const atMs of [2_000, 4_000])
+        clock.at(clock.elapsedMs + atMs, () => started.state.activeState === 'active' || crashes(started, BAD));
     };
     await expect(run(context)).rejects.toMatchObject({ exitCode: 5, problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLED_BACK' }] });
     expect(host.text(CONFIG)).toBe('healthzPort: 10249\n');

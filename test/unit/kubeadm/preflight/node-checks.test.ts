@@ -16,6 +16,7 @@ const UNIT: UnitState = {
   fragmentPath: '/usr/lib/systemd/system/kubelet.service',
   dropInPaths: [],
   restartPolicy: 'always',
+  mainPid: null,
   result: 'success',
   execMainCode: 0,
   execMainStatus: 0,

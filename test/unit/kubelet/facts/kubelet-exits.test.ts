@@ -227,7 +227,7 @@ describe('explainKubeletFailure: the last run', () => {
     expect(explainKubeletFailure(null, text).cause).toBe('failed to run Kubelet: x is y');
   });
 
-  it('tells runs of a unit with another description apart', () => {
+  it('separates runs of a unit with another description', () => {
     const other = (text: string): string => text.replaceAll(STARTED, 'Started Node agent of ACME.\n');
     const json = (msg: string): string => `{"ts":1,"msg":"command failed","err":"failed to run Kubelet: ${msg}"}\n`;
     const next = 'kubelet.service: Scheduled restart job, restart counter is at 2.\n';
@@ -253,7 +253,7 @@ describe('explainKubeletFailure: the last run', () => {
       'kubelet.service: Watchdog timeout (limit 30s)!\nkubelet.service: Killing process 7 (kubelet) with signal SIGABRT.\nkubelet.service: Main process exited, code=killed, status=6/ABRT\n',
       'the kubelet did not answer the watchdog of systemd',
     ],
-  ])('tells a signal from an exit code: killed %s', (_, end, cause) => {
+  ])('distinguishes a signal from an exit code: killed %s', (_, end, cause) => {
     const failure = explainKubeletFailure(
       null,
       `${run(6, commandFailed('failed to run Kubelet: swap'))}${STARTED}${line(7, BOOTSTRAP)}${end}`,

@@ -193,7 +193,7 @@ describe('the rollback of etcd', () => {
       if (!isReplaced) continue;
       const planned = await world.recover();
       expect(codes(world), message).toContain('ETCD_DATA_RESTORED');
-      const back = { message: expect.stringContaining('The etcd data was restored from the backup of 2030-01-01-00-00-00 (UTC)') };
+      const back = { message: expect.stringContaining('The etcd data was restored from the backup of 2030-01-01-00-00-10 (UTC)') };
       if (planned !== null) await expect(planned.apply(world.context)).rejects.toMatchObject(back);
     }
   });
@@ -345,7 +345,7 @@ describe('the rollback of etcd', () => {
         { code: 'STATIC_POD_NOT_RUNNING' },
         {
           code: 'ROLLED_BACK',
-          message: expect.stringContaining('The etcd data was restored from the backup of 2030-01-01-00-00-00 (UTC)'),
+          message: expect.stringContaining('The etcd data was restored from the backup of 2030-01-01-00-00-10 (UTC)'),
         },
       ],
     });

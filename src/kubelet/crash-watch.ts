@@ -1,0 +1,189 @@
+import { AppError } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
+import type { Wait } from '../base/wait-until.ts';
+import { type UnitState, unitState } from '../host/facts/unit.ts';
+import { observe } from '../host/observe.ts';
+import type { PhaseContext } from '../host/phase.ts';
+import { isConnectionLost } from '../host/run-host.ts';
+import { explainKubeletFailure, type KubeletFailure, lastKubeletError } from './facts/kubelet-failure.ts';
+
+/** Exits for a reason that waiting cannot fix. */
+const ENOUGH_FATAL_EXITS = 2;
+/**
+ * Exits in a row for the same reason, known or not. With the 10 s between two starts that the packages' unit sets, they
+ * take a minute: longer than a restart of the container runtime or an API server, and well below the five minutes after
+ * which pods are deleted from an unreachable node.
+ */
+const ENOUGH_EQUAL_EXITS = 6;
+/** Units without RestartSec start the kubelet again after 100 ms. */
+const EQUAL_EXITS_MS = 30_000;
+/** Older kubelets print hundreds of lines of usage after an unknown flag. */
+const JOURNAL_LINES = 500;
+/** Journal entries before the restart belong to another configuration. The restart was shortly before the wait. */
+const RESTART_SECONDS = 5;
+const LONGEST_CAUSE = 500;
+/** Interval between two checks of the unit in a wait for something else. */
+const CHECK_MS = 2_000;
+
+/** Follows the exits of a kubelet during a wait. */
+export interface CrashWatch {
+  /**
+   * @param unit null: not known
+   * @throws AppError KUBELET_UNHEALTHY as soon as waiting longer cannot help
+   */
+  see(unit: UnitState | null, waitedMs: number): Promise<void>;
+  /** Whether the kubelet was in a crash loop when it was seen last. */
+  isCrashing(): boolean;
+}
+
+/**
+ * Follows the exits of a kubelet. The kubelet answers healthz before it has started its managers, so that a wait for
+ * anything later may be for a kubelet that exits again and again (kubelet 1.36, `initializeRuntimeDependentModules`).
+ */
+export function crashWatch(context: PhaseContext, phase: string): CrashWatch {
+  let fewest: number | null = null;
+  let explained: number | null = null;
+  let equal: { readonly cause: string; readonly count: number; readonly sinceMs: number } | null = null;
+  let crashing = false;
+  return {
+    isCrashing: () => crashing,
+    see: async (unit, waitedMs) => {
+      if (unit === null) return;
+      const { restarts } = unit;
+      fewest = Math.min(fewest ?? restarts, restarts);
+      crashing = isCrashing(unit, fewest);
+      if (!crashing || restarts === explained) return;
+      const failure = await explainFailure(context, unit, { waitedMs, lastRunOnly: false });
+      const exits = Math.max(1, restarts - Math.min(explained ?? fewest, restarts));
+      const cause = comparable(failure.cause);
+      equal = equal?.cause === cause ? { ...equal, count: equal.count + exits } : { cause, count: exits, sinceMs: waitedMs };
+      explained = restarts;
+      const isPermanent = equal.count >= ENOUGH_EQUAL_EXITS && waitedMs - equal.sinceMs >= EQUAL_EXITS_MS;
+      if (failure.fatal || isPermanent || unit.activeState === 'failed') throw kubeletUnhealthy(context, phase, failure, waitedMs);
+    },
+  };
+}
+
+/**
+ * Whether the kubelet is in a crash loop. systemd keeps its restart counter across a `systemctl restart` of a
+ * unit that waits for its next start, so a high count alone proves nothing about the current process; a unit
+ * in auto-restart has failed at least once since.
+ */
+function isCrashing(unit: UnitState, fewest: number): boolean {
+  if (unit.activeState === 'failed' || unit.restarts - fewest >= ENOUGH_FATAL_EXITS) return true;
+  return unit.subState === 'auto-restart' && unit.restarts >= ENOUGH_FATAL_EXITS;
+}
+
+/** Equal for the same reason: without the state of the unit, numbers, addresses and checksums, which differ between two runs. */
+function comparable(cause: string): string {
+  return cause.replace(/^unit \S{1,32} \(\S{1,32}\)|[0-9a-f]{8,64}|[0-9]{1,64}/g, '#');
+}
+
+/** A function that checks, at most every two seconds, whether the kubelet exits again and again. */
+export function checkCrashes(context: PhaseContext, phase: string, watch = crashWatch(context, phase)): () => Promise<void> {
+  const { clock, host, signal } = context;
+  const startedAt = clock.now().getTime();
+  let nextMs = CHECK_MS;
+  return async () => {
+    const waitedMs = clock.now().getTime() - startedAt;
+    if (waitedMs < nextMs) return;
+    nextMs = waitedMs + CHECK_MS;
+    let unit: UnitState | null;
+    try {
+      unit = await observe(host, unitState('kubelet'), signal);
+    } catch (error) {
+      // The change may have cut the connection, or the host boots.
+      if (isConnectionLost(error)) return;
+      throw error;
+    }
+    await watch.see(unit, clock.now().getTime() - startedAt);
+  };
+}
+
+/**
+ * Adds the kubelet's state to a wait for something that the kubelet does: the wait ends when the kubelet exits again and
+ * again (KUBELET_UNHEALTHY), and its progress shows the last error of the kubelet.
+ */
+export function watchKubelet<T, P>(context: PhaseContext, phase: string, wait: Wait<T, P>): Wait<T, P> {
+  const watch = crashWatch(context, phase);
+  const check = checkCrashes(context, phase, watch);
+  const { describe } = wait;
+  return {
+    ...wait,
+    probe: async (elapsedMs) => {
+      const probed = await wait.probe(elapsedMs);
+      if ('pending' in probed) await check();
+      return probed;
+    },
+    ...(describe === undefined
+      ? {}
+      : {
+          describe: async (pending, waitedMs) => {
+            const text = await describe(pending, waitedMs);
+            const error = await readLastError(context, waitedMs);
+            return error === null || isShown(text, error) ? text : `${text}. Last error of the kubelet: ${error}`;
+          },
+        }),
+    timedOut: async (pending, waitedMs) => {
+      if (watch.isCrashing())
+        throw kubeletUnhealthy(context, phase, await explainFailure(context, null, { waitedMs, lastRunOnly: false }), waitedMs);
+      return wait.timedOut(pending, waitedMs);
+    },
+  };
+}
+
+/** Whether a message ends with an error, or with its last part. */
+function isShown(text: string, error: string): boolean {
+  const end = text.slice(text.lastIndexOf(': ') + 2);
+  return text.includes(error) || error.includes(end);
+}
+
+/** The last error line of the kubelet's last run since a wait began; null: none, or not readable. */
+export async function readLastError(context: PhaseContext, waitedMs: number): Promise<string | null> {
+  try {
+    const error = lastKubeletError(await readJournal(context, waitedMs));
+    return error === null ? null : printable(shorten(error));
+  } catch (error) {
+    if (isConnectionLost(error)) return null;
+    throw error;
+  }
+}
+
+export interface ExplainedFailure extends KubeletFailure {
+  readonly journal: string;
+}
+
+/** Finds why the kubelet failed, by its unit and its journal since a wait began. */
+export async function explainFailure(
+  context: PhaseContext,
+  unit: UnitState | null,
+  { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
+): Promise<ExplainedFailure> {
+  const journal = await readJournal(context, waitedMs);
+  return { ...explainKubeletFailure(unit, journal === '' ? null : journal, { lastRunOnly }), journal };
+}
+
+async function readJournal({ host, signal }: PhaseContext, waitedMs: number): Promise<string> {
+  const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
+  const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
+  return journal.exitCode === 0 ? journal.stdout : '';
+}
+
+export function kubeletUnhealthy({ host }: PhaseContext, phase: string, failure: ExplainedFailure, waitedMs: number): AppError {
+  const message = `${phase}: kubelet not healthy after ${formatSeconds(waitedMs)}: ${shorten(failure.cause)}`;
+  return new AppError(
+    { host: host.name, code: 'KUBELET_UNHEALTHY', message, hint: `${failure.hint}, then rerun the command` },
+    { detail: failure.journal },
+  );
+}
+
+/** A kubelet may log pages in one line; the journal has the full text. */
+function shorten(cause: string): string {
+  return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
+}
+
+function formatSeconds(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}
