@@ -36,6 +36,7 @@ import {
   isOwnConfigDropIn,
   ownConfigDropInPaths,
 } from '../../kubelet/own-config-drop-ins.ts';
+import { verifyShutdown } from '../../kubelet/shutdown-lock.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { healthzUrl } from '../render/node-design.ts';
 
@@ -98,8 +99,15 @@ function writeKubeletFiles(name: string, short: string) {
     needsNoAddress: true,
     observe: observeKubelet,
     plan: planKubeletStart,
-    verify: async (context, input, facts) =>
-      facts.init === 'systemd' ? waitForStartedKubelet(context, name, input.health, input.proof?.nodeName) : undefined,
+    verify: async (context, input, facts) => {
+      if (facts.init !== 'systemd') return undefined;
+      const { reading, proof, health } = input;
+      const lasts = await waitForStartedKubelet(context, name, health, proof?.nodeName);
+      const { before, after } = textsOf(facts, input);
+      if (reading !== undefined && before !== null && isHealthy(facts.before.health) && proof?.mayLosePods !== true)
+        await verifyShutdown(context, name, { before: effectiveOf(before, reading), after: effectiveOf(after, reading) });
+      return lasts;
+    },
     undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),
     verifyUndone: (context, input, { before }) => waitForHealthyKubelet(context, name, { ...input.health, url: before.url }),
     commit: {

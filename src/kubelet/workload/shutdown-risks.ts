@@ -29,6 +29,13 @@ export function shutdownRisks({ before, after, host }: RiskInput): readonly PodR
   return [{ path: field, why, pods: [], severity: 'loss', fix: `set InhibitDelayMaxSec=${seconds} in ${limit.path}` }];
 }
 
+/** The field that sets the period, with its time, for example `shutdownGracePeriod (60 s)`; null: no graceful shutdown. */
+export function shutdownField(config: JsonObject): string | null {
+  const seconds = shutdownSeconds(config);
+  const byPriority = listAt(config, 'shutdownGracePeriodByPodPriority').length > 0;
+  return seconds === 0 ? null : `${SHUTDOWN_FIELDS[byPriority ? 1 : 0]} (${seconds} s)`;
+}
+
 /**
  * The time in seconds for which the kubelet delays a shutdown; 0: it does not.
  * @see kubernetes/kubernetes pkg/kubelet/nodeshutdown/nodeshutdown_manager.go periodRequested (1.36)

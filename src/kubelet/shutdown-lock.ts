@@ -1,0 +1,59 @@
+import { AppError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
+import { waitUntil } from '../base/wait-until.ts';
+import { defineFact } from '../host/facts/fact.ts';
+import { hostPause, observe } from '../host/observe.ts';
+import type { PhaseContext } from '../host/phase.ts';
+import { LOGIND_NAME, LOGIND_OBJECT } from '../host/systemd/logind.ts';
+import { shutdownField, shutdownSeconds } from './workload/shutdown-risks.ts';
+
+/** The kubelet takes the lock when it starts its managers, seconds after healthz returns 200. */
+const WAIT_MS = 30_000;
+
+/** Whether the kubelet holds a lock that delays a shutdown; null: unknown, for example without logind. */
+const shutdownLock = defineFact(
+  { locks: { kind: 'command', argv: ['busctl', 'call', LOGIND_NAME, LOGIND_OBJECT, `${LOGIND_NAME}.Manager`, 'ListInhibitors'] } },
+  ({ locks }): boolean | null => (locks.exitCode === 0 ? locks.stdout.includes('"shutdown" "kubelet" ') : null),
+);
+
+/**
+ * After a change of the graceful shutdown of a kubelet, waits until the restarted kubelet holds its lock. Without the lock
+ * the kubelet stays healthy.
+ * @param change the effective configurations; null: unknown
+ * @throws AppError SHUTDOWN_NOT_DELAYED with the kubelet's error; the signal's reason
+ * @see kubernetes/kubernetes pkg/kubelet/kubelet.go initializeRuntimeDependentModules: "Failed to start node shutdown
+ *   manager" (1.36)
+ */
+export async function verifyShutdown(
+  context: PhaseContext,
+  phase: string,
+  { before, after }: { readonly before: JsonObject | null; readonly after: JsonObject | null },
+): Promise<void> {
+  const { host, signal } = context;
+  if (before === null || after === null || shutdownSeconds(before) === shutdownSeconds(after)) return;
+  const field = shutdownField(after);
+  if (field === null) return;
+  await waitUntil(
+    { ...context, phase },
+    {
+      timeoutMs: WAIT_MS,
+      pauseMs: hostPause(host),
+      probe: async () => ((await observe(host, shutdownLock, signal)) === false ? { pending: null } : { done: undefined }),
+      describe: (_, waitedMs) => `waiting for the lock of the kubelet that delays a shutdown, ${Math.round(waitedMs / 1000)} s`,
+      timedOut: async () => {
+        const cause = await causeOf(context);
+        const message = `${phase}: ${field} is not in force: the kubelet holds no lock of systemd-logind that delays a shutdown${cause === '' ? '' : ` (${cause})`}`;
+        const hint = 'See systemd-inhibit --list, and systemd-analyze cat-config systemd/logind.conf for InhibitDelayMaxSec';
+        throw new AppError({ host: host.name, code: 'SHUTDOWN_NOT_DELAYED', message, hint });
+      },
+    },
+  );
+}
+
+/** The error that the kubelet logged; empty: none. */
+async function causeOf({ host, signal }: PhaseContext): Promise<string> {
+  const argv = ['journalctl', '--unit=kubelet', '--since=-60s', '--lines=500', '--output=cat', '--no-pager', '--boot'];
+  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
+  const line = journal.stdout.split('\n').findLast((one) => one.includes('node shutdown manager'));
+  return (line?.split(' err="')[1]?.slice(0, 400) ?? '').replace(/"$/, '');
+}
