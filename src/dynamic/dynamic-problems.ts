@@ -66,6 +66,22 @@ export function revertNotSigned(nodes: readonly string[]): Problem {
   };
 }
 
+/** The kubelet of a node could not start with a payload. @param isCertain the local configuration cannot permit it */
+export function payloadRefused(
+  node: string,
+  { code, cause }: { readonly code: string; readonly cause: string },
+  isCertain: boolean,
+): Problem {
+  return {
+    host: node,
+    code,
+    message: isCertain
+      ? `the node would refuse the configuration: ${cause}`
+      : `with its present configuration, the node would refuse this one: ${cause}`,
+    hint: 'Correct the field, or assign the configuration anyway with --skip-validation: the agent then decides with the configuration of the host',
+  };
+}
+
 export function noSuchNode(node: string, server: string): Problem {
   return {
     host: node,

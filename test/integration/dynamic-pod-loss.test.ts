@@ -61,6 +61,9 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
   const assign = async (payload: string, ...options: readonly string[]) => {
     const file = join(directory, 'kubelet.yaml');
     writeFileSync(file, payload);
+    return run('--file', file, ...options);
+  };
+  const run = async (...options: readonly string[]) => {
     const [stdout, stderr] = [new Sink(), new Sink()];
     const services = createServices({
       env: { PATH: process.env.PATH ?? '', HOME: directory, KUBECONFIG: join(directory, 'admin.conf') },
@@ -70,7 +73,7 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
       signal: new AbortController().signal,
     });
     const ports = { clock: fleet.clock, connectCluster: async () => ({ ...fleet.cluster, close: async () => {} }) };
-    const code = await runCli(['dynamic', 'assign', ...NODES, '--file', file, ...options], { ...services, ...ports }, '0.0.0-test');
+    const code = await runCli(['dynamic', 'assign', ...NODES, ...options], { ...services, ...ports }, '0.0.0-test');
     return { code, stdout: stdout.text, stderr: stderr.text };
   };
   const annotation = async (name: string): Promise<readonly (string | null)[]> => {
@@ -189,6 +192,50 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     const [change, highest, unknown] = events.filter((event) => event.code === 'DYNAMIC_IMPACT').map(({ data }) => data);
     expect(change).toEqual({ field: 'maxPods', impact: 'new-pods-only', nodes: ['n1', 'n2'] });
     expect([highest, unknown]).toEqual([{ highestImpact: 'new-pods-only' }, { impact: null, nodes: ['n3'] }]);
+  });
+
+  it('is refused on nodes that could not start with it, before anything is written', async () => {
+    serveConfigz('n3', { clusterDNS: ['10.96.0.10'], kubeReserved: { cpu: '100m' }, kubeReservedCgroup: '/kube' });
+    const payload = `${OVERLAY}enforceNodeAllocatable: [pods, kube-reserved]\n`;
+    const { code, stderr } = await assign(payload);
+    expect(code, stderr).toBe(3);
+    for (const node of ['n1', 'n2'])
+      expect(stderr).toMatch(
+        new RegExp(`${node}: the node would refuse the configuration: .*kubeReservedCgroup.*\\[VALIDATION_FAILED\\]`, 's'),
+      );
+    expect(stderr).not.toContain('n3: the node would refuse');
+    expect(stderr).not.toContain('cannot be read');
+    expect([await pushed(), await annotation(CONFIG_SOURCE_ANNOTATION)]).toEqual([0, [null, null, null]]);
+    const skipped = await assign(payload, '--skip-validation', '--wait', 'none');
+    expect([skipped.code, skipped.stderr]).toEqual([0, expect.stringContaining('n1 warning: the node would refuse the configuration')]);
+  });
+
+  it('is not refused by fields that cannot be read, or that another ConfigMap may have set', async () => {
+    const payload = `${OVERLAY}enforceNodeAllocatable: [pods, kube-reserved]\n`;
+    for (const node of NODES) fleet.cluster.proxyNode(node, () => 'down');
+    const unknown = await assign(payload, '--dry-run');
+    expect([unknown.code, unknown.stdout]).toEqual([0, expect.stringContaining('the running configuration of the kubelet cannot be read')]);
+    expect((await assign(`${OVERLAY}maxPods: 100\n`, '--min-ready', '0s')).code).toBe(0);
+    for (const node of NODES) serveConfigz(node, { clusterDNS: ['10.96.0.10'], maxPods: 100 });
+    const replaced = await assign(payload, '--dry-run');
+    expect([replaced.code, replaced.stderr]).toEqual([
+      0,
+      expect.stringContaining('with its present configuration, the node would refuse this one'),
+    ]);
+  });
+
+  it('is refused if an overlay of one node cannot be read', async () => {
+    const data = { kubelet: `${OVERLAY}maxPods: 100\n`, 'kubelet.node.n2': `${OVERLAY}maxPods: many\n` };
+    await fleet.cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubeletadm-system' } });
+    const metadata = { name: 'layers', namespace: 'kubeletadm-system' };
+    await fleet.cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data, immutable: true });
+    const { code, stderr } = await run('--configmap', 'kubeletadm-system/layers');
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/n2: the node would refuse the configuration: kubelet\.node\.n2:3:10[\s\S]*\[LOAD_FAILED\]/),
+    ]);
+    expect(stderr).not.toMatch(/n[13]: the node would refuse/);
+    expect(await annotation(CONFIG_SOURCE_ANNOTATION)).toEqual([null, null, null]);
   });
 
   it('costs at most three requests per node', async () => {

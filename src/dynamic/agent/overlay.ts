@@ -5,7 +5,7 @@ import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { kubeletJsonSchema } from '../../kubelet/json-schema.ts';
 
 /** A document that changes single fields of the local configuration. A kubelet rejects it by its kind. */
-const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
+export const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const OVERLAY_KIND = 'KubeletConfigurationOverlay';
 
 /** Whether a document is an overlay, by its header. */

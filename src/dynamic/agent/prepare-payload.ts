@@ -108,14 +108,14 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   if (large !== undefined) return refuse('LOAD_FAILED', `the file ${large[0]} is larger than ${MAX_FILE_BYTES / 1024} KiB`);
   const hash = hashOfFiles(files);
 
-  const verdict = validate(rendered.document, node);
-  if (verdict !== null)
-    return refuse('VALIDATION_FAILED', warning === null ? verdict : `${verdict} (${warning.message})`, {
-      candidate: { identity, hash, changes: [] },
-    });
   const path = `${checkpointDirectory(node.directory, hash)}/${PAYLOAD_FILE}`;
   const configFile: ParsedHostFile = { path, source: { documents: [rendered.document], problems: [] }, syntax: 'yaml' };
   const found = changesOf(configFile, local, node);
+  const verdict = validate(rendered.document, node);
+  if (verdict !== null) {
+    const cause = warning === null ? verdict : `${verdict} (${warning.message})`;
+    return refuse('VALIDATION_FAILED', cause, { candidate: { identity, hash, changes: [] }, sets, config: found.desired });
+  }
   const changes = [...overriddenBy(found, sets), ...found.ofLocal.map(describeChange)];
   const candidate = { identity, hash, changes };
   const forbidden = forbiddenChanges(found, policy, { isProven: policy.proven?.includes(hash) === true, sets: null });

@@ -85,7 +85,8 @@ export async function checkAssignment(
     if (!payload.isImmutable) reporter.report({ level: 'warning', code: 'DYNAMIC_PAYLOAD_MUTABLE', message: mutable(desired) });
   }
   requireSigned(nodes, { source: desired, data });
-  const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, reporter });
+  const { skipValidation } = assigned.kind === 'file' ? assigned.pushed.validation : assigned.validation;
+  const fields = await requirePodsKept(cluster, { nodes, source: desired, data }, { allowPodLoss, skipValidation, reporter });
   for (const node of nodes) warnOfNode(node, reporter);
   const rights = await planMissingRights(cluster, { nodes, namespace: desired.namespace, reporter });
   return { nodes, desired, push, fields, rights };
@@ -186,18 +187,23 @@ export function assignmentEventNotCreated(node: string, error: AppError): Report
 }
 
 /**
- * Refuses nodes whose pods the payload would end. Nodes that already run the payload are not checked.
+ * Refuses nodes that could not start with the payload, and nodes whose pods it would end. Nodes that already run the payload are not checked.
  * @returns the changed fields of the checked nodes
  */
 async function requirePodsKept(
   cluster: Cluster,
   { nodes, source, data }: CheckedPayload,
-  { allowPodLoss, reporter }: Pick<AssignmentRequest, 'allowPodLoss' | 'reporter'>,
+  {
+    allowPodLoss,
+    skipValidation,
+    reporter,
+  }: Pick<AssignmentRequest, 'allowPodLoss' | 'reporter'> & Pick<ValidationRequest, 'skipValidation'>,
 ): Promise<CheckedRisks['fields']> {
   const changed = nodes.filter(({ status }) => !sameSource(status?.active ?? null, source));
-  const { losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });
+  const { refusals, losses, warnings, fields } = await checkPodRisks(cluster, { nodes: changed, source, data });
+  if (refusals.length > 0 && !skipValidation) throw new AppError(refusals, { exitCode: 3 });
   if (losses.length > 0 && !allowPodLoss) throw new AppError(losses, { exitCode: 3 });
-  for (const { host, code, message } of [...losses, ...warnings]) reporter.report({ level: 'warning', code, message, host });
+  for (const { host, code, message } of [...refusals, ...losses, ...warnings]) reporter.report({ level: 'warning', code, message, host });
   return fields;
 }
 
