@@ -19,10 +19,12 @@ export async function runFromNode(services: Services, request: ConfigFromNodeReq
   const printLine = (line: string): void => services.output.stderr(`${line}\n`);
   for (const path of masked) printLine(`warning: ${path} is omitted: the kubelet masks its value [CONFIGZ_MASKED]`);
   const where = target === undefined ? 'omitted' : `in ${target}`;
-  for (const { path, value, usesDefault } of nodeSpecific) {
-    const consequence = usesDefault ? `. A kubelet with this file uses the default of ${path}` : '';
-    printLine(`${path}: ${inlineValue(value)} is ${where}: the field is specific to this node${consequence}`);
+  for (const { path, value, source } of nodeSpecific) {
+    const consequence = source === 'default' ? `. A kubelet with this file uses the default of ${path}` : '';
+    printLine(`${path}: ${inlineValue(value)} is ${source === 'kept' ? 'kept' : where}: the field is specific to this node${consequence}`);
   }
+  if (nodeSpecific.some(({ source }) => source === 'kept'))
+    printLine('Assign this file only to this node. For a file for several nodes, pass --kind configuration');
   if (target !== undefined) await services.writeLocalFile(target, encodeYaml(ownDocument));
   services.output.document(print(document, request.format));
   return 0;

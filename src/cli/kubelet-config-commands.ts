@@ -171,7 +171,7 @@ function fromNodeCommand(config: Command, on: On): void {
     .addOption(
       new Option(
         '--kind <kind>',
-        'kind of the file; overlay: fields to merge into those of a node, configuration: a complete KubeletConfiguration (default: overlay; for kubelets up to 1.23, configuration)',
+        'kind of the file; overlay: fields to merge into those of a node, configuration: a complete KubeletConfiguration without node-specific fields (default: overlay; for kubelets up to 1.23, a complete KubeletConfiguration with these fields, for this node only)',
       ).choices(['overlay', 'configuration']),
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');
@@ -248,6 +248,7 @@ function fromNodeRequest(args: readonly string[], options: CommandOptions): Conf
     kind: options.kind === undefined ? undefined : flagChoice(options, 'kind', ['overlay', 'configuration']),
     withoutDefaults: options.withoutDefaults === true,
     overlayOut: flagText(options, 'overlayOut'),
+    isSeparated: flagText(options, 'overlayOut') !== undefined,
     cluster: kubeconfigRequest(options),
     format: flagChoice(options, 'output', ['yaml', 'json']),
   };

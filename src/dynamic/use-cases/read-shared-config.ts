@@ -4,6 +4,7 @@ import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-case
 import { readNodeConfig } from '../../kubeadm/workflows/read-node-config.ts';
 import { cleanConfigz } from '../../kubelet/effective/clean-configz.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { mergeConfig } from '../../kubelet/layers.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { type PayloadKind, payloadDocument } from '../agent/overlay.ts';
 
@@ -12,12 +13,14 @@ export interface SharedConfigRequest {
   /** Undefined: the kind of file that the kubelet supports. */
   readonly kind: PayloadKind | undefined;
   readonly withoutDefaults: boolean;
+  /** The node-specific fields are written to a separate file. */
+  readonly isSeparated: boolean;
   readonly cluster: KubeconfigRequest;
 }
 
 /** The configuration of a kubelet as two documents. */
 export interface SharedConfig {
-  /** The fields that all nodes can share. */
+  /** The fields that all nodes can share; for a kubelet up to 1.23 also the node-specific ones, unless requested otherwise. */
   readonly document: JsonObject;
   /** The node-specific fields, as a KubeletConfiguration for `--overlay` of init and join. */
   readonly ownDocument: JsonObject;
@@ -26,23 +29,26 @@ export interface SharedConfig {
   readonly masked: readonly string[];
 }
 
-/** A field of the node that the shared document omits. */
+/** A node-specific field. */
 export interface NodeSpecificField {
   readonly path: string;
   readonly value: Json;
-  /** Whether a kubelet with the shared document uses its default: a complete KubeletConfiguration replaces the local one. */
-  readonly usesDefault: boolean;
+  /**
+   * `kept`: in the document. `default`: omitted, and a kubelet with the document uses its default, because a complete
+   * KubeletConfiguration replaces the local one. `local`: omitted, and a node keeps its own value.
+   */
+  readonly source: 'kept' | 'default' | 'local';
 }
 
 /**
  * Reads the effective configuration of a running kubelet, and separates its node-specific fields. By default the shared
- * document is an overlay, so that a node that is assigned the file keeps its node-specific settings; a complete
- * KubeletConfiguration for kubelets up to 1.23, which read no overlay.
+ * document is an overlay, so that a node that is assigned the file keeps its node-specific settings. Kubelets up to 1.23
+ * read no overlay: their document is a complete KubeletConfiguration with the node-specific fields, for this node alone.
  * @throws the errors of the cluster and of reading the kubelet's configuration
  */
 export async function readSharedConfig(
   services: OpenClusterPorts,
-  { node, kind: requested, withoutDefaults, cluster: named }: SharedConfigRequest,
+  { node, kind: requested, withoutDefaults, isSeparated, cluster: named }: SharedConfigRequest,
 ): Promise<SharedConfig> {
   const catalogue = await loadCatalogue();
   const cluster = lazyCluster(services, named);
@@ -50,10 +56,12 @@ export async function readSharedConfig(
     const { minor, config } = await readNodeConfig(await cluster.open(), node, catalogue);
     const kind = requested ?? (minor <= LAST_DYNAMIC_MINOR ? 'configuration' : 'overlay');
     const { shared, nodeSpecific, masked } = cleanConfigz(config, { minor, catalogue, withoutDefaults });
+    const isForNode = requested === undefined && kind === 'configuration' && !isSeparated;
+    const source = isForNode ? 'kept' : kind === 'configuration' ? 'default' : 'local';
     return {
-      document: payloadDocument(kind, shared),
+      document: payloadDocument(kind, isForNode ? mergeConfig(shared, nodeSpecific) : shared),
       ownDocument: payloadDocument('configuration', nodeSpecific),
-      nodeSpecific: Object.entries(nodeSpecific).map(([path, value]) => ({ path, value, usesDefault: kind === 'configuration' })),
+      nodeSpecific: Object.entries(nodeSpecific).map(([path, value]) => ({ path, value, source })),
       masked,
     };
   } finally {

@@ -23,20 +23,33 @@ function portsOf(kubeletVersion: string): OpenClusterPorts {
   return { env: {}, homeDirectory: '/root', input: input as InputFiles, connectCluster: async () => cluster };
 }
 
-const REQUEST: SharedConfigRequest = { node: 'n1', kind: undefined, withoutDefaults: true, cluster: { kubeconfig: 'admin.conf' } };
+const REQUEST: SharedConfigRequest = {
+  node: 'n1',
+  kind: undefined,
+  withoutDefaults: true,
+  isSeparated: false,
+  cluster: { kubeconfig: 'admin.conf' },
+};
 const OVERLAY = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigurationOverlay' };
 const CONFIGURATION = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
 
 it.each([
   ['v1.36.2', undefined, OVERLAY],
   ['v1.36.2', 'configuration', CONFIGURATION],
-  ['v1.23.17', undefined, CONFIGURATION],
   ['v1.23.17', 'overlay', OVERLAY],
 ] as const)('separates the fields of the node: kubelet %s, --kind %s', async (version, kind, header) => {
   const { document, ownDocument, nodeSpecific, masked } = await readSharedConfig(portsOf(version), { ...REQUEST, kind });
   expect(document).toEqual({ ...header, maxPods: 60 });
   expect(ownDocument).toEqual({ ...CONFIGURATION, resolvConf: '/run/resolv.conf' });
   // The kubelet has no other source for the field than a complete configuration.
-  expect(nodeSpecific).toEqual([{ path: 'resolvConf', value: '/run/resolv.conf', usesDefault: header === CONFIGURATION }]);
+  expect(nodeSpecific).toEqual([{ path: 'resolvConf', value: '/run/resolv.conf', source: header === CONFIGURATION ? 'default' : 'local' }]);
   expect(masked).toEqual(['staticPodURLHeader']);
+});
+
+it('keeps the fields of a node up to 1.23, which reads no overlay', async () => {
+  const { document, nodeSpecific } = await readSharedConfig(portsOf('v1.23.17'), REQUEST);
+  expect(document).toEqual({ ...CONFIGURATION, maxPods: 60, resolvConf: '/run/resolv.conf' });
+  expect(nodeSpecific).toEqual([{ path: 'resolvConf', value: '/run/resolv.conf', source: 'kept' }]);
+  const separated = await readSharedConfig(portsOf('v1.23.17'), { ...REQUEST, isSeparated: true });
+  expect(separated.document).toEqual({ ...CONFIGURATION, maxPods: 60 });
 });
