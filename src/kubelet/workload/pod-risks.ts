@@ -2,6 +2,7 @@ import { dnsRisks } from './dns-risks.ts';
 import { evictionRisks } from './eviction-risks.ts';
 import { featureRisks } from './feature-risks.ts';
 import { fileRisks, staticPodRisks, sysctlRisks } from './file-risks.ts';
+import { imageRisks } from './image-risks.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 import { podPidsRisks, podsCgroupRisks, reservationRisks, reservedCpuRisks, roomRisks } from './room-risks.ts';
@@ -29,6 +30,7 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
     ...featureRisks(input),
     ...fileRisks(input),
     ...dnsRisks(input),
+    ...imageRisks(input),
     ...startRisks(input),
     ...shutdownRisks(input),
   ];

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { IMAGE_POLICY } from './image-risks.ts';
 import { amountsOf, podsOfNode, readPod } from './pod.ts';
 import { podFeatures } from './pod-features.ts';
 import { affects, type RiskChange } from './risk-facts.ts';
@@ -28,6 +29,7 @@ const POD_FIELDS = [
   'allowedUnsafeSysctls',
   'featureGates',
   'userNamespaces',
+  ...IMAGE_POLICY,
 ];
 
 /**
@@ -87,7 +89,16 @@ function readRiskPod(object: KubeObject): RiskPod {
       isJsonObject(one) && typeof one.name === 'string' ? [one.name] : [],
     ),
     features: podFeatures(spec),
+    images: imagesOf(spec),
   };
+}
+
+function imagesOf(spec: JsonObject): NonNullable<RiskPod['images']> {
+  return [spec.initContainers, spec.containers]
+    .flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject) : []))
+    .flatMap(({ image, imagePullPolicy }) =>
+      typeof image === 'string' ? [{ image, pullPolicy: typeof imagePullPolicy === 'string' ? imagePullPolicy : 'IfNotPresent' }] : [],
+    );
 }
 
 /** What a Node offers; null: its kubelet has reported nothing. */

@@ -11,6 +11,7 @@ import { LOGIND } from '../../host/systemd/logind.ts';
 import { MANAGER_STATES } from '../manager-states.ts';
 import { textAt, valueAt } from '../validate/values.ts';
 import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts';
+import { IMAGE_POLICY } from './image-risks.ts';
 import type { FileSystemSpace, HostRiskFacts, Manifest } from './risk-input.ts';
 import { SHUTDOWN_FIELDS, shutdownSeconds } from './shutdown-risks.ts';
 import { KERNEL_SETTINGS } from './start-risks.ts';
@@ -75,6 +76,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
     }),
     signal,
   );
+  const pulledImages = affects(options, IMAGE_POLICY) ? await readPulledImages(host, rootDir, signal) : null;
   const ofDirectories = await readManifests(host, found.directories, signal);
   const ofGiven = directories.flatMap((path) => (given[path] === undefined ? [] : [[path, manifestsOf([given[path]])] as const]));
   return {
@@ -93,6 +95,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
     cgroupVersion: found.cgroupVersion,
     managerPolicies: found.managers ?? {},
     sysctls: found.sysctls ?? {},
+    pulledImages,
     logind: found.logind,
   };
 }
@@ -154,6 +157,21 @@ async function readManifests(
       names === null ? null : manifestsOf(names.flatMap((name) => files.get(name)?.content ?? [])),
     ]),
   );
+}
+
+/**
+ * Reads the names of the images that the kubelet pulled with recorded credentials.
+ * @see kubernetes/kubernetes pkg/kubelet/images/pullmanager/fs_pullrecords.go (1.33 to 1.36)
+ */
+async function readPulledImages(host: Host, rootDir: string, signal?: AbortSignal): Promise<readonly string[]> {
+  const directory = `${rootDir}/image_manager/pulled`;
+  const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
+  const paths = (await observe(host, listed, signal)).filter((name) => name.startsWith('sha256-')).map((name) => `${directory}/${name}`);
+  const files = paths.length === 0 ? new Map<string, FileFact | null>() : await observe(host, fileFacts(paths), signal);
+  return [...files.values()].flatMap((file) => {
+    const mapping = parseJsonObject(file?.content?.trim() ?? '')?.credentialMapping;
+    return isJsonObject(mapping) ? Object.keys(mapping) : [];
+  });
 }
 
 /** The pods of manifests; a text that is not a Pod has none. */

@@ -12,6 +12,8 @@ export interface RiskPod extends NodePod {
   readonly priority?: number | undefined;
   /** Names of the sysctls that the pod sets. */
   readonly sysctls?: readonly string[] | undefined;
+  /** Images of its containers, with the pull policy. */
+  readonly images?: readonly { readonly image: string; readonly pullPolicy: string }[];
   /** Gates of the features that the pod needs from its kubelet. */
   readonly features?: readonly PodFeatureGate[] | undefined;
 }
@@ -66,6 +68,8 @@ export interface HostRiskFacts {
   readonly cgroupVersion: 1 | 2 | null;
   /** The policy that a manager of the kubelet stored in its state file, by field; absent: no such file, or unknown. */
   readonly managerPolicies: Readonly<Record<string, string>>;
+  /** Names (without tag) of the images that the kubelet has records of pulling; null: unknown. */
+  readonly pulledImages?: readonly string[] | null;
   /** Values of kernel settings, by name (`vm.overcommit_memory`). */
   readonly sysctls: Readonly<Record<string, string>>;
   readonly logind: LogindFacts | null;
