@@ -25,17 +25,19 @@ export interface ConfigzSourceOptions {
   readonly signal: AbortSignal;
 }
 
+export type CredentialResult = 'accepted' | 'rejected' | 'no-answer';
+
 /** The running configuration could not be read. */
 export class ConfigzUnavailableError extends AppError {
   /**
-   * Result of the kubelet's own credential: `accepted` (but without access to configz), `refused` (also if
-   * nothing responds), or null: unknown.
+   * Result of the kubelet's own credential: `accepted` (but without access to configz), `rejected` by this
+   * kubelet itself, `no-answer` (also if the kubelet may have asked the API server in vain), or null: unknown.
    */
-  readonly credential: 'accepted' | 'refused' | null;
+  readonly credential: CredentialResult | null;
   /** Reason as a clause. */
   readonly why: string;
 
-  constructor(why: string, credential: 'accepted' | 'refused' | null) {
+  constructor(why: string, credential: CredentialResult | null) {
     super({ code: 'CONFIGZ_NOT_TOLD', message: why });
     this.why = why;
     this.credential = credential;
@@ -59,12 +61,20 @@ export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOp
     query: async ({ running, flags }) => {
       const server = kubeletServerOf(running.layered.config, flags.findLast(({ name }) => name === 'cert-dir')?.value);
       if (server === null)
-        throw new ConfigzUnavailableError('the kubelet serves no API, because its configuration sets enableServer: false', 'refused');
+        throw new ConfigzUnavailableError('the kubelet serves no API, because its configuration sets enableServer: false', 'rejected');
+      const { address, serverTLSBootstrap } = running.layered.config;
+      if (typeof address === 'string' && /^(?:127\.|::1$)/.test(address))
+        throw new ConfigzUnavailableError(`the kubelet listens only on ${address}, where the API server cannot reach it`, 'no-answer');
       const credential = await readKubeletCredential(host, kubeconfig, signal).catch((error: unknown) => {
         signal.throwIfAborted();
         throw new ConfigzUnavailableError(withoutCode(error), null);
       });
       const pem = (await observe(host, fileFacts([server.certificateFile]), signal)).get(server.certificateFile)?.content;
+      if (pem === undefined && serverTLSBootstrap === true)
+        throw new ConfigzUnavailableError(
+          `${server.certificateFile} does not exist, because no CSR of the kubelet for a serving certificate was approved (serverTLSBootstrap: true). See kubectl get csr`,
+          'no-answer',
+        );
       if (pem === undefined || !pem.includes('BEGIN CERTIFICATE'))
         throw new ConfigzUnavailableError(`the serving certificate ${server.certificateFile} cannot be read`, null);
       const answer = await web.get({
@@ -75,19 +85,29 @@ export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOp
         timeoutMs: TIMEOUT_MS,
         signal,
       });
-      if (answer.kind === 'failed') throw new ConfigzUnavailableError(`${server.url}: ${describeFailure(answer.issue)}`, 'refused');
+      if (answer.kind === 'failed') throw new ConfigzUnavailableError(`${server.url}: ${describeFailure(answer.issue)}`, 'no-answer');
       const { status, text } = answer;
       const reported = text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
       if (status !== 200)
         throw new ConfigzUnavailableError(
           `${server.url} returned ${status}${reported === '' ? '' : `: ${reported}`}`,
-          status === 403 ? 'accepted' : 'refused',
+          resultOf(status, credential),
         );
       const parsed = parseJsonObject(text);
-      if (parsed === null) throw new ConfigzUnavailableError(`${server.url} returned a response that is not a configuration`, 'refused');
+      if (parsed === null) throw new ConfigzUnavailableError(`${server.url} returned a response that is not a configuration`, 'no-answer');
       return parsed;
     },
   };
+}
+
+/**
+ * A kubelet checks client certificates itself. It asks the API server about tokens (401) and permissions (500).
+ * @see kubernetes/kubernetes pkg/kubelet/server/auth.go, cmd/kubelet/app/auth.go (1.36)
+ */
+function resultOf(status: number, { kind }: KubeletCredential): CredentialResult | null {
+  if (status === 403) return 'accepted';
+  if (status === 401) return kind === 'certificate' ? 'rejected' : 'no-answer';
+  return status >= 500 ? null : 'no-answer';
 }
 
 function loginWith(credential: KubeletCredential) {

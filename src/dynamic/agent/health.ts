@@ -10,6 +10,7 @@ export type FailureSign =
   | 'healthz'
   | 'configz'
   | 'locked-out'
+  | 'not-serving'
   | 'not-ready'
   | 'pressure'
   | PodLoss['kind']
@@ -48,8 +49,11 @@ export interface Observation {
   readonly pressures: readonly string[];
   /** Cause of the kubelet's exit from its journal; null: not checked. */
   readonly cause: string | null;
-  /** Reason why the kubelet's API does not accept the credential of the node; null: it does, or not known. */
-  readonly credentialRefusal?: string | null;
+  /**
+   * Reason why the kubelet's API does not accept the credential of the node: the kubelet rejects it, or does
+   * not answer. Null: it does, or not known.
+   */
+  readonly credentialRefusal?: { readonly why: string; readonly isRejection: boolean } | null;
   /** Pods that ran before the switch and are lost. Absent or null: not known. */
   readonly losses?: readonly PodLoss[] | null;
   /** Absent or null: no probe pod is used. */
@@ -117,7 +121,10 @@ export const DEFAULT_TIMING: Timing = {
     start: 45_000,
     healthz: 5_000,
     configz: 0,
-    'locked-out': 30_000,
+    // Two answers of the kubelet: a client certificate is checked without the API server.
+    'locked-out': 5_000,
+    // A CSR for a serving certificate is approved in this time.
+    'not-serving': 45_000,
     'not-ready': 30_000,
     pressure: 20_000,
     'pod-rejected': 0,
@@ -240,9 +247,12 @@ function signsOf(watch: HealthHistory, { hash, baseline }: Trial, seen: Observat
     );
   } else if (!isUp(seen) && !hasCrashed(watch, unit))
     signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
-  if (typeof seen.credentialRefusal === 'string' && isUp(seen) && baseline?.isCredentialAccepted !== false)
+  if (seen.credentialRefusal != null && isUp(seen) && baseline?.isCredentialAccepted !== false) {
+    const { why, isRejection } = seen.credentialRefusal;
     // The API server authenticates to kubelets with a certificate of the same CA.
-    signs.push({ sign: 'locked-out', cause: `the kubelet API no longer accepts the credential of this node: ${seen.credentialRefusal}` });
+    if (isRejection) signs.push({ sign: 'locked-out', cause: `the kubelet API no longer accepts the credential of this node: ${why}` });
+    else signs.push({ sign: 'not-serving', cause: `the kubelet API no longer answers: ${why}` });
+  }
   if (ready !== null && !ready.is && baseline?.isReady !== false)
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
   const added = pressures.filter((name) => baseline?.pressures.includes(name) !== true);

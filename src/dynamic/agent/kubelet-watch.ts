@@ -22,7 +22,7 @@ import { inspectKubelet } from './kubelet-control.ts';
 import { minorOfNode, type NodeReport, readNodeReport } from './node-report.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
-import { createProcessFact } from './process-fact.ts';
+import { createProcessFact, type FactReadFailure } from './process-fact.ts';
 import { type AgentState, desiredPayload } from './state.ts';
 import type { TrialBaseline } from './trial-baseline.ts';
 import type { ProbedKubelet, WorkloadWatch } from './workload-watch.ts';
@@ -122,7 +122,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
     const isAsked = isDesired && seen.healthz?.ok !== false && own !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
-    const credentialRefusal = isAsked && differing === null && compared.issue?.isRefusal === true ? compared.issue.why : null;
+    const credentialRefusal = isAsked && differing === null ? refusalOf(compared.issue) : null;
     // Reports since the start of this process are about it, even if the agent was started later.
     const nodeReport = readNodeReport(own, startOf(ageMs));
     const observation = {
@@ -199,6 +199,11 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       proven.forget();
     },
   };
+}
+
+function refusalOf(issue: FactReadFailure | null): NonNullable<Observation['credentialRefusal']> | null {
+  if (issue === null || issue.credential === null || issue.credential === 'accepted') return null;
+  return { why: issue.why, isRejection: issue.credential === 'rejected' };
 }
 
 /** The members of a configuration that a probe pod depends on. @param node null: not known */

@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import { ConfigzUnavailableError } from './configz-source.ts';
+import { ConfigzUnavailableError, type CredentialResult } from './configz-source.ts';
 
 /** Reason why a fact could not be read. */
 export interface FactReadFailure {
   readonly why: string;
-  /** The kubelet refused the credential, or did not respond. */
-  readonly isRefusal: boolean;
+  /** Result of the credential of the node; null: not known. */
+  readonly credential: CredentialResult | null;
 }
 
 /**
@@ -52,7 +52,7 @@ export function createProcessFact<T>(clock: Clock, onIssue: (message: string) =>
         const why = error instanceof ConfigzUnavailableError ? error.why : messageOf(error);
         onIssue(why);
         const againAt = now() + (issue === null ? 0 : AGAIN_MS);
-        issue = { why, isRefusal: error instanceof ConfigzUnavailableError && error.credential === 'refused', againAt };
+        issue = { why, credential: error instanceof ConfigzUnavailableError ? error.credential : null, againAt };
         return null;
       }
     },

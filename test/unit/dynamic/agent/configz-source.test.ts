@@ -124,13 +124,13 @@ describe('configz', () => {
     [
       'the kubelet serves no API',
       { yaml: 'enableServer: false\n' },
-      'refused',
+      'rejected',
       /the kubelet serves no API, because its configuration sets enableServer: false/,
     ],
     [
       'the kubelet rejects the credential',
       { reply: { status: 401, text: 'Unauthorized\n' } },
-      'refused',
+      'rejected',
       /10250 returned 401: Unauthorized/,
     ],
     [
@@ -139,11 +139,25 @@ describe('configz', () => {
       'accepted',
       /returned 403: Forbidden \(user=x\)/,
     ],
-    ['the kubelet does not respond', { reply: 'silence' }, 'refused', /no response within 5 s/],
-    ['the kubelet is unreachable', { url: 'https://127.0.0.1:1' }, 'refused', /connection refused/],
-    ['the response is not JSON', { reply: { text: '<html>' } }, 'refused', /a response that is not a configuration/],
-    ['another server listens on the port', { certificate: 'other', kubeconfig: 'token' }, 'refused', /no token was sent/],
+    ['the kubelet does not respond', { reply: 'silence' }, 'no-answer', /no response within 5 s/],
+    ['the kubelet is unreachable', { url: 'https://127.0.0.1:1' }, 'no-answer', /connection refused/],
+    ['the kubelet cannot ask the API server', { reply: { status: 500, text: 'Authorization error' } }, null, /returned 500/],
+    ['the response is not JSON', { reply: { text: '<html>' } }, 'no-answer', /a response that is not a configuration/],
+    ['another server listens on the port', { certificate: 'other', kubeconfig: 'token' }, 'no-answer', /no token was sent/],
     ['the serving certificate is missing', { file: '/elsewhere' }, null, /kubelet\.crt cannot be read/],
+    [
+      'a token is rejected, or the API server does not check it',
+      { kubeconfig: 'token', reply: { status: 401 } },
+      'no-answer',
+      /returned 401/,
+    ],
+    [
+      'no serving certificate was signed',
+      { yaml: 'serverTLSBootstrap: true\n' },
+      'no-answer',
+      /kubelet-server-current\.pem does not exist, because no CSR .* was approved/,
+    ],
+    ['the kubelet listens on the loopback address', { yaml: 'address: 127.0.0.1\n' }, 'no-answer', /listens only on 127\.0\.0\.1/],
     ['the client certificate is missing', { current: null }, null, /kubelet-client-current\.pem cannot be read/],
     ['the kubeconfig uses a plugin', { kubeconfig: 'plugin' }, null, /neither a client certificate nor a token/],
   ])('is not read when %s', async (_, how, credential, text) => {
@@ -152,6 +166,6 @@ describe('configz', () => {
     expect(error.message).toMatch(text);
     expect(error.message).not.toContain(TOKEN);
     expect(error.credential).toBe(credential);
-    if (credential === null) expect(web.requests).toEqual([]);
+    if (/cannot be read|neither/.test(error.message)) expect(web.requests).toEqual([]);
   });
 });

@@ -184,12 +184,12 @@ describe('a trial', () => {
       noProbe: null,
       staticPodPath: '/manifests',
     });
-    agent.run(40, (hash) => healthy(hash, { credentialRefusal: 'returned 401' }));
+    agent.run(40, (hash) => healthy(hash, { credentialRefusal: { why: 'returned 401', isRejection: true } }));
     expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'locked-out' }, baseline: null });
   });
 
   it.each<[string, Partial<Observation>, FailureSign]>([
-    ['rejects the credential of the node', { credentialRefusal: 'returned 401' }, 'locked-out'],
+    ['rejects the credential of the node', { credentialRefusal: { why: 'returned 401', isRejection: true } }, 'locked-out'],
     ['is NotReady', { ready: { is: false, why: 'no CNI' } }, 'not-ready'],
     ['has a pressure condition', { pressures: ['DiskPressure'] }, 'pressure'],
   ])('takes an unknown state before it for healthy: the kubelet %s', (_, seen, sign) => {
@@ -213,7 +213,11 @@ describe('a trial', () => {
     const agent = testAgent();
     agent.before = { ...BASELINE, isReady: false, pressures: ['DiskPressure'], isCredentialAccepted: false };
     agent.assign('A@1', 'a');
-    const seen = { ready: { is: false, why: 'no CNI' }, pressures: ['DiskPressure'], credentialRefusal: 'returned 401' };
+    const seen = {
+      ready: { is: false, why: 'no CNI' },
+      pressures: ['DiskPressure'],
+      credentialRefusal: { why: 'returned 401', isRejection: true },
+    };
     agent.run(120, (hash) => healthy(hash, seen));
     expect(agent.state.phase).toBe('trial');
   });

@@ -26,11 +26,11 @@ describe('readOncePerProcess', () => {
   });
 
   it('retries immediately after the first failure, then every 5 s, and returns the reason of the failure', async () => {
-    const { of, once, clock, count } = begin([new Error('the disk is gone'), new ConfigzUnavailableError('it refuses', 'refused'), 50]);
+    const { of, once, clock, count } = begin([new Error('the disk is gone'), new ConfigzUnavailableError('it refuses', 'rejected'), 50]);
     expect(await of(7)).toBeNull();
-    expect(once.issue).toMatchObject({ isRefusal: false, why: 'the disk is gone' });
+    expect(once.issue).toMatchObject({ credential: null, why: 'the disk is gone' });
     expect(await of(7)).toBeNull();
-    expect(once.issue).toMatchObject({ isRefusal: true, why: 'it refuses' });
+    expect(once.issue).toMatchObject({ credential: 'rejected', why: 'it refuses' });
     expect(await of(7)).toBeNull();
     expect(count()).toBe(2);
     await clock.sleep(5_000);

@@ -57,6 +57,8 @@ export interface Behaviour {
   readonly configz?: JsonObject;
   /** The kubelet refuses the credential of its own node. */
   readonly lockedOut?: boolean;
+  /** Status of configz in place of 200. */
+  readonly configzStatus?: number;
   /** The kubelet cannot reach the API server: after 40 s its Node is Unknown. */
   readonly silent?: boolean;
 }
@@ -320,6 +322,8 @@ export function newWorld(options: WorldOptions = {}): World {
   const answerConfigz = ({ clientCertificate }: HttpsRequest): FakeReply => {
     if (isCrashed) return { issue: { kind: 'refused' } };
     if (clientCertificate === undefined || behaviour().lockedOut === true) return { status: 401, text: 'Unauthorized' };
+    const { configzStatus } = behaviour();
+    if (configzStatus !== undefined) return { status: configzStatus, text: 'Authorization error' };
     if (Number(/^v1\.(\d+)/.exec(version)?.[1]) < 33)
       return { status: 403, text: `Forbidden (user=system:node:${NODE}, verb=get, resource=nodes, subresource=proxy)` };
     const config = hasPods ? effectiveConfiguration(configOf(host.text(configPath)), { catalogue, minor: 36 }) : { maxPods: maxPods() };
