@@ -198,6 +198,8 @@ export function newWorld(options: WorldOptions = {}): World {
       id: { stdout: '0\n' },
       uname: { stdout: `${NODE}\n` },
       'systemctl reset-failed kubelet': {},
+      'systemd-analyze': { exitCode: 1 },
+      busctl: { exitCode: 1 },
       rm: (argv) => {
         for (const path of [...host.files.keys()]) if (path === argv[3] || path.startsWith(`${argv[3]}/`)) host.files.delete(path);
         return {};
