@@ -381,7 +381,9 @@ function faultOf({ sign, cause }: Failure): Fault {
 function markGood(state: AgentState, payload: Payload, seen: Observation, now: number): AgentTransition {
   const good: AgentState = { ...always(state), phase: 'good', assigned: payload, lastKnownGood: payload, baseline: null, since: now };
   const message = `${describeIdentity(payload.identity)} is the last known good configuration (${describeWorkload(state.baseline, seen)})`;
-  return reported({ state: good, effects: [{ kind: 'collect' }] }, 'Normal', 'KubeletConfigGood', message);
+  // A configuration with which no new pod can start would be good as well.
+  const type = seen.probe?.state === 'started' ? 'Normal' : 'Warning';
+  return reported({ state: good, effects: [{ kind: 'collect' }] }, type, 'KubeletConfigGood', message);
 }
 
 /** The checks of the pods in a trial that has ended well, as a clause. */
@@ -389,7 +391,7 @@ function describeWorkload(before: TrialBaseline | null, { losses, probe }: Obser
   const pods = Array.isArray(losses) ? podsKept(before?.pods?.length ?? 0) : 'the pods of the node were not checked';
   if (probe?.state === 'started') return `${pods}, and a probe pod started`;
   const why = probe?.state === 'unusable' ? probe.why : (before?.noProbe ?? 'the pods that ran before the trial are not known');
-  return `${pods}, and no probe pod was started: ${why}`;
+  return `${pods}; the start of new pods was not tried, because no probe pod was started: ${why}`;
 }
 
 function podsKept(count: number): string {

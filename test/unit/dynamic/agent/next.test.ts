@@ -27,7 +27,7 @@ describe('a trial', () => {
     agent.run(2);
     expect(agent.state.phase).toBe('good');
     expect(agent.announced.at(-1)).toBe(
-      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration (the pods of the node were not checked, and no probe pod was started: no image)',
+      'KubeletConfigGood: kube-system/a/kubelet@1 is the last known good configuration (the pods of the node were not checked; the start of new pods was not tried, because no probe pod was started: no image)',
     );
   });
 
