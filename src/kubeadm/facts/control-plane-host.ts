@@ -6,6 +6,7 @@ import { unitActive } from '../../host/facts/unit.ts';
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { caDirectoriesIn } from '../control-plane/model.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory, type StaticPodName } from '../control-plane/paths.ts';
+import { hostClock } from './host-clock.ts';
 
 /** Capacity of the host. Null: not known (an image). */
 export interface HostSize {
@@ -26,11 +27,6 @@ function parseMemTotal(text: string): number | null {
   const match = /^MemTotal: {1,64}(\d{1,20}) kB/m.exec(text);
   return match ? Number(match[1]) * 1024 : null;
 }
-
-/** The clock of the host in Unix seconds. */
-const hostClock = defineFact({ date: { kind: 'command', argv: ['date', '+%s'] } }, ({ date }): number | null =>
-  date.exitCode === 0 && /^\d+\s*$/.test(date.stdout) ? Number(date.stdout.trim()) : null,
-);
 
 const STATIC_PODS: readonly StaticPodName[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
 

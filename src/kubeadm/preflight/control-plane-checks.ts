@@ -6,6 +6,7 @@ import { isTaken } from '../control-plane/listen-addresses.ts';
 import type { ControlPlaneHost } from '../facts/control-plane-host.ts';
 import type { Finding } from './check.ts';
 import type { CheckName } from './check-names.ts';
+import { clockFindings } from './host-clock.ts';
 
 export interface ControlPlaneCheckInput {
   readonly host: ControlPlaneHost;
@@ -33,9 +34,6 @@ type Check = (input: ControlPlaneCheckInput) => readonly (Finding | null)[];
 
 const CPUS = 2;
 const MEMORY_MB = 1700;
-/** Certificates are backdated by some minutes. */
-const CLOCK_BEHIND_SECONDS = 300;
-const CLOCK_AHEAD_SECONDS = 3600;
 
 /**
  * The preflight checks of kubeadm 1.36 for control planes (init and join --control-plane), with kubeadm's
@@ -148,31 +146,7 @@ function sameAddress(a: string, b: string): boolean {
   return left !== null && right !== null && left.family === right.family && left.value === right.value;
 }
 
-const clock: Check = ({ host, now }) => {
-  if (host.clock === null) return [];
-  const behind = Math.round(now / 1000) - host.clock;
-  if (behind >= CLOCK_BEHIND_SECONDS)
-    return [
-      error(
-        'HostClock',
-        `the clock of the host is ${inMinutes(behind)} behind the local clock: new certificates would not be valid on the host yet`,
-        'Synchronize the clock (timedatectl set-ntp true)',
-      ),
-    ];
-  return -behind >= CLOCK_AHEAD_SECONDS
-    ? [
-        warning(
-          'HostClock',
-          `the clock of the host is ${inMinutes(-behind)} ahead of the local clock. Synchronize the clocks (timedatectl set-ntp true)`,
-        ),
-      ]
-    : [];
-};
-
-function inMinutes(seconds: number): string {
-  const minutes = Math.round(seconds / 60);
-  return minutes < 120 ? `${minutes} minutes` : minutes < 2880 ? `${Math.round(minutes / 60)} hours` : `${Math.round(minutes / 1440)} days`;
-}
+const clock: Check = ({ host, now }) => clockFindings(host.clock, now);
 
 const CHECKS: readonly Check[] = [size, firewall, ports, manifests, etcdData, etcdClient, address, clock];
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
+import { type Cidr, cidrContains, type IpAddress, isLoopback, isUnspecified, parseCidr, parseIp } from '../../base/text/ip.ts';
 import { NODE_USER_PREFIX } from '../../kube/well-known.ts';
 import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
@@ -8,8 +9,10 @@ import type { CheckName } from './check-names.ts';
 export interface NodeCheckInput {
   readonly facts: HostFacts;
   readonly nodeName: string;
-  /** `node-ip` flag values, when declared. */
+  /** The addresses of `--node-ip`, wherever it is set. */
   readonly nodeIPs: readonly string[];
+  /** `--node-labels` sets kubernetes.io/hostname, which is otherwise the node name. */
+  readonly hasHostnameLabel: boolean;
   readonly criSocket: string;
   readonly config: JsonObject;
   /** Minor version of the kubelet on the host; null when none is installed. */
@@ -108,16 +111,28 @@ const system: Check = ({ facts, config, kubeletMinor }) => {
   ];
 };
 
+const MAX_NAME = 63;
+const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 const QUALIFIED_NAME = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 
-const hostname: Check = ({ nodeName }) => [
-  QUALIFIED_NAME.test(nodeName) && nodeName.length <= 63
-    ? null
-    : warning(
+/**
+ * A kubelet registers its name as the value of the label kubernetes.io/hostname, which has at most 63 characters: the API
+ * server refuses the Node, and the kubelet repeats the attempt.
+ * @see kubernetes/kubernetes pkg/kubelet/kubelet_node_status.go initialNode (1.36)
+ */
+const hostname: Check = ({ nodeName, hasHostnameLabel }) => {
+  if (nodeName.length > MAX_NAME && !hasHostnameLabel)
+    return [
+      error(
         'Hostname',
-        `the node name "${nodeName}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node. Set another name with --node-name`,
+        `the node name "${nodeName}" has ${nodeName.length} characters: the kubelet cannot register it, because the value of the label ${HOSTNAME_LABEL} has at most ${MAX_NAME}`,
+        `Set a shorter name with --node-name, or another value of the label with --kubelet-extra-args node-labels=${HOSTNAME_LABEL}=NAME`,
       ),
-];
+    ];
+  if (QUALIFIED_NAME.test(nodeName) && nodeName.length <= MAX_NAME) return [];
+  const why = 'is longer than 63 characters or not a qualified name: static Pods cannot start on this node';
+  return [warning('Hostname', `the node name "${nodeName}" ${why}. Set another name with --node-name`)];
+};
 
 /** The Node authorizer rejects a kubelet whose name differs from its certificate. */
 const certificateName: Check = ({ facts: { identity }, nodeName }) => {
@@ -214,19 +229,51 @@ const cgroupDriver: Check = ({ facts, criSocket, config }) => {
   return [error('CgroupDriver', message, `Set cgroupDriver: ${runtimeDriver.driver}, or change the runtime: ${runtimeDriver.change}`)];
 };
 
-const nodeIp: Check = ({ facts, nodeIPs }) =>
-  nodeIPs.map((address) =>
-    facts.addresses === null || isUnspecified(address) || facts.addresses.includes(address)
+/**
+ * A kubelet exits with two addresses of one family, and reports no address of its Node with one that a Node may not have.
+ * @see k8s.io/component-helpers node/util/ips.go parseNodeIP, pkg/kubelet/kubelet_node_status.go validateNodeIP (1.36)
+ */
+const nodeIp: Check = ({ facts, nodeIPs }) => {
+  const parsed = nodeIPs.map((text) => parseIp(text));
+  const families = new Set(parsed.map((ip) => ip?.family));
+  const isPair = nodeIPs.length <= 1 || (nodeIPs.length === 2 && families.size === 2 && !nodeIPs.some(isUnspecifiedText));
+  return [
+    isPair
       ? null
       : error(
           'NodeIP',
-          `node IP ${address} is not an address of this host (its addresses: ${facts.addresses.join(', ') || 'none'})`,
-          'Pass one of the addresses of the host with --node-ip',
+          `node IPs ${nodeIPs.join(', ')}: the kubelet would exit, because it accepts one address, or one IPv4 and one IPv6 address`,
+          'Pass one address of each family at most with --node-ip',
         ),
-  );
+    ...nodeIPs.map((text, index) => nodeIpFinding(text, parsed[index] ?? null, facts.addresses)),
+  ];
+};
 
-function isUnspecified(address: string): boolean {
-  return address === '0.0.0.0' || address === '::';
+function nodeIpFinding(text: string, ip: IpAddress | null, addresses: readonly string[] | null): Finding | null {
+  const hint = 'Pass one of the addresses of the host with --node-ip';
+  if (ip === null) return error('NodeIP', `node IP ${text} is not an IP address: the kubelet ignores it`, hint);
+  if (isUnspecified(ip)) return null;
+  const kind = isLoopback(ip) ? 'a loopback' : UNUSABLE.find(({ network }) => cidrContains(network, ip))?.kind;
+  if (kind !== undefined)
+    return error('NodeIP', `node IP ${text} is ${kind} address, which the kubelet does not report as the address of a Node`, hint);
+  if (addresses === null || addresses.some((one) => isSame(parseIp(one), ip))) return null;
+  return error('NodeIP', `node IP ${text} is not an address of this host (its addresses: ${addresses.join(', ') || 'none'})`, hint);
+}
+
+const UNUSABLE = [
+  ['a link-local', '169.254.0.0/16'],
+  ['a link-local', 'fe80::/10'],
+  ['a multicast', '224.0.0.0/4'],
+  ['a multicast', 'ff00::/8'],
+].map(([kind = '', text = '']) => ({ kind, network: parseCidr(text) as Cidr }));
+
+function isSame(a: IpAddress | null, b: IpAddress): boolean {
+  return a !== null && a.family === b.family && a.value === b.value;
+}
+
+function isUnspecifiedText(text: string): boolean {
+  const ip = parseIp(text);
+  return ip !== null && isUnspecified(ip);
 }
 
 const CHECKS: readonly Check[] = [

@@ -127,6 +127,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     imageRepository: baseline.imageRepository,
     podsOf: options.admin ?? cluster,
     written: [options.caCertPath],
+    checksClock: !options.controlPlane && !hasIdentity(node.facts),
     findings: joinPreflightFindings(node, {
       ...apiServer,
       mayBootstrap,

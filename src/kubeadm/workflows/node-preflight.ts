@@ -1,12 +1,15 @@
 import { revealText } from '../../base/text/secret.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Minor } from '../../kubelet/catalogue.ts';
-import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
+import { flagsOf, type KubeletReading } from '../../kubelet/effective/field-changes.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
+import { hostClock } from '../facts/host-clock.ts';
 import { type Finding, type PreflightVerdict, validateFindings } from '../preflight/check.ts';
+import { clockFindings } from '../preflight/host-clock.ts';
 import { kubeletConfigAccepted } from '../preflight/kubelet-config-accepted.ts';
 import { kubeletFlagFindings } from '../preflight/kubelet-flags.ts';
 import { runNodeChecks } from '../preflight/node-checks.ts';
@@ -21,6 +24,8 @@ export interface PreflightInput {
   readonly serviceSubnets: string | null;
   /** Paths that the run writes before the kubelet starts, in addition to the files of the design. */
   readonly written?: readonly string[];
+  /** The kubelet gets a certificate in this run, and no other check compares the clock of the host. */
+  readonly checksClock?: boolean;
   /** Further findings of the workflow. */
   readonly findings?: readonly Finding[];
 }
@@ -34,15 +39,17 @@ export async function preflightNode(
   options: NodeOptions,
   node: ObservedNode,
   { design, reading }: { readonly design: NodeDesign; readonly reading: KubeletReading },
-  { controlPlaneMinor, serviceSubnets, written = [], findings: more = [] }: PreflightInput,
+  { controlPlaneMinor, serviceSubnets, written = [], checksClock = false, findings: more = [] }: PreflightInput,
 ) {
   const { facts, kubeletMinor, registration } = node;
-  const nodeIPs = (registration.kubeletExtraArgs.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').filter(Boolean);
+  const words = flagsOf(revealText(design.files.flagsEnv.content), reading);
+  const nodeIPs = (words.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').map((one) => one.trim());
   const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
   const findings = runNodeChecks({
     facts,
     nodeName: registration.name,
-    nodeIPs,
+    nodeIPs: nodeIPs.filter(Boolean),
+    hasHostnameLabel: words.some(({ name, value }) => name === 'node-labels' && /(?:^|,)kubernetes\.io\/hostname=/.test(value)),
     criSocket: registration.criSocket,
     config: design.layered.config,
     kubeletMinor,
@@ -61,7 +68,7 @@ export async function preflightNode(
     catalogue: options.catalogue,
   });
   const [accepted, ofHost] = await Promise.all([
-    queryKubelet(context, options, facts, design),
+    queryKubelet(context, options, { facts, design, checksClock: checksClock && !options.staged }),
     newNodeFindings(context, options, node, { design, reading, written }),
   ]);
   return preflightVerdict(context, options, node, [...findings, ...flags, ...accepted, ...ofHost, ...more]);
@@ -88,18 +95,19 @@ export function preflightVerdict(
 /** Checks whose errors are warnings in a dry run. */
 const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'ExternalEtcdClientCertificates']);
 
-/** Runs the installed kubelet on the new configuration. One round trip. */
+/** Runs the installed kubelet on the new configuration, and reads the clock. One round trip. */
 async function queryKubelet(
   context: PhaseContext,
   { catalogue, staged }: NodeOptions,
-  facts: HostFacts,
-  design: NodeDesign,
+  { facts, design, checksClock }: { readonly facts: HostFacts; readonly design: NodeDesign; readonly checksClock: boolean },
 ): Promise<readonly Finding[]> {
+  const { host, signal, clock } = context;
+  const clockFact = checksClock ? hostClock : NO_CLOCK;
+  const clockOf = (seconds: number | null): readonly Finding[] => clockFindings(seconds, clock.now().getTime());
   const { kubelet } = facts;
   const { files, mergedYaml, flags, unit, minor } = design;
-  if (staged || kubelet === null || 'error' in kubelet) return [];
-  if (await runsWith(design, facts, context)) return [];
-  const { host, signal } = context;
+  if (staged || kubelet === null || 'error' in kubelet || (await runsWith(design, facts, context)))
+    return checksClock ? clockOf(await observe(host, clockFact, signal)) : [];
   const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
   // The drop-in files are not on the host yet, so the kubelet reads their fields in one file.
   const isSplit = files.configDropIns !== null;
@@ -108,8 +116,11 @@ async function queryKubelet(
     config: isSplit ? mergedYaml : revealText(files.configYaml.content),
     flags: flagsForQuery(words, { catalogue, minor }).filter(({ name }) => !isSplit || name !== 'config-dir'),
   });
-  return kubeletConfigAccepted(await observe(host, acceptance, signal), kubelet.version);
+  const found = await observe(host, combineFacts({ acceptance, seconds: clockFact }), signal);
+  return [...kubeletConfigAccepted(found.acceptance, kubelet.version), ...clockOf(found.seconds)];
 }
+
+const NO_CLOCK = defineFact({}, (): number | null => null);
 
 /** Whether the kubelet already runs with exactly these files, so that it need not validate them again. */
 async function runsWith(

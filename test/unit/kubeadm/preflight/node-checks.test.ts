@@ -43,6 +43,7 @@ const INPUT: NodeCheckInput = {
   facts: READY,
   nodeName: 'worker-2',
   nodeIPs: [],
+  hasHostnameLabel: false,
   criSocket: CONTAINERD,
   config: { cgroupDriver: 'systemd' },
   kubeletMinor: 36,
@@ -146,6 +147,13 @@ describe('runNodeChecks', () => {
       'a name that is too long',
       { nodeName: 'a'.repeat(64) },
       [
+        `error Hostname: the node name "${'a'.repeat(64)}" has 64 characters: the kubelet cannot register it, because the value of the label kubernetes.io/hostname has at most 63`,
+      ],
+    ],
+    [
+      'a name that is too long, with another label',
+      { nodeName: 'a'.repeat(64), hasHostnameLabel: true },
+      [
         `warning Hostname: the node name "${'a'.repeat(64)}" is longer than 63 characters or not a qualified name: static Pods cannot start on this node. Set another name with --node-name`,
       ],
     ],
@@ -220,7 +228,31 @@ describe('runNodeChecks', () => {
       { nodeIPs: ['10.0.0.8'] },
       ['error NodeIP: node IP 10.0.0.8 is not an address of this host (its addresses: 10.0.0.7, fd00::7)'],
     ],
-    ['an unspecified node IP', { nodeIPs: ['0.0.0.0', '::'] }, []],
+    ['one node IP of each family', { nodeIPs: ['fd00:0::7', '10.0.0.7'] }, []],
+    [
+      'two node IPs of one family',
+      { ...facts({ addresses: ['10.0.0.7', '10.0.0.8'] }), nodeIPs: ['10.0.0.7', '10.0.0.8'] },
+      [
+        'error NodeIP: node IPs 10.0.0.7, 10.0.0.8: the kubelet would exit, because it accepts one address, or one IPv4 and one IPv6 address',
+      ],
+    ],
+    [
+      'a pair with an unspecified address',
+      { nodeIPs: ['10.0.0.7', '::'] },
+      ['error NodeIP: node IPs 10.0.0.7, ::: the kubelet would exit, because it accepts one address, or one IPv4 and one IPv6 address'],
+    ],
+    [
+      'a loopback address',
+      { nodeIPs: ['127.0.0.1'] },
+      ['error NodeIP: node IP 127.0.0.1 is a loopback address, which the kubelet does not report as the address of a Node'],
+    ],
+    [
+      'a link-local address',
+      { nodeIPs: ['fe80::1'] },
+      ['error NodeIP: node IP fe80::1 is a link-local address, which the kubelet does not report as the address of a Node'],
+    ],
+    ['no address', { nodeIPs: ['eth0'] }, ['error NodeIP: node IP eth0 is not an IP address: the kubelet ignores it']],
+    ['an unspecified node IP', { nodeIPs: ['::'] }, []],
     [
       'a host without addresses',
       { ...facts({ addresses: [] }), nodeIPs: ['10.0.0.8'] },

@@ -101,6 +101,22 @@ describe('a host without a node is accepted', () => {
   });
 });
 
+describe('the clock of a host without a node', () => {
+  it.each<[string, number, readonly string[]]>([
+    [
+      'two days behind',
+      -2 * 86_400,
+      ['HostClock: preflight: the clock of the host is 2 days behind the local clock: new certificates would not be valid on the host yet'],
+    ],
+    ['four minutes behind', -240, []],
+    ['two hours ahead', 7200, []],
+  ])('that is %s', async (_, seconds, expected) => {
+    const date = () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000) + seconds}\n` });
+    ({ cluster, host } = hostToJoin(clock, { date }));
+    expect(await refusals('maxPods: 50')).toEqual(expected);
+  });
+});
+
 describe('a credential provider for images', () => {
   const flags = {
     'image-credential-provider-config': '/etc/kubernetes/providers.yaml',
