@@ -16,7 +16,6 @@ const UNIT: UnitState = {
   fragmentPath: '/usr/lib/systemd/system/kubelet.service',
   dropInPaths: [],
   restartPolicy: 'always',
-  mainPid: null,
   result: 'success',
   execMainCode: 0,
   execMainStatus: 0,
