@@ -10,26 +10,15 @@ export interface KubeletVersionContext {
 }
 
 /**
- * The fields that a kubelet must show after a change of its configuration file: the fields whose effective
- * value the file changes, except those that a flag overrides. Empty with a drop-in directory, whose drop-in files
- * may override any field.
- * @param before null: no previous file
- * @param flags command-line words, `--name=value`
+ * The fields that a kubelet must show after a change: those whose effective value changes. configz masks the headers of static
+ * pods.
+ * @param before effective configuration as text; null: no previous one
+ * @param after the same after the change
  */
-export function fieldsToShow(
-  before: string | null,
-  after: string,
-  flags: readonly string[],
-  context: KubeletVersionContext,
-): readonly string[] {
-  const names = flags.map((word) => word.replace(/^--?/, '').replace(/=.*$/s, ''));
-  if (names.includes('config-dir')) return [];
+export function fieldsToShow(before: string | null, after: string, context: KubeletVersionContext): readonly string[] {
   const [old, desired] = [read(before ?? '', context), read(after, context)];
   if (old === null || desired === null) return [];
-  const shadowed = names.flatMap((name) => context.catalogue.flag(name, context.minor)?.field ?? []);
-  return differingFields(old, desired, context).filter(
-    (path) => !shadowed.some((field) => path === field || (/^[.[]/.test(path.slice(field.length)) && path.startsWith(field))),
-  );
+  return differingFields(old, desired, context).filter((path) => !path.startsWith('staticPodURLHeader'));
 }
 
 /**

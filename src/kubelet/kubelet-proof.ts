@@ -25,14 +25,11 @@ export interface NodeToProve {
 }
 
 /** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
-export interface KubeletProof extends KubeletVersionContext, NodeToProve {
-  /** Command-line words, `--name=value`, which override the file. */
-  readonly flags: readonly string[];
-}
+export interface KubeletProof extends KubeletVersionContext, NodeToProve {}
 
 export interface ProvenChange {
   readonly phase: string;
-  /** config.yaml; null: no previous file. */
+  /** The effective configuration of all files and flags; null: no previous one. */
   readonly before: string | null;
   readonly after: string;
   /** The kubelet is restarted: the status of its Node must be newer than the restart. */
@@ -56,7 +53,7 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
     reportUnchecked(context, phase, 'why' in found ? found.why : notReady(proof.nodeName));
     return async () => undefined;
   }
-  const fields = fieldsToShow(change.before, after, proof.flags, proof);
+  const fields = fieldsToShow(change.before, after, proof);
   return prepareReady(context, { ...found, proof, phase, restarts, startedAt: null, config: { reader: proof, after, fields } });
 }
 
@@ -294,6 +291,11 @@ function overridden(
 
 function newValues(fields: readonly string[]): string {
   return `the new ${fields.length === 1 ? 'value' : 'values'} of ${fields.join(', ')}`;
+}
+
+/** Whether the API server shows the configz of the kubelet, so that a verification has compared it. */
+export async function isConfigzReadable({ cluster }: PhaseContext, proof: KubeletProof): Promise<boolean> {
+  return cluster !== null && (await readShown(cluster, proof)) !== null;
 }
 
 /** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */

@@ -47,8 +47,7 @@ describe('the path of a value in docs/architecture.md', () => {
     const parsing = (rows: readonly Row[]): readonly string[] =>
       rows.filter((row) => row.name !== 'parseSource' && /\bparseSource\(/.test(sourceOf(row))).map(({ name }) => name);
     const [init, agent] = TABLES ?? [];
-    // kubelet-start parses the existing file of the host, for the port of its kubelet.
-    expect(parsing(init?.rows ?? [])).toEqual(['loadConfig', 'kubeletStart']);
+    expect(parsing(init?.rows ?? [])).toEqual(['loadConfig']);
     expect(parsing(agent?.rows ?? [])).toEqual(['parseHostFile']);
   });
 

@@ -17,10 +17,10 @@ import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { planPointerDropIn } from '../agent/plan-pointer-drop-in.ts';
 import { removeAssignment } from '../phases/remove-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
-import { healthzOf } from './read-agent.ts';
 
 export interface DisableOptions {
   readonly templates: Templates;

@@ -15,12 +15,12 @@ import type { ChangeUnitsInput } from '../../kubeadm/phases/change-units.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { type ObservedFlags, observeKubeletFlags } from '../../kubelet/effective/observe-kubelet.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import type { HealthTarget } from '../../kubelet/kubelet-health.ts';
 import { noSuchNode } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
-import { healthzOf } from './read-agent.ts';
 
 export interface DynamicHostOptions {
   readonly catalogue: Catalogue;
@@ -97,7 +97,6 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
     });
   const configPath = flag('config') ?? null;
   const configText = configPath === null ? null : ((await observe(host, fileFacts([configPath]), signal)).get(configPath)?.content ?? null);
-  const flags = observed.flags.map(({ name, value }) => `--${name}=${value}`);
   return {
     backend,
     minor,
@@ -114,7 +113,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
     proof:
       nodeName === null || configText === null
         ? null
-        : { nodeName, flags, minor, catalogue: options.catalogue, before: configText, after: configText },
+        : { nodeName, minor, catalogue: options.catalogue, before: configText, after: configText },
     refusals,
   };
 }

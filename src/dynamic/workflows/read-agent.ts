@@ -1,5 +1,3 @@
-import { isJsonObject } from '../../base/json.ts';
-import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { unitState } from '../../host/facts/unit.ts';
@@ -9,9 +7,9 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { AGENT_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
 import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
 import { hashInPath, pointerFile } from '../../kubeadm/node-agent/layout.ts';
-import { healthzUrl } from '../../kubeadm/render/node-design.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { describeIdentity } from '../../kubelet/config-source.ts';
+import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { observeKubeletFlags } from '../../kubelet/effective/observe-kubelet.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
@@ -24,17 +22,6 @@ export interface ReadAgent {
   readonly nodeName: string | null;
   /** Healthz URL of the running kubelet, or of the next one. */
   readonly healthzUrl: string | null;
-}
-
-/**
- * Healthz URL of a kubelet with this configuration file; the default if the file cannot be read. Null:
- * disabled.
- */
-export async function healthzOf(host: Host, path: string | null, signal?: AbortSignal): Promise<string | null> {
-  const text = path === null ? '' : ((await observe(host, fileFacts([path]), signal)).get(path)?.content ?? '');
-  const root = parseSource(text, path ?? '').documents[0]?.root ?? null;
-  const value = root === null ? null : sourceToJson(root);
-  return healthzUrl(isJsonObject(value) ? value : {});
 }
 
 export async function hasAgent(host: Host, signal?: AbortSignal): Promise<boolean> {

@@ -4,12 +4,13 @@ import type { PhasePlan, Warning } from '../../host/plan/change.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { type ConfigIdentity, describeIdentity, sameIdentity, sameSource } from '../../kubelet/config-source.ts';
+import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import type { KubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
 import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
 import { planAgentRepair, reportAgent } from '../agent/agent-report.ts';
 import { damagedCheckpoints, planStoreRepair, reportStore, type StoreReport, storeRollback } from '../native-report.ts';
 import { nativeCheckpointDirectory } from '../native-store.ts';
-import { hasAgent, healthzOf, type ReadAgent, readAgent } from './read-agent.ts';
+import { hasAgent, type ReadAgent, readAgent } from './read-agent.ts';
 import { readNodes } from './read-nodes.ts';
 import { type ReadStore, readStore } from './read-store.ts';
 

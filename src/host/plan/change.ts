@@ -31,21 +31,19 @@ export interface FileSummary {
 export type HostChange =
   | (OperationOf<'put-file' | 'upload-file'> & Reason & Kept)
   | (OperationOf<'write-file'> & Reason & Expected & WrittenFile)
-  | (OperationOf<'remove-file'> & Reason & Expected & ChangedFields & { readonly volatile?: true })
+  | (OperationOf<'remove-file'> & Reason & Expected & { readonly volatile?: true })
   | WithReason<Exclude<Operation, NotPlanned | OperationOf<'write-file' | 'remove-file' | 'put-file' | 'upload-file'>>>;
 
 type Reason = {
   readonly reason: string;
   /** Effect on the pods of the host. Absent: no running kubelet is changed. */
   readonly impact?: Impact;
+  /** Changed fields and flags of the running kubelet. */
+  readonly fields?: readonly FieldChange[];
 };
 type WrittenFile = {
   readonly action: 'create' | 'update';
   readonly summary?: FileSummary;
-} & ChangedFields;
-type ChangedFields = {
-  /** Changed fields of the effective configuration of the running kubelet. */
-  readonly fields?: readonly FieldChange[];
 };
 /**
  * `keep`: the file stays if a later change fails. For a file that replaces another one, whose content is not known here,

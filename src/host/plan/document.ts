@@ -167,8 +167,8 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
     case 'remove-file':
       return { kind: change.kind, phase, path: change.path, reason: change.reason, ...impact, ...fieldsOf(change.fields) };
     default: {
-      const { kind, ...rest } = change;
-      return { kind, phase, ...rest };
+      const { kind, fields, ...rest } = change;
+      return { kind, phase, ...rest, ...fieldsOf(fields) };
     }
   }
 }

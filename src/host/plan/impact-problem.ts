@@ -29,7 +29,7 @@ export function impactNotAllowed({ name, phases }: Pick<HostPlan, 'name' | 'phas
 /** The fields above the permitted class; a change without fields is named as a whole. */
 function namesAbove(change: HostChange, allowed: Impact): readonly string[] {
   if (!exceeds(change.impact ?? null, allowed)) return [];
-  const fields = change.kind === 'write-file' || change.kind === 'remove-file' ? (change.fields ?? []) : [];
+  const fields = change.fields ?? [];
   if (fields.length > 0)
     return fields.filter(({ impact }) => exceeds(impact, allowed)).map((field) => `${formatFieldChange(field)} (${formatImpact(field)})`);
   const subject = 'path' in change ? change.path : 'unit' in change ? change.unit : 'packages' in change ? change.packages.join(' ') : '';

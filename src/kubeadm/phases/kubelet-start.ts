@@ -1,10 +1,8 @@
-import { isJsonObject } from '../../base/json.ts';
 import { revealText } from '../../base/text/secret.ts';
-import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { describeCommit } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
-import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FileFact, HttpFact } from '../../host/facts/query.ts';
@@ -18,17 +16,20 @@ import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import {
-  type DropInChange,
   effectiveOf,
   type KubeletFieldChanges,
   type KubeletReading,
-  type KubeletTexts,
   kubeletFieldChanges,
   type PlacedFieldChange,
+  type SetupChange,
 } from '../../kubelet/effective/field-changes.ts';
+import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
+import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
+import { fieldsToShow } from '../../kubelet/fields-in-force.ts';
 import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
-import { type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
+import { isConfigzReadable, type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import {
   CONFIG_DROP_IN_NAMES,
@@ -37,8 +38,8 @@ import {
   ownConfigDropInPaths,
 } from '../../kubelet/own-config-drop-ins.ts';
 import { verifyShutdown } from '../../kubelet/shutdown-lock.ts';
+import { hashInPath } from '../node-agent/layout.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
-import { healthzUrl } from '../render/node-design.ts';
 
 export interface KubeletStartInput {
   /**
@@ -60,14 +61,12 @@ export interface KubeletStartInput {
   readonly proof?: KubeletProof;
   /** How the kubelet reads its files. Absent: the changed fields of a running kubelet are unknown. */
   readonly reading?: KubeletReading;
-  /** Drop-in files of the kubelet before and after the change. Absent: none. */
-  readonly dropIns?: DropInChange;
+  /** What the kubelet reads before and after the change. Absent: unknown. */
+  readonly setups?: SetupChange;
 }
 
 interface KubeletStartFacts {
   readonly files: ReadonlyMap<string, FileFact | null>;
-  /** config.yaml and kubeadm-flags.env, also when the run does not write them. */
-  readonly kubeletFiles: ReadonlyMap<string, FileFact | null>;
   /** The state files of the kubelet's managers. */
   readonly states: ReadonlyMap<string, FileFact | null>;
   /** Own drop-in files on the host that the run does not write: their layers no longer exist. */
@@ -101,22 +100,39 @@ function writeKubeletFiles(name: string, short: string) {
     plan: planKubeletStart,
     verify: async (context, input, facts) => {
       if (facts.init !== 'systemd') return undefined;
-      const { reading, proof, health } = input;
+      const { reading, proof, health, setups } = input;
       const lasts = await waitForStartedKubelet(context, name, health, proof?.nodeName);
-      const { before, after } = textsOf(facts, input);
-      if (reading !== undefined && before !== null && isHealthy(facts.before.health) && proof?.mayLosePods !== true)
-        await verifyShutdown(context, name, { before: effectiveOf(before, reading), after: effectiveOf(after, reading) });
+      const before = setups?.before ?? null;
+      if (reading !== undefined && setups !== undefined && before !== null && isHealthy(facts.before.health) && proof?.mayLosePods !== true)
+        await verifyShutdown(context, name, { before: effectiveOf(before, reading), after: effectiveOf(setups.after, reading) });
       return lasts;
     },
     undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),
     verifyUndone: (context, input, { before }) => waitForHealthyKubelet(context, name, { ...input.health, url: before.url }),
     commit: {
       paths: [NODE_SETTINGS_PATH],
-      prepare: async (context, input, facts, changes) => {
-        if (input.proof === undefined || !input.files.some(({ path }) => path === KUBELET_CONFIG_FILE)) return async () => undefined;
+      prepare: async (context, input, _facts, changes) => {
+        const { proof } = input;
+        if (proof === undefined || !input.files.some(({ path }) => path === KUBELET_CONFIG_FILE)) return async () => undefined;
         const restarts = changes.some(({ kind }) => kind === 'restart-unit');
-        const { proof, before, after } = provenTexts(facts, input, input.proof);
-        return prepareProof(context, proof, { phase: name, before, after, restarts });
+        const texts = provenTexts(input);
+        const prove = await prepareProof(context, proof, { phase: name, ...texts, restarts });
+        const fields = restarts ? fieldsToShow(texts.before, texts.after, proof) : [];
+        return async (deadline, checkOpen) => {
+          const unseen =
+            fields.length === 0
+              ? null
+              : await verifySetup(context, {
+                  phase: name,
+                  reader: proof,
+                  after: texts.after,
+                  fields,
+                  isAssigned: (path) => hashInPath(path) !== null,
+                });
+          const unproven = await prove(deadline, checkOpen);
+          if (unproven !== undefined || unseen === null || (await isConfigzReadable(context, proof))) return unproven;
+          return `it is unknown whether the kubelet uses the new values of ${fields.join(', ')}: ${unseen}, and configz cannot be read`;
+        };
       },
     },
   });
@@ -143,15 +159,15 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const statePaths = input.reading === undefined ? [] : managerStatePaths(input.reading.rootDir);
   const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
   const { health, states } = found;
-  const { init, commit, url, kubeletFiles, configDropIns, unitFiles } = found.common;
+  const { init, commit, configDropIns, unitFiles } = found.common;
+  const url = currentHealthzUrl(input);
   const others = ownConfigDropInPaths(configDropIns).filter((path) => !paths.includes(path));
   const outdated = others.length === 0 ? new Map<string, FileFact>() : await observe(host, fileFacts(others), signal);
   const files = new Map([...found.files, ...unitFiles]);
   if (url === undefined || url === input.health.url)
-    return { files, kubeletFiles, states, outdated, init, health, commit, before: { url: input.health.url, health } };
+    return { files, states, outdated, init, health, commit, before: { url: input.health.url, health } };
   return {
     files,
-    kubeletFiles,
     states,
     outdated,
     init,
@@ -168,39 +184,18 @@ function factsAbout(
   return combineFacts({ common: COMMON_FACTS, files: fileFacts(paths), states: fileFacts(statePaths), health: kubeletHealth(healthzUrl) });
 }
 
-/**
- * The healthz URL of a kubelet that is started with the files on the host; null when it is not known or
- * disabled. Throws the errors of `host.query`.
- */
-export async function observeHealthzUrl({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>): Promise<string | null> {
-  return (await observe(host, currentHealthzUrl, signal)) ?? null;
-}
-
-/**
- * The healthz URL of the running kubelet, which the new configuration may change; undefined when it is not
- * known.
- */
-const currentHealthzUrl = defineFact(
-  { config: { kind: 'file', path: KUBELET_CONFIG_FILE } },
-  ({ config }, parseText): string | null | undefined =>
-    config?.content === undefined ? undefined : parseText(config.content, healthzUrlIn),
-);
-
-function healthzUrlIn(configYaml: string): string | null | undefined {
-  const { documents, problems } = parseSource(configYaml, KUBELET_CONFIG_FILE);
-  const root = documents[0]?.root ?? null;
-  const config = problems.length > 0 || root === null ? null : sourceToJson(root);
-  return isJsonObject(config) ? healthzUrl(config) : undefined;
+/** The healthz URL of the running kubelet, which the new configuration may change; undefined when it is not known. */
+function currentHealthzUrl({ setups, reading }: KubeletStartInput): string | null | undefined {
+  const config = setups?.before == null || reading === undefined ? null : effectiveOf(setups.before, reading);
+  return config === null ? undefined : healthzUrl(config);
 }
 
 /** Facts of every host. */
 const COMMON_FACTS = combineFacts({
   unitFiles: fileFacts(UNIT_FILE_PATHS),
-  kubeletFiles: fileFacts([KUBELET_CONFIG_FILE, FLAGS_ENV]),
   init: initSystem,
   commit: commitRecord,
   configDropIns: CONFIG_DROP_IN_NAMES,
-  url: currentHealthzUrl,
 });
 
 function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): PhasePlan {
@@ -227,32 +222,42 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
 }
 
 /**
- * Adds the impact to the changes of a running kubelet: of its configuration and kubeadm-flags.env by the fields that change,
- * of all others that of a restart. A host whose kubelet does not run or is unhealthy has no running configuration that
- * a change could disturb.
+ * Adds the impact to the changes of a running kubelet: of its configuration, unit and kubeadm-flags.env by the fields and
+ * flags that change, of all others that of a restart. A host whose kubelet does not run or is unhealthy has no running
+ * configuration that a change could disturb.
  */
 function withImpact(facts: KubeletStartFacts, input: KubeletStartInput, changes: readonly HostChange[]): readonly HostChange[] {
-  const { before, after } = textsOf(facts, input);
-  if (before === null || !isHealthy(facts.before.health)) return changes;
-  const found = input.reading === undefined ? NO_FIELDS : kubeletFieldChanges(before, after, input.reading);
+  const { setups, reading } = input;
+  if (!isHealthy(facts.before.health) || setups?.before === null) return changes;
+  const found = setups === undefined || reading === undefined ? NO_FIELDS : kubeletFieldChanges(setups.before, setups.after, reading);
   const written = [...input.files, ...input.unitFiles].map(({ path }) => path);
   const isOfKubelet = (change: HostChange): change is WriteFile | RemoveFile =>
     (change.kind === 'write-file' && written.includes(change.path)) || (change.kind === 'remove-file' && isOwnConfigDropIn(change.path));
-  const decides = (path: string): boolean =>
-    path === KUBELET_CONFIG_FILE || path === FLAGS_ENV || (isOwnConfigDropIn(path) && path !== CONFIG_DROP_INS_README);
-  const deciding = changes.filter(isOfKubelet).filter(({ path }) => decides(path));
-  // A field of a file that is not changed itself changes because another one is.
-  const fileOf = ({ files }: PlacedFieldChange): string | undefined =>
-    files.find((path) => deciding.some((change) => change.path === path)) ?? deciding[0]?.path;
+  const units = input.unitFiles.map(({ path }) => path);
+  const decides = ({ path }: { readonly path: string }): boolean =>
+    path === KUBELET_CONFIG_FILE ||
+    path === FLAGS_ENV ||
+    units.includes(path) ||
+    (isOwnConfigDropIn(path) && path !== CONFIG_DROP_INS_README);
+  const deciding = changes.filter(isOfKubelet).filter(decides);
+  // A field of a file that is not changed itself changes because another one is, or because of an earlier edit.
+  const carrierOf = ({ files }: PlacedFieldChange, usual: readonly string[]): HostChange | undefined =>
+    [...files, ...usual].flatMap((path) => deciding.find((change) => change.path === path) ?? [])[0] ??
+    deciding[0] ??
+    changes.find(({ kind }) => kind === 'restart-unit');
+  const carried = [
+    ...(found?.ofConfig ?? []).map((field) => ({ field, carrier: carrierOf(field, [KUBELET_CONFIG_FILE]) })),
+    ...(found?.ofFlags ?? []).map((field) => ({ field, carrier: carrierOf(field, [FLAGS_ENV, ...units]) })),
+  ];
   return changes.map((change): HostChange => {
-    if (change.kind === 'restart-unit') return { ...change, impact: 'safe' };
+    const fields = carried.filter(({ carrier }) => carrier === change).map(({ field: { files: _, ...field } }) => field);
+    const impact = highestImpact(['safe', ...fields.map((field) => field.impact)]) ?? 'safe';
+    if (change.kind === 'restart-unit') return { ...change, impact, ...(fields.length === 0 ? {} : { fields }) };
     if (!isOfKubelet(change)) return change;
-    if (!decides(change.path)) return { ...change, impact: 'safe' };
+    if (!decides(change)) return { ...change, impact: 'safe' };
     // The effect of unknown fields is unknown.
     if (found === null) return { ...change, impact: 'unsafe' };
-    const ofConfig = found.ofConfig.filter((field) => fileOf(field) === change.path).map(({ files: _, ...field }) => field);
-    const fields = [...ofConfig, ...(change.path === FLAGS_ENV ? found.ofFlags : [])];
-    return { ...change, impact: highestImpact(['safe', ...fields.map(({ impact }) => impact)]) ?? 'safe', fields };
+    return { ...change, impact, ...(fields.length === 0 && units.includes(change.path) ? {} : { fields }) };
   });
 }
 
@@ -271,46 +276,22 @@ function planRemovals({ outdated }: KubeletStartFacts): readonly RemoveFile[] {
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
 type RemoveFile = Extract<HostChange, { kind: 'remove-file' }>;
 
-/**
- * The configurations to prove: the texts of config.yaml; with drop-in files, what the kubelet reads from all its files,
- * so that the flag of the drop-in files decides no field.
- */
-function provenTexts(
-  facts: KubeletStartFacts,
-  input: KubeletStartInput,
-  proof: KubeletProof,
-): { readonly proof: KubeletProof; readonly before: string | null; readonly after: string } {
-  const { before, after } = textsOf(facts, input);
-  const plain = { proof, before: before?.configYaml ?? null, after: after.configYaml };
-  const { reading } = input;
-  if (reading === undefined || (after.dropIns.length === 0 && (before?.dropIns ?? []).length === 0)) return plain;
-  const merged = (texts: KubeletTexts): string | null => {
-    const config = effectiveOf(texts, reading);
+/** The configurations to prove: what the kubelet reads from all its files and flags, else the text of config.yaml. */
+function provenTexts({ setups, reading, files }: KubeletStartInput): { readonly before: string | null; readonly after: string } {
+  const configYaml = files.find(({ path }) => path === KUBELET_CONFIG_FILE);
+  const plain = { before: null, after: configYaml === undefined ? '' : revealText(configYaml.content) };
+  if (setups === undefined || reading === undefined) return plain;
+  const { before, after } = setups;
+  const type = reading.catalogue.configurationType(reading.minor);
+  const textOf = (setup: KubeletSetup): string | null => {
+    const config = effectiveOf(setup, reading);
     if (config === null) return null;
-    return encodeYaml(encodeKubeletConfiguration(config, reading), reading.catalogue.configurationType(reading.minor));
+    // configz does not show the effect of this flag.
+    const hidden = setup.flags.some(({ name }) => name === 'seccomp-default') ? { seccompDefault: false } : {};
+    return encodeYaml(encodeKubeletConfiguration({ ...config, ...hidden }, reading), type);
   };
-  const desired = merged(after);
-  if (desired === null) return plain;
-  const flags = proof.flags.filter((word) => !/^--?config-dir(?:=|$)/.test(word));
-  return { proof: { ...proof, flags }, before: before === null ? null : merged(before), after: desired };
-}
-
-/** The files of the kubelet before the changes, if it has a configuration, and after them. */
-function textsOf(
-  { kubeletFiles }: KubeletStartFacts,
-  input: KubeletStartInput,
-): { readonly before: KubeletTexts | null; readonly after: KubeletTexts } {
-  const present = (path: string): string | undefined => kubeletFiles.get(path)?.content;
-  const desired = (path: string): string => {
-    const file = input.files.find((one) => one.path === path);
-    return file === undefined ? (present(path) ?? '') : revealText(file.content);
-  };
-  const configYaml = present(KUBELET_CONFIG_FILE);
-  const { dropIns } = input;
-  return {
-    before: configYaml === undefined ? null : { configYaml, flagsEnv: present(FLAGS_ENV) ?? '', dropIns: dropIns?.before ?? [] },
-    after: { configYaml: desired(KUBELET_CONFIG_FILE), flagsEnv: desired(FLAGS_ENV), dropIns: dropIns?.after ?? [] },
-  };
+  const desired = textOf(after);
+  return desired === null ? plain : { before: before === null ? null : textOf(before), after: desired };
 }
 
 /**
@@ -318,9 +299,9 @@ function textsOf(
  * them whenever a container starts or ends.
  */
 function planStates(facts: KubeletStartFacts, input: KubeletStartInput): readonly HostChange[] {
-  const { reading } = input;
-  if (reading === undefined) return [];
-  const { before, after } = textsOf(facts, input);
+  const { reading, setups } = input;
+  if (reading === undefined || setups === undefined) return [];
+  const { before, after } = setups;
   const desired = effectiveOf(after, reading);
   if (desired === null) return [];
   const present = before === null ? null : effectiveOf(before, reading);

@@ -19,13 +19,13 @@ import type { HostChange } from '../../host/plan/change.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { FLAGS_ENV, KUBELET_CONF } from '../../kube/well-known.ts';
+import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { isHealthy, kubeletHealth, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
 import { prepareRestartProof } from '../../kubelet/kubelet-proof.ts';
 import { apiServerHost } from '../config/proxy-exceptions.ts';
 import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
-import { observeHealthzUrl } from './kubelet-start.ts';
 
 export interface ProxyInput {
   readonly templates: Templates;

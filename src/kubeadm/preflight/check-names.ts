@@ -17,6 +17,7 @@ export const FIXED_NAMES = [
   'EtcdMember',
   'ExternalEtcdClientCertificates',
   'ExternalEtcdVersion',
+  'FieldNotInForce',
   'Firewalld',
   'HostClock',
   'HostKubeconfig',

@@ -1,15 +1,14 @@
 import type { Arg } from '../../base/arg.ts';
 import { AppError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { FLAGS_ENV, KUBELET_CONF_D } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
+import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { buildKubeletFlags, joinFlags } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
-import { shadowedFields } from '../../kubelet/shadowed-fields.ts';
 import type { GroupDesign } from './group-design.ts';
 import { checkFlagsEnv } from './group-design.ts';
 import { rootFile, type UnitFilesDesign } from './unit-files.ts';
@@ -65,8 +64,7 @@ export function designNode(input: NodeDesignInput): NodeDesign {
   const { layered, mergedYaml, unit, configYaml, instanceConfig, configDropIns } = group;
   const configDir = configDropIns === null ? null : KUBELET_CONF_D;
   const flags = buildKubeletFlags({ ...input, kubeletMinor: minor, configDir });
-  const commandLine = [...flags, ...unit.extraArgs.map(parseFlagWord)];
-  if (configDir !== null) checkConfigDir(commandLine);
+  if (configDir !== null) checkConfigDir([...flags, ...unit.extraArgs.map(parseFlagWord)]);
   return {
     nodeName,
     criSocket,
@@ -77,7 +75,7 @@ export function designNode(input: NodeDesignInput): NodeDesign {
     files: { configYaml, instanceConfig, configDropIns, flagsEnv: renderFlags(input.templates, flags) },
     unit,
     healthzUrl: healthzUrl(layered.config),
-    warnings: [...group.layerWarnings, ...unit.warnings, ...shadowedFields(commandLine, layered, minor, input.catalogue)],
+    warnings: [...group.layerWarnings, ...unit.warnings],
     origins: {
       ...group.origins,
       [FLAGS_ENV]: Object.fromEntries(
@@ -107,13 +105,4 @@ function checkConfigDir(commandLine: readonly Arg[]): void {
 function parseFlagWord(word: string): Arg {
   const match = /^--?([^=]+)(?:=([\s\S]*))?$/.exec(word);
   return { name: match?.[1] ?? word, value: match?.[2] ?? 'true' };
-}
-
-/** The `/healthz` URL of a kubelet with this configuration on its host; null when healthzPort is 0. */
-export function healthzUrl(config: JsonObject): string | null {
-  const port = typeof config.healthzPort === 'number' ? config.healthzPort : 10248;
-  if (port === 0) return null;
-  const bind = typeof config.healthzBindAddress === 'string' && config.healthzBindAddress !== '' ? config.healthzBindAddress : '127.0.0.1';
-  const address = bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}/healthz`;
 }

@@ -1,15 +1,12 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
-import { revealText } from '../../base/text/secret.ts';
-import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
-import type { DropInChange } from '../../kubelet/effective/field-changes.ts';
-import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
-import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
+import type { Minor } from '../../kubelet/catalogue.ts';
+import type { SetupChange } from '../../kubelet/effective/field-changes.ts';
+import { configInputOf, type KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
+import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import { assignedAt, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { describeOverridden, findOverrides, type Overrides } from '../../kubelet/overridden-fields.ts';
@@ -25,7 +22,7 @@ export interface CheckedSource {
   readonly design: NodeDesign;
   /** Null: the Node cannot be read. */
   readonly cluster: Cluster | null;
-  readonly dropIns: DropInChange;
+  readonly setups: SetupChange;
 }
 
 export interface CheckedConfigSource {
@@ -48,14 +45,14 @@ const CONFIG_OVERRIDE_UNKNOWN = 'CONFIG_OVERRIDE_UNKNOWN';
 export async function checkConfigSource(
   context: PhaseContext,
   options: NodeOptions,
-  { node, design, cluster, dropIns }: CheckedSource,
+  { node, design, cluster, setups }: CheckedSource,
 ): Promise<CheckedConfigSource> {
   const { host, signal } = context;
   if (options.skipPreflight || options.staged || node.facts.identity.state === 'missing') return NOTHING;
   const observed = await observeNodeSource(host, signal);
   if (observed.host.kind === 'file' || observed.host.kind === 'none') return NOTHING;
-  const present = (await observe(host, fileFacts([KUBELET_CONFIG_FILE]), signal)).get(KUBELET_CONFIG_FILE)?.content;
-  if (present === undefined) return NOTHING;
+  const { before, after } = setups;
+  if (before === null) return NOTHING;
   const registered = await readNode(cluster, design.nodeName);
   const source = resolveNodeSource(observed.host, registered);
   if (source?.kind === 'unknown') {
@@ -68,12 +65,7 @@ export async function checkConfigSource(
   const described = at === null ? name : `${name} (assigned at ${at.toISOString().replace(/\.\d+Z$/, 'Z')})`;
   const payload = await observed.payload(registered);
   if (payload === null) return unknownOverrides(`the kubelet uses ${described}, but the checkpoint on the host cannot be read`);
-  const overrides = overridesOf(options, design, {
-    present,
-    payload,
-    // The unit may set --config-dir as well.
-    dropIns: dropIns.before.length + dropIns.after.length === 0 ? { before: observed.dropIns, after: observed.dropIns } : dropIns,
-  });
+  const overrides = overridesOf(options, { minor: design.minor, before, after, payload });
   if (overrides === null) return unknownOverrides(`the kubelet uses ${described}, but the configurations cannot be compared`);
   const ignored = [...options.ignorePreflightErrors, ...node.registration.ignorePreflightErrors];
   return reportOverrides(overrides, {
@@ -95,26 +87,23 @@ async function readNode(cluster: Cluster | null, name: string): Promise<KubeObje
   }
 }
 
-interface ComparedTexts {
-  readonly dropIns: DropInChange;
-  /** config.yaml on the host. */
-  readonly present: string;
+interface Compared {
+  readonly minor: Minor;
+  readonly before: KubeletSetup;
+  readonly after: KubeletSetup;
   readonly payload: SourcePayload;
 }
 
 /** Null: a kubelet does not start with one of the configurations. */
-function overridesOf({ catalogue }: NodeOptions, design: NodeDesign, { present, payload, dropIns }: ComparedTexts): Overrides | null {
-  const { minor, unit, files } = design;
-  const words = [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
-  const flags = parseCommandLine(words, { catalogue, minor }).flags.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
-  const effective = (configFile: HostText, dynamicConfig: HostText | null, configDropIns = dropIns.after): LayeredConfig =>
-    layerRunningConfig({ catalogue, minor, configFile, dynamicConfig, dropIns: configDropIns, flags }).layered;
-  const desired = { path: KUBELET_CONFIG_FILE, text: revealText(files.configYaml.content) };
+function overridesOf({ catalogue }: NodeOptions, { minor, before, after, payload }: Compared): Overrides | null {
+  const effective = (setup: KubeletSetup): LayeredConfig => layerRunningConfig(configInputOf(setup, { catalogue, minor })).layered;
+  const assigned = payload.by === 'agent' ? { configFile: payload } : { dynamicConfig: payload };
   try {
     return findOverrides({
-      before: effective({ path: KUBELET_CONFIG_FILE, text: present }, null, dropIns.before),
-      after: effective(desired, null),
-      running: payload.by === 'agent' ? effective(payload, null) : effective(desired, payload),
+      // The same flags, so that a flag is no change of the file.
+      before: effective({ ...before, flags: after.flags }),
+      after: effective(after),
+      running: effective({ ...after, ...assigned }),
       sets: payload.sets,
     });
   } catch (error) {

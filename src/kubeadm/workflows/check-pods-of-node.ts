@@ -1,12 +1,8 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
-import { revealText } from '../../base/text/secret.ts';
-import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
-import { type DropInChange, flagsOf, type KubeletTexts, runningInput } from '../../kubelet/effective/field-changes.ts';
+import { runningInput, type SetupChange } from '../../kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../kubelet/effective/running-config.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../../kubelet/workload/pod-risks.ts';
@@ -24,15 +20,13 @@ export interface CheckedNode {
   readonly podsOf: Cluster | null;
   /** Paths that the run writes before the kubelet starts. */
   readonly written: readonly string[];
-  readonly dropIns: DropInChange;
+  readonly setups: SetupChange;
 }
 
 export interface CheckedPods {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
 }
-
-type PlacedFlags = ReturnType<typeof flagsOf>;
 
 const NOTHING: CheckedPods = { warnings: [], refusals: [] };
 
@@ -45,23 +39,14 @@ const NOTHING: CheckedPods = { warnings: [], refusals: [] };
  */
 export async function checkPodsOfNode(context: PhaseContext, options: NodeOptions, checked: CheckedNode): Promise<CheckedPods> {
   const { podLoss, skipPreflight, staged, catalogue } = options;
-  const { node, design, podsOf, written, dropIns } = checked;
-  if (podLoss === 'ignore' || skipPreflight || staged || node.facts.identity.state === 'missing') return NOTHING;
+  const { node, design, podsOf, written, setups } = checked;
+  if (podLoss === 'ignore' || skipPreflight || staged || node.facts.identity.state === 'missing' || setups.before === null) return NOTHING;
   const { host, signal } = context;
-  const { minor, nodeName, unit } = design;
-  const found = await observe(host, fileFacts([KUBELET_CONFIG_FILE, FLAGS_ENV]), signal);
-  const present = { config: found.get(KUBELET_CONFIG_FILE)?.content, flags: found.get(FLAGS_ENV)?.content ?? '' };
-  const desired = { config: revealText(design.files.configYaml.content), flags: revealText(design.files.flagsEnv.content) };
-  if (present.config === undefined) return NOTHING;
-  const isSame = present.config === desired.config && present.flags === desired.flags;
-  if (isSame && JSON.stringify(dropIns.before) === JSON.stringify(dropIns.after)) return NOTHING;
-  const reading = { catalogue, minor, unitArgs: unit.extraArgs };
-  const inputOf = (configYaml: string, flagsEnv: string, configDropIns: KubeletTexts['dropIns']): RunningConfigInput =>
-    runningInput({ configYaml, flagsEnv, dropIns: configDropIns }, reading);
-  const inputs = [inputOf(present.config, present.flags, dropIns.before), inputOf(desired.config, desired.flags, dropIns.after)] as const;
+  const { minor, nodeName } = design;
+  const inputs = [runningInput(setups.before, { catalogue, minor }), runningInput(setups.after, { catalogue, minor })] as const;
   const change = changeOf(options.groups, ...inputs);
   if (change === null) return NOTHING;
-  const [old, flags] = [present.flags, desired.flags].map((text) => flagsOf(text, reading)) as [PlacedFlags, PlacedFlags];
+  const [old, flags] = [setups.before.flags, setups.after.flags];
   const risks = await findRisksOnHost({
     ...change,
     host,

@@ -1,22 +1,17 @@
 import { type Problem, withHostInErrors } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { revealText } from '../../base/text/secret.ts';
-import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Taint } from '../../kube/taint.ts';
-import { FLAGS_ENV, KUBELET_CONF_D, KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
+import { KUBELET_CONF_D, KUBELET_CONFIG_FILE, KUBELET_DIR, KUBELET_PROGRAM } from '../../kube/well-known.ts';
 import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
 import { checkExtraArgs } from '../../kubelet/check-extra-args.ts';
-import { type DropInChange, flagsOf, type KubeletReading } from '../../kubelet/effective/field-changes.ts';
-import { readDropIns } from '../../kubelet/effective/kubelet-setup.ts';
-import type { HostText } from '../../kubelet/effective/running-config.ts';
+import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { isSocketFlag } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
-import { configDropInsAfter } from '../../kubelet/own-config-drop-ins.ts';
 import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { partialEviction } from '../../kubelet/validate/startup-eviction.ts';
 import { pauseImage } from '../control-plane/images.ts';
@@ -27,10 +22,12 @@ import { designNode, type NodeDesign } from '../render/node-design.ts';
 import { unitFactOf } from '../render/unit-files.ts';
 import { checkConfigSource } from './check-config-source.ts';
 import { checkDirectoriesOfNode } from './check-directories-of-node.ts';
+import { checkHiddenFields } from './check-hidden-fields.ts';
 import { checkPodsOfNode } from './check-pods-of-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
 import type { ObservedNode } from './observe-node.ts';
+import { observeSetups } from './observe-setups.ts';
 
 export interface DesignOptions extends PreflightInput {
   readonly node: ObservedNode;
@@ -44,6 +41,8 @@ export interface DesignOptions extends PreflightInput {
   readonly featureGates: Readonly<Record<string, boolean>>;
   /** Lists the pods of the node; null: unknown. */
   readonly podsOf: Cluster | null;
+  /** The files of a design that the run writes. Default: all. */
+  readonly writes?: (design: NodeDesign) => readonly DesiredFile[];
   /** The existing instance-config.yaml, when it stays unchanged. */
   readonly instancePatch?: JsonObject | undefined;
 }
@@ -115,19 +114,26 @@ export async function designObservedNode(
     }),
   );
   const reading = kubeletReading(options, design);
+  const isNew = facts.identity.state === 'missing';
+  const start = startInput(design, options, cluster);
+  const files = cluster.writes?.(design) ?? [...start.files, ...start.unitFiles];
+  const setups = await observeSetups(context, { facts, files, usual: usualCommand(design), catalogue, minor: design.minor });
   const verdict = options.skipPreflight
     ? { errors: [], warnings: [] }
-    : await preflightNode(context, options, node, { design, reading }, cluster);
+    : await preflightNode(context, options, node, { design, reading, setup: setups.after }, cluster);
   const { podsOf, written = [] } = cluster;
-  const isNew = facts.identity.state === 'missing';
-  const dropIns = await dropInsOf(context, { reading, design, isNew });
-  const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, dropIns });
-  const directories = await checkDirectoriesOfNode(context, options, { node, design, dropIns });
-  const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, dropIns });
+  const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, setups });
+  const directories = await checkDirectoriesOfNode(context, options, { setups, reading, isNew });
+  const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, setups });
+  const ignored = [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors];
+  const { clusterIsDeclared } = cluster;
+  const hidden = options.skipPreflight
+    ? { warnings: [], refusals: [] }
+    : checkHiddenFields({ host: context.host.name, design, setups, reading, clusterIsDeclared, ignored });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
-    start: { ...startInput(design, options, cluster), reading, dropIns },
+    start: { ...start, reading, setups },
     warnings: [
       ...versions,
       ...flagWarnings,
@@ -135,41 +141,26 @@ export async function designObservedNode(
       ...(isNew ? evictionWarnings(design) : []),
       ...verdict.warnings.map(toWarning),
       ...design.warnings,
+      ...hidden.warnings,
       ...source.warnings,
       ...pods.warnings,
     ],
-    refusals: [...verdict.errors, ...directories, ...source.refusals, ...pods.refusals],
+    refusals: [...verdict.errors, ...directories, ...hidden.refusals, ...source.refusals, ...pods.refusals],
   };
 }
 
 /** How the kubelet reads the files of a design. */
 function kubeletReading({ catalogue, groups }: NodeOptions, { flags, unit, minor }: NodeDesign): KubeletReading {
-  const { extraArgs: unitArgs } = unit;
-  const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unitArgs];
+  const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
   const rootDir = parseCommandLine(words, { catalogue, minor }).flags.findLast(({ name }) => name === 'root-dir')?.value || KUBELET_DIR;
   const layersOf: KubeletReading['layersOf'] = (input) => groups.layersOf(input);
   const changesOf: KubeletReading['changesOf'] = (before, after) => groups.fieldChangesOf(before, after, { catalogue, minor });
-  return { catalogue, minor, unitArgs, rootDir, layersOf, changesOf };
+  return { catalogue, minor, rootDir, layersOf, changesOf };
 }
 
-interface ReadNode {
-  readonly reading: KubeletReading;
-  readonly design: NodeDesign;
-  /** No kubelet ran with earlier files. */
-  readonly isNew: boolean;
-}
-
-/** The drop-in files that the kubelet of this host reads now, and with the files of a design. */
-async function dropInsOf({ host, signal }: PhaseContext, { reading, design, isNew }: ReadNode): Promise<DropInChange> {
-  const { configDropIns, flagsEnv } = design.files;
-  const present = isNew ? '' : ((await observe(host, fileFacts([FLAGS_ENV]), signal)).get(FLAGS_ENV)?.content ?? '');
-  const directoryOf = (text: string): string => flagsOf(text, reading).findLast(({ name }) => name === 'config-dir')?.value ?? '';
-  const [old, desired] = [directoryOf(present), directoryOf(revealText(flagsEnv.content))];
-  const read = async (directory: string): Promise<readonly HostText[]> => (directory === '' ? [] : readDropIns(host, directory, signal));
-  const before = await read(old);
-  const own = (configDropIns ?? []).filter(({ path }) => path.endsWith('.conf'));
-  const texts = own.map(({ path, content }) => ({ path, text: revealText(content) }));
-  return { before, after: configDropInsAfter(desired === old ? before : await read(desired), texts) };
+/** The command line of kubeadm's unit, for a host whose unit is unknown. */
+function usualCommand({ flags, unit }: NodeDesign): readonly string[] {
+  return [KUBELET_PROGRAM, `--config=${KUBELET_CONFIG_FILE}`, ...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
 }
 
 function startInput(
@@ -188,7 +179,6 @@ function startInput(
       nodeName: design.nodeName,
       minor: design.minor,
       catalogue,
-      flags: [...design.flags.map(({ name, value }) => `--${name}=${value}`), ...design.unit.extraArgs],
       probeImage: pauseImage(cluster),
       mayLosePods: podLoss === 'warn',
     },

@@ -4,7 +4,8 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Minor } from '../../kubelet/catalogue.ts';
-import { flagsOf, type KubeletReading } from '../../kubelet/effective/field-changes.ts';
+import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
+import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
 import { hostClock } from '../facts/host-clock.ts';
@@ -38,11 +39,11 @@ export async function preflightNode(
   context: PhaseContext,
   options: NodeOptions,
   node: ObservedNode,
-  { design, reading }: { readonly design: NodeDesign; readonly reading: KubeletReading },
+  { design, reading, setup }: { readonly design: NodeDesign; readonly reading: KubeletReading; readonly setup: KubeletSetup },
   { controlPlaneMinor, serviceSubnets, written = [], checksClock = false, findings: more = [] }: PreflightInput,
 ) {
   const { facts, kubeletMinor, registration } = node;
-  const words = flagsOf(revealText(design.files.flagsEnv.content), reading);
+  const words = setup.flags;
   const nodeIPs = (words.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').map((one) => one.trim());
   const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
   const findings = runNodeChecks({
@@ -69,7 +70,7 @@ export async function preflightNode(
   });
   const [accepted, ofHost] = await Promise.all([
     queryKubelet(context, options, { facts, design, checksClock: checksClock && !options.staged }),
-    newNodeFindings(context, options, node, { design, reading, written }),
+    newNodeFindings(context, options, node, { design, reading, setup, written }),
   ]);
   return preflightVerdict(context, options, node, [...findings, ...flags, ...accepted, ...ofHost, ...more]);
 }

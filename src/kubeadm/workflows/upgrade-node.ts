@@ -94,8 +94,10 @@ export async function prepareUpgrade(
   const registration = { ...observed.registration, name: nameOf({ nodeSettings, flags, observed }), kubeletExtraArgs: flags.flags };
   const nodeOptions: NodeOptions = { ...declared, nodeRegistration: registration };
   const node: ObservedNode = { ...observed, registration };
+  const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
   const { design, start, warnings, refusals } = await designObservedNode(context, nodeOptions, {
     node,
+    writes: ({ files: { configYaml, configDropIns } }) => [...flagsEnv, configYaml, ...(configDropIns ?? [])],
     cluster: baseline.layered,
     clusterIsDeclared: false,
     controlPlaneMinor: baseline.controlPlaneMinor,
@@ -108,7 +110,6 @@ export async function prepareUpgrade(
   });
   const annotated = await identifyAnnotated(context, options, node.registration.name);
   const instanceConfig = design.files.instanceConfig === null ? [] : [{ ...design.files.instanceConfig, onlyIfAbsent: true }];
-  const flagsEnv = flags.changed ? [flagsFile(nodeOptions, flags)] : [];
   return {
     input: {
       kubeletConfig: {

@@ -2,33 +2,22 @@ import { isAppError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
-import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
-import { parseCommandLine } from '../flags/command-line.ts';
-import { readFlagsEnv } from '../flags-env.ts';
+import type { LayeredConfig, Origin } from '../layers.ts';
 import { type ClassifyOptions, classifyChanges } from '../validate/classify-changes.ts';
-import type { HostText, ParsedHostFile, PlacedFlag, RunningConfig, RunningConfigInput } from './running-config.ts';
+import { configInputOf, type KubeletSetup } from './kubelet-setup.ts';
+import type { PlacedFlag, RunningConfig, RunningConfigInput } from './running-config.ts';
 
-/** The texts of kubeadm's two files for a kubelet, and of the drop-in files that the kubelet merges over config.yaml. */
-export interface KubeletTexts {
-  readonly configYaml: string;
-  readonly flagsEnv: string;
-  /** Drop-in files of `--config-dir`, in merge order. */
-  readonly dropIns: readonly (HostText | ParsedHostFile)[];
-}
-
-/** The drop-in files before and after a change, in merge order. */
-export interface DropInChange {
-  readonly before: KubeletTexts['dropIns'];
-  readonly after: KubeletTexts['dropIns'];
+/** What a kubelet reads at its start before and after a change; null: no kubelet was configured. */
+export interface SetupChange {
+  readonly before: KubeletSetup | null;
+  readonly after: KubeletSetup;
 }
 
 /** How the kubelet of a host reads its files. */
 export interface KubeletReading {
   readonly catalogue: Catalogue;
   readonly minor: Minor;
-  /** Words of the kubelet's unit after those of kubeadm-flags.env. */
-  readonly unitArgs: readonly string[];
   /** Root directory of the kubelet. */
   readonly rootDir: string;
   /** `layerRunningConfig`, possibly computed once for equal hosts. */
@@ -37,11 +26,10 @@ export interface KubeletReading {
   readonly changesOf: (before: JsonObject, after: JsonObject) => readonly FieldChange[];
 }
 
-/** The changed fields of a kubelet, by the file that changes them. */
+/** The changed fields of a kubelet, and its changed flags that are no field, as `--node-ip`. */
 export interface KubeletFieldChanges {
   readonly ofConfig: readonly PlacedFieldChange[];
-  /** Also flags that are no field, as `--node-ip`. */
-  readonly ofFlags: readonly FieldChange[];
+  readonly ofFlags: readonly PlacedFieldChange[];
 }
 
 /** A changed field, and the files that set it after and before the change, without duplicates. */
@@ -50,33 +38,42 @@ export interface PlacedFieldChange extends FieldChange {
 }
 
 /**
- * Compares the effective configuration of a kubelet before and after a change of its files: defaults, config.yaml,
- * drop-in files and flags. Secret values are masked.
+ * Compares the effective configuration of a kubelet before and after a change: defaults, configuration file, drop-in files
+ * and the complete command line. Secret values are masked.
  * @returns null: a kubelet does not start with one of the configurations, so the changed fields are unknown
  */
-export function kubeletFieldChanges(before: KubeletTexts, after: KubeletTexts, reading: KubeletReading): KubeletFieldChanges | null {
+export function kubeletFieldChanges(before: KubeletSetup, after: KubeletSetup, reading: KubeletReading): KubeletFieldChanges | null {
   const { layersOf, changesOf } = reading;
-  const sides = [before, after].map((texts) => runningInput(texts, reading));
   try {
-    const [present, desired] = sides.map(layersOf) as [RunningConfig['layered'], RunningConfig['layered']];
-    const isOfFlag = (path: string): boolean =>
-      [present, desired].some(({ history }) => history.get(dotted(path))?.at(-1)?.origin.layer === 'flag');
-    const filesOf = (path: string): readonly string[] => {
-      const sources = [desired, present].map(({ history }) => history.get(dotted(path))?.at(-1)?.origin.source ?? '');
-      const paths = [...after.dropIns, ...before.dropIns].map(({ path: file }) => file);
-      const found = sources.map((source) => paths.find((file) => source === file || source.startsWith(`${file}:`)) ?? KUBELET_CONFIG_FILE);
-      return [...new Set(found)];
-    };
-    const changes = changesOf(present.config, desired.config);
-    const fields = changes.map((change) => ({ ofFlag: isOfFlag(change.field), change }));
+    const [present, desired] = [before, after].map((setup) => layersOf(runningInput(setup, reading))) as [LayeredConfig, LayeredConfig];
+    const originOf = ({ history }: LayeredConfig, path: string): Origin | undefined => history.get(dotted(path))?.at(-1)?.origin;
+    const fields = changesOf(present.config, desired.config).map((change) => {
+      const origins = [originOf(desired, change.field), originOf(present, change.field)];
+      const isOfFlag = origins.some((origin) => origin?.layer === 'flag');
+      const files = origins.map((origin, i) => fileOf(origin, i === 0 ? after : before)).filter((file) => file !== '');
+      return { isOfFlag, change: { ...change, files: [...new Set(files)] } };
+    });
     return {
-      ofConfig: fields.filter(({ ofFlag }) => !ofFlag).map(({ change }) => ({ ...change, files: filesOf(change.field) })),
-      ofFlags: [...fields.filter(({ ofFlag }) => ofFlag).map(({ change }) => change), ...flagChanges(before, after, reading)],
+      ofConfig: fields.filter(({ isOfFlag }) => !isOfFlag).map(({ change }) => change),
+      ofFlags: [...fields.filter(({ isOfFlag }) => isOfFlag).map(({ change }) => change), ...flagChanges(before, after, reading)],
     };
   } catch (error) {
     if (!isAppError(error)) throw error;
     return null;
   }
+}
+
+/** The file of a value: of its layer, or the configuration file if it sets no other value. */
+function fileOf(origin: Origin | undefined, { configFile, dropIns }: KubeletSetup): string {
+  if (origin?.layer === 'flag') return placeOfFlag(origin.source);
+  const paths = dropIns.map(({ path }) => path);
+  const found = paths.find((path) => origin?.source === path || origin?.source.startsWith(`${path}:`) === true);
+  return found ?? configFile?.path ?? '';
+}
+
+/** The file in `--v, KUBELET_EXTRA_ARGS in /etc/default/kubelet`. */
+function placeOfFlag(source: string): string {
+  return /(?:^|[ ,])(\/.*)$/s.exec(source)?.[1] ?? '';
 }
 
 /** The changed fields of two configurations, decoded or plain, with their impact. Secret values are masked. */
@@ -91,36 +88,25 @@ export function configFieldChanges(before: JsonObject, after: JsonObject, option
 }
 
 /**
- * The effective configuration of a kubelet with these files.
+ * The effective configuration of a kubelet with these files and flags.
  * @returns null: no kubelet starts with them
  */
-export function effectiveOf(texts: KubeletTexts, reading: KubeletReading): JsonObject | null {
+export function effectiveOf(setup: KubeletSetup, reading: KubeletReading): JsonObject | null {
   try {
-    return reading.layersOf(runningInput(texts, reading)).config;
+    return reading.layersOf(runningInput(setup, reading)).config;
   } catch (error) {
     if (!isAppError(error)) throw error;
     return null;
   }
 }
 
-/** The files of a kubelet as input of `layerRunningConfig`: with the flags that are fields. */
-export function runningInput(
-  { configYaml, flagsEnv, dropIns }: KubeletTexts,
-  reading: Omit<KubeletReading, 'layersOf' | 'changesOf' | 'rootDir'>,
-): RunningConfigInput {
-  const { catalogue, minor } = reading;
-  // The other flags differ from host to host.
-  const flags = flagsOf(flagsEnv, reading).filter(({ name }) => isFieldFlag(name, reading) || name === 'root-dir');
-  return { catalogue, minor, configFile: { path: KUBELET_CONFIG_FILE, text: configYaml }, dynamicConfig: null, dropIns, flags };
+/** A setup as input of `layerRunningConfig`: with the flags that are fields, because the others differ from host to host. */
+export function runningInput(setup: KubeletSetup, reading: FlagReading): RunningConfigInput {
+  const input = configInputOf(setup, reading);
+  return { ...input, flags: input.flags.filter(({ name }) => isFieldFlag(name, reading) || name === 'root-dir') };
 }
 
-type FlagReading = Pick<KubeletReading, 'catalogue' | 'minor' | 'unitArgs'>;
-
-/** All flags of kubeadm-flags.env and of the unit. */
-export function flagsOf(flagsEnv: string, { catalogue, minor, unitArgs }: FlagReading): readonly PlacedFlag[] {
-  const { flags } = parseCommandLine([...readFlagsEnv(flagsEnv), ...unitArgs], { catalogue, minor });
-  return flags.map(({ name, value }) => ({ name, value, source: FLAGS_ENV }));
-}
+type FlagReading = Pick<KubeletReading, 'catalogue' | 'minor'>;
 
 function isFieldFlag(name: string, { catalogue, minor }: FlagReading): boolean {
   return (catalogue.flag(name, minor)?.field ?? null) !== null;
@@ -134,8 +120,8 @@ const FLAG_IMPACTS: Readonly<Record<string, Impact>> = {
   'cloud-provider': 'unsafe',
   'cni-bin-dir': 'new-pods-only',
   'cni-conf-dir': 'new-pods-only',
-  config: 'unsafe',
-  // The fields of its drop-in files are compared.
+  // The fields of these files are compared.
+  config: 'safe',
   'config-dir': 'safe',
   'container-runtime': 'unsafe',
   'docker-endpoint': 'unsafe',
@@ -152,24 +138,24 @@ const FLAG_IMPACTS: Readonly<Record<string, Impact>> = {
   'seccomp-profile-root': 'new-pods-only',
 };
 
-function flagChanges(before: KubeletTexts, after: KubeletTexts, reading: FlagReading): readonly FieldChange[] {
-  const [old, now] = [before, after].map(({ flagsEnv }) => valuesOf(flagsOf(flagsEnv, reading))) as [Values, Values];
+function flagChanges(before: KubeletSetup, after: KubeletSetup, reading: FlagReading): readonly PlacedFieldChange[] {
+  const last = ({ flags }: KubeletSetup): Flags => new Map(flags.map((flag) => [flag.name, flag]));
+  const [old, now] = [last(before), last(after)];
   return [...new Set([...old.keys(), ...now.keys()])]
-    .filter((name) => !isFieldFlag(name, reading) && old.get(name) !== now.get(name))
+    .filter((name) => !isFieldFlag(name, reading) && old.get(name)?.value !== now.get(name)?.value)
     .map((name) => {
+      const [previous, next] = [old.get(name), now.get(name)];
       // A removed flag that this kubelet does not know had no effect on it.
       const isKnown = reading.catalogue.flag(name, reading.minor) !== null;
       const impact = isKnown ? (FLAG_IMPACTS[name] ?? 'safe') : 'safe';
-      return { field: `--${name}`, before: masked(name, old.get(name)), after: masked(name, now.get(name)), impact };
+      const files = [next, previous].map((flag) => placeOfFlag(flag?.source ?? '')).filter((file) => file !== '');
+      const values = { before: masked(name, previous?.value), after: masked(name, next?.value) };
+      return { field: `--${name}`, ...values, impact, files: [...new Set(files)] };
     });
 }
 
-type Values = ReadonlyMap<string, string>;
-
 /** The last value of each flag, which wins. */
-function valuesOf(flags: readonly PlacedFlag[]): Values {
-  return new Map(flags.map(({ name, value }) => [name, value]));
-}
+type Flags = ReadonlyMap<string, PlacedFlag>;
 
 /** HTTP headers may authenticate the kubelet. */
 const CONFIDENTIAL = /^staticPodURLHeader|^manifest-url-header$/;

@@ -7,9 +7,11 @@ import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { unitActive, unitState } from '../../host/facts/unit.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { BOOTSTRAP_CONF, CA_CERT, KUBELET_CONF } from '../../kube/well-known.ts';
+import { CONFIG_DROP_IN_NAMES } from '../own-config-drop-ins.ts';
 import { type RuntimeCgroupDriver, runtimeCgroupDriver, runtimeConfigSupport } from './cgroup-driver.ts';
 import { criSockets, KNOWN_CRI_SOCKETS } from './cri-socket.ts';
 import { clientIdentity } from './kubelet-identity.ts';
+import { kubeletCommandLine } from './kubelet-process.ts';
 import { kubeletBinary } from './kubelet-version.ts';
 import { nodeChecks } from './node-checks.ts';
 
@@ -49,13 +51,16 @@ export function hostFacts(criSocket: string | null): Fact<HostFacts> {
   return criSocket === null ? FACTS_OF_KNOWN_SOCKETS : factsWith(criSocket);
 }
 
+/** Facts that every plan of a kubelet queries next: in the same round trip they cost nothing. */
+const NEXT_QUERIES = combineFacts({ commandLine: kubeletCommandLine, configDropIns: CONFIG_DROP_IN_NAMES });
+
 const FACTS_OF_KNOWN_SOCKETS = factsWith(null);
 
 function factsWith(criSocket: string | null): Fact<HostFacts> {
   const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
   const drivers = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeCgroupDriver(socket)])));
   const support = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeConfigSupport(socket)])));
-  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support });
+  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support, next: NEXT_QUERIES });
   return {
     queries: all.queries,
     areKeys: true,

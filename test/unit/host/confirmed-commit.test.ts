@@ -9,11 +9,14 @@ import type { WriterOptions } from '../../../src/host/run-host.ts';
 import { planWorkflow, runWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
+import { configFieldChanges, type KubeletReading } from '../../../src/kubelet/effective/field-changes.ts';
+import { layerRunningConfig } from '../../../src/kubelet/effective/running-config.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { crashes, type FakeUnit, fakeUnit, runs } from '../../support/fake-units.ts';
+import { kubeadmSetup } from '../../support/kubelet-setups.ts';
 import { fakePod, podsIn, RUNNING, setPodStatus, startPods } from '../../support/pods-on-node.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
@@ -26,6 +29,13 @@ const OLD = yaml('maxPods: 110');
 const NEW = yaml('maxPods: 50');
 const BAD = 'E1120 13:20:06.468731   26671 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported"';
 const catalogue = await loadCatalogue();
+const READING: KubeletReading = {
+  catalogue,
+  minor: 36,
+  rootDir: '/var/lib/kubelet',
+  layersOf: (input) => layerRunningConfig(input).layered,
+  changesOf: (before, after) => configFieldChanges(before, after, { catalogue, minor: 36 }),
+};
 const REJECTED = { phase: 'Failed', reason: 'OutOfpods', message: 'too many pods' };
 const probeOf = (): JsonObject => REJECTED;
 
@@ -47,6 +57,8 @@ interface World {
   /** Errors for new connections, used in this order. */
   readonly reconnectErrors: AppError[];
   readonly reconnects: () => number;
+  /** Sets the flags of the running kubelet; null: unreadable. */
+  readonly commandLine: (flags: string | null) => void;
   readonly input: KubeletStartInput;
   readonly context: (more?: Partial<PhaseContext>, writing?: Partial<WriterOptions>) => PhaseContext;
 }
@@ -54,7 +66,13 @@ interface World {
 function world(files: Readonly<Record<string, string>> = { [CONFIG]: OLD }, state = 'active'): World {
   const unit = fakeUnit({ activeState: state, unitFileState: 'enabled' });
   const http = (): HttpFact => (unit.state.activeState === 'active' ? { status: 200, body: 'ok' } : { error: 'connection refused' });
-  const host = fakeHost({ files, units: { kubelet: unit }, http });
+  let flags: string | null = `--config=${CONFIG}`;
+  const commandLine = (script: string) =>
+    script.includes('/cmdline') && flags !== null ? { stdout: `7 1 2\n/usr/bin/kubelet\0${flags}\0` } : { exitCode: 1 };
+  const commands = {
+    sh: ([, , script = '']: readonly string[]) => (script.includes('command -v systemctl') ? { exitCode: 0 } : commandLine(script)),
+  };
+  const host = fakeHost({ files, units: { kubelet: unit }, http, commands });
   const [clock, reporter] = [fakeClock(), recordingReporter()];
   const reconnectErrors: AppError[] = [];
   let made = 0;
@@ -71,13 +89,21 @@ function world(files: Readonly<Record<string, string>> = { [CONFIG]: OLD }, stat
     unit,
     reconnectErrors,
     reconnects: () => made,
+    commandLine: (words) => {
+      flags = words;
+    },
     input: {
       directories: [],
       unitFiles: [],
       files: [{ path: CONFIG, content: NEW, mode: 0o644, owner: 'root:root' }],
       health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 60_000 },
       mayChown: true,
-      proof: { nodeName: 'node1', minor: 36, catalogue, flags: [] },
+      proof: { nodeName: 'node1', minor: 36, catalogue },
+      reading: READING,
+      setups: {
+        before: files[CONFIG] === undefined ? null : kubeadmSetup({ configYaml: files[CONFIG] }),
+        after: kubeadmSetup({ configYaml: NEW }),
+      },
     },
     context: (more = {}, writing = {}) => ({
       host,
@@ -297,7 +323,7 @@ describe('verification of a change by the API server', () => {
       if (statusOf !== probeOf) setPodStatus(cluster, 'web', REJECTED);
       void setReady(cluster, true, AFTER);
     };
-    const proof = { nodeName: 'node1', minor: 36, catalogue, flags: [], probeImage: 'registry.k8s.io/pause:3.10.2' };
+    const proof = { nodeName: 'node1', minor: 36, catalogue, probeImage: 'registry.k8s.io/pause:3.10.2' };
     await expect(apply({ ...it, input: { ...it.input, proof } }, it.context({ cluster }))).rejects.toMatchObject({
       exitCode: 5,
       message: expect.stringMatching(message),
@@ -360,6 +386,32 @@ describe('verification of a change by the API server', () => {
     good.clock.at(100, () => void setReady(cluster, true, '2030-01-01T00:01:00Z'));
     await apply(good, good.context({ cluster: { ...cluster, getRaw: async () => ({ kubeletconfig: { maxPods: 50 } }) as never } }));
     expect(good.host.text(CONFIG)).toBe(NEW);
+  });
+});
+
+describe('verification of a change on the host', () => {
+  it('rolls back when the restarted kubelet reads another file', async () => {
+    const it = world();
+    it.host.files.set('/etc/other.yaml', { type: 'file', mode: 0o644, owner: 'root:root', content: OLD });
+    it.unit.onStart = (unit) => {
+      it.commandLine(`--config=/etc/other.yaml`);
+      runs(unit);
+    };
+    await expect(apply(it, it.context())).rejects.toMatchObject({
+      code: 'COMMIT_NOT_PROVEN',
+      message: expect.stringContaining('does not use the new value of maxPods'),
+    });
+    expect(it.host.text(CONFIG)).toBe(OLD);
+  });
+
+  it('reports that the new values are unknown when neither configz nor the process can be observed', async () => {
+    const it = world();
+    it.commandLine(null);
+    await apply(it, it.context());
+    expect(it.host.text(CONFIG)).toBe(NEW);
+    expect(it.reporter.events.map(({ message }) => message).join('\n')).toContain(
+      'it is unknown whether the kubelet uses the new values of maxPods: the command line of the kubelet cannot be read, and configz cannot be read',
+    );
   });
 });
 

@@ -95,7 +95,7 @@ describe('the fields that configz has to show', () => {
       'evictionHard: {memory.available: 5%}',
       'podPidsLimit: -1',
     );
-    const fields = fieldsToShow(OLD, desired, [], reader);
+    const fields = fieldsToShow(OLD, desired, reader);
     expect(fields).toContain('maxPods');
     expect(fields.some((field) => field.startsWith('evictionHard'))).toBe(true);
     expect(fields.filter((field) => /syncFrequency|clusterDomain|podPidsLimit/.test(field))).toEqual([]);
@@ -104,14 +104,12 @@ describe('the fields that configz has to show', () => {
     expect(fieldsNotInForce({ ...shown, maxPods: 110 }, desired, fields, reader)).toEqual(['maxPods']);
   });
 
-  it('exclude fields set by a flag, and are empty when drop-ins can override any field', () => {
-    const desired = yaml('maxPods: 50', 'clusterDomain: b');
-    expect(fieldsToShow(OLD, desired, ['--max-pods=70', '--node-ip=10.0.0.1'], reader)).toEqual(['clusterDomain']);
-    expect(fieldsToShow(OLD, desired, ['--config-dir=/etc/kubelet.d'], reader)).toEqual([]);
+  it('exclude headers that configz masks', () => {
+    expect(fieldsToShow(OLD, yaml('maxPods: 110', 'clusterDomain: a', 'staticPodURLHeader: {a: [b]}'), reader)).toEqual([]);
   });
 
   it('are empty when one of the files is unreadable', () => {
-    expect(fieldsToShow('{', yaml('maxPods: 1'), [], reader)).toEqual([]);
-    expect(fieldsToShow(null, yaml('maxPods: 1'), [], reader)).toEqual([]);
+    expect(fieldsToShow('{', yaml('maxPods: 1'), reader)).toEqual([]);
+    expect(fieldsToShow(null, yaml('maxPods: 1'), reader)).toEqual([]);
   });
 });

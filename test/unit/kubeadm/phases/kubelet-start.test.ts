@@ -14,6 +14,7 @@ import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { crashes, type FakeUnit, fakeUnit, runs } from '../../../support/fake-units.ts';
+import { kubeadmSetup } from '../../../support/kubelet-setups.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const URL = 'http://127.0.0.1:10248/healthz';
@@ -218,16 +219,23 @@ describe('kubelet-start plans', () => {
 
 const catalogue = await loadCatalogue();
 const changesOf = (before: JsonObject, after: JsonObject) => configFieldChanges(before, after, { catalogue, minor: 36 });
+const layersOf = (input: RunningConfigInput) => layerRunningConfig(input).layered;
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+
+/** The input with what the kubelet reads before and after the change. */
+function withSetups(input: KubeletStartInput, found: Readonly<Record<string, string | FileFact>>, unitArgs: readonly string[] = []) {
+  const present = (path: string): string | undefined => (typeof found[path] === 'string' ? found[path] : undefined);
+  const written = (path: string): string | undefined => input.files.find((one) => one.path === path)?.content.toString() ?? present(path);
+  const setup = (textOf: typeof present) => kubeadmSetup({ configYaml: textOf(CONFIG) ?? '', flagsEnv: textOf(FLAGS) ?? '' }, unitArgs);
+  return { ...input, setups: { before: present(CONFIG) === undefined ? null : setup(present), after: setup(written) } };
+}
 
 describe('the impact of a kubelet-start plan', async () => {
   const reading = {
     catalogue,
     minor: 36,
-    unitArgs: [],
-    dropIns: [],
     rootDir: '/var/lib/kubelet',
-    layersOf: (input: RunningConfigInput) => layerRunningConfig(input).layered,
+    layersOf,
     changesOf,
   };
   const files = [file(CONFIG, `${HEADER}maxPods: 5\n`), file(FLAGS, 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n')];
@@ -236,8 +244,9 @@ describe('the impact of a kubelet-start plan', async () => {
     changes.map((change) => [change.kind, 'path' in change ? change.path : '', 'impact' in change ? change.impact : null]);
 
   it('is that of the fields that change for a running kubelet, and that of a restart for others', async () => {
-    const { host } = world({ ...DONE, [CONFIG]: `${HEADER}maxPods: 4\ncpuManagerPolicy: static\n`, [DROP_IN]: '[Service]\nRestart=no\n' });
-    const found = await plan(host, desired);
+    const before = { ...DONE, [CONFIG]: `${HEADER}maxPods: 4\ncpuManagerPolicy: static\n`, [DROP_IN]: '[Service]\nRestart=no\n' };
+    const { host } = world(before);
+    const found = await plan(host, withSetups(desired, before));
     expect(impacts(found)).toEqual([
       ['write-file', DROP_IN, 'safe'],
       ['write-file', CONFIG, 'drain'],
@@ -253,8 +262,9 @@ describe('the impact of a kubelet-start plan', async () => {
   });
 
   it('is unsafe if the present configuration cannot be read', async () => {
-    const { host } = world({ ...DONE, [CONFIG]: 'maxPods: [\n' });
-    expect(impacts(await plan(host, desired))).toContainEqual(['write-file', CONFIG, 'unsafe']);
+    const before = { ...DONE, [CONFIG]: 'maxPods: [\n' };
+    const { host } = world(before);
+    expect(impacts(await plan(host, withSetups(desired, before)))).toContainEqual(['write-file', CONFIG, 'unsafe']);
   });
 
   it.each<[string, Readonly<Record<string, string | FileFact>>, FakeUnit | null]>([
@@ -263,7 +273,7 @@ describe('the impact of a kubelet-start plan', async () => {
     ['a kubelet that does not run', { ...DONE, [CONFIG]: `${HEADER}cgroupDriver: cgroupfs\n` }, fakeUnit({ activeState: 'failed' })],
   ])('is absent for %s', async (_, found, unit) => {
     const { host } = world(found, unit);
-    expect(impacts(await plan(host, desired)).filter(([, , impact]) => impact !== null)).toEqual([]);
+    expect(impacts(await plan(host, withSetups(desired, found))).filter(([, , impact]) => impact !== null)).toEqual([]);
   });
 });
 
@@ -273,19 +283,14 @@ describe('the state files of managers in a kubelet-start plan', async () => {
   const reading = {
     catalogue,
     minor: 36,
-    unitArgs: ['--root-dir=/data/kubelet'],
-    dropIns: [],
     rootDir: '/data/kubelet',
-    layersOf: (input: RunningConfigInput) => layerRunningConfig(input).layered,
+    layersOf,
     changesOf,
   };
   const STATIC = `${HEADER}maxPods: 5\ncpuManagerPolicy: static\nkubeReserved: {cpu: 500m}\n`;
   const before = { ...DONE, [CONFIG]: `${HEADER}maxPods: 5\n`, [STATE]: NONE };
-  const desired: KubeletStartInput = {
-    ...INPUT,
-    files: [file(CONFIG, STATIC), ...INPUT.files.slice(1)],
-    reading,
-  };
+  const input: KubeletStartInput = { ...INPUT, files: [file(CONFIG, STATIC), ...INPUT.files.slice(1)], reading };
+  const desired = withSetups(input, before, ['--root-dir=/data/kubelet']);
   const running = () => fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
 
   it('stops the kubelet, and removes a file of another policy before the new files are written', async () => {
@@ -299,11 +304,12 @@ describe('the state files of managers in a kubelet-start plan', async () => {
   });
 
   it('keeps a file of the same policy', async () => {
-    const { host } = world(
-      { ...before, [CONFIG]: STATIC.replace('maxPods: 5', 'maxPods: 4'), [STATE]: NONE.replace('none', 'static') },
-      running(),
-    );
-    expect((await plan(host, desired)).changes.map(({ kind }) => kind)).toEqual(['write-file', 'restart-unit']);
+    const found = { ...before, [CONFIG]: STATIC.replace('maxPods: 5', 'maxPods: 4'), [STATE]: NONE.replace('none', 'static') };
+    const { host } = world(found, running());
+    expect((await plan(host, withSetups(input, found, ['--root-dir=/data/kubelet']))).changes.map(({ kind }) => kind)).toEqual([
+      'write-file',
+      'restart-unit',
+    ]);
   });
 
   it('plans the same although the kubelet writes the file meanwhile', async () => {
@@ -404,19 +410,25 @@ describe('kubelet-start', () => {
 
   it('checks the health of the previous kubelet at its current endpoint, even if the new configuration moves it', async () => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
-    const { host, context, clock } = world({ ...DONE, [CONFIG]: 'healthzPort: 10249\n' }, unit);
+    const before = { ...DONE, [CONFIG]: `${HEADER}healthzPort: 10249\n` };
+    const { host, context, clock } = world(before, unit);
     host.http = (url) => {
       const answers = unit.state.activeState === 'active' && url === 'http://127.0.0.1:10249/healthz';
       return answers ? { status: 200, body: 'ok' } : { error: 'connection refused' };
     };
     unit.onStart = (started) => {
-      if (host.text(CONFIG) === 'healthzPort: 10249\n') return runs(started);
+      if (host.text(CONFIG) === before[CONFIG]) return runs(started);
       crashes(started, BAD);
       for (const atMs of [2_000, 4_000])
         clock.at(clock.elapsedMs + atMs, () => started.state.activeState === 'active' || crashes(started, BAD));
     };
-    await expect(run(context)).rejects.toMatchObject({ exitCode: 5, problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLED_BACK' }] });
-    expect(host.text(CONFIG)).toBe('healthzPort: 10249\n');
+    const reading = { catalogue, minor: 36, rootDir: '/var/lib/kubelet', layersOf, changesOf };
+    const input = withSetups({ ...INPUT, files: [file(CONFIG, `${HEADER}maxPods: 5\n`)], reading }, before);
+    await expect(run(context, input)).rejects.toMatchObject({
+      exitCode: 5,
+      problems: [{ code: 'KUBELET_UNHEALTHY' }, { code: 'ROLLED_BACK' }],
+    });
+    expect(host.text(CONFIG)).toBe(before[CONFIG]);
   });
 
   it('keeps copies of replaced files in a configured directory, and plans nothing the second time', async () => {

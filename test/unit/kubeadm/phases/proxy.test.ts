@@ -50,6 +50,7 @@ function world(more: WorldOptions = {}) {
     'date +%s': { exitCode: 0, stdout: '1790000000\n' },
     id: { exitCode: 0, stdout: '0\n' },
     uname: { exitCode: 0, stdout: 'w1\n' },
+    sh: (argv: readonly string[]) => ({ exitCode: argv.at(-1)?.includes('command -v systemctl') ? 0 : 1 }),
   };
   const host = fakeHost({ units, files, commands, http });
   const reporter = recordingReporter();

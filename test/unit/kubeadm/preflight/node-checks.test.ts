@@ -22,6 +22,7 @@ const UNIT: UnitState = {
   restarts: 0,
   startedAt: null,
   needsReload: false,
+  mainPid: null,
 };
 /** A host without findings in kubeadm. */
 const READY: HostFacts = {

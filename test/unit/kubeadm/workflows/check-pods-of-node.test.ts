@@ -218,7 +218,9 @@ describe('no finding', () => {
       regular('apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 90\n'),
     );
     const nodeRegistration = { kubeletExtraArgs: [{ name: 'config-dir', value: '/etc/kubelet.d' }] };
-    const { warnings } = await planJoin('maxPods: 1', { nodeRegistration });
+    await expect(planJoin('maxPods: 1', { nodeRegistration })).rejects.toMatchObject({ code: 'FieldNotInForce' });
+    const { warnings } = await planJoin('maxPods: 1', { nodeRegistration, ignorePreflightErrors: ['FieldNotInForce'] });
+    expect(warnings.map(({ code }) => code)).toContain('DROP_IN_SHADOWS_FIELD');
     expect(warnings.map(({ code }) => code)).not.toContain('PODS_AT_RISK');
   });
 });

@@ -218,8 +218,13 @@ describe('layers as drop-in files of --config-dir', () => {
     await join(ALL);
     expect(effective().config.maxPods).toBe(33);
     expect(await changesOf(planJoin(ALL))).toEqual([]);
+    const layers = [BASELINE, overlay('maxPods: 50\nregistryBurst: 20', 'group edge'), HOST];
+    await expect(planJoin(layers)).rejects.toMatchObject({
+      code: 'FieldNotInForce',
+      message: expect.stringContaining(`maxPods: 50 is overridden by ${own}:3, with 33`),
+    });
     // The new value has no effect, so it is no changed field.
-    const changed = await changesOf(planJoin([BASELINE, overlay('maxPods: 50\nregistryBurst: 20', 'group edge'), HOST]));
+    const changed = await changesOf(planJoin(layers, { ignorePreflightErrors: ['FieldNotInForce'] }));
     expect(changed).toContainEqual(expect.objectContaining({ path: `${DIR}/20-kubeletadm-group-edge.conf`, fields: [] }));
     await join(ALL, { configDir: false });
     expect(configDropIns()).toEqual([own]);

@@ -1,40 +1,38 @@
 import { describe, expect, it } from 'vitest';
-import {
-  configFieldChanges,
-  type KubeletReading,
-  type KubeletTexts,
-  kubeletFieldChanges,
-} from '../../../../src/kubelet/effective/field-changes.ts';
-import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
+import { configFieldChanges, type KubeletReading, kubeletFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
+import type { KubeletSetup } from '../../../../src/kubelet/effective/kubelet-setup.ts';
+import { type HostText, layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { kubeadmSetup } from '../../../support/kubelet-setups.ts';
 
 const CONFIG_YAML = '/var/lib/kubelet/config.yaml';
+const WHY_DRIVER = 'needs a drain and usually a reboot; must match the runtime';
+const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const READING: Omit<KubeletReading, 'changesOf'> = {
   catalogue: await loadCatalogue(),
   minor: 36,
-  unitArgs: [],
   rootDir: '/var/lib/kubelet',
   layersOf: (input) => layerRunningConfig(input).layered,
 };
 
-function texts(config: string, flags = '', dropIns: KubeletTexts['dropIns'] = []): KubeletTexts {
-  return { configYaml: `${HEADER}${config}`, flagsEnv: `KUBELET_KUBEADM_ARGS="${flags}"\n`, dropIns };
+function setup(config: string, flags = '', dropIns: readonly HostText[] = []): KubeletSetup {
+  return kubeadmSetup({ configYaml: `${HEADER}${config}`, flagsEnv: `KUBELET_KUBEADM_ARGS="${flags}"\n`, dropIns });
 }
 
-type Sides = [config: string, flags?: string, dropIns?: KubeletTexts['dropIns']];
+type Sides = [config: string, flags?: string, dropIns?: readonly HostText[]];
 
 function changes(before: Sides, after: Sides, reading: Partial<KubeletReading> = {}) {
   const own = { ...READING, ...reading };
   const changesOf: KubeletReading['changesOf'] = (old, now) => configFieldChanges(old, now, own);
-  return kubeletFieldChanges(texts(...before), texts(...after), { ...own, changesOf });
+  return kubeletFieldChanges(setup(...before), setup(...after), { ...own, changesOf });
 }
 
 describe('kubeletFieldChanges', () => {
   it('shows each changed field with its values and its impact', () => {
     expect(changes(['maxPods: 33\ncgroupDriver: systemd\n'], ['maxPods: 20\ncgroupDriver: cgroupfs\n'])).toEqual({
       ofConfig: [
-        { field: 'cgroupDriver', before: 'systemd', after: 'cgroupfs', impact: 'unsafe', files: [CONFIG_YAML] },
+        { field: 'cgroupDriver', before: 'systemd', after: 'cgroupfs', impact: 'unsafe', why: WHY_DRIVER, files: [CONFIG_YAML] },
         { field: 'maxPods', before: 33, after: 20, impact: 'new-pods-only', files: [CONFIG_YAML] },
       ],
       ofFlags: [],
@@ -65,7 +63,7 @@ describe('kubeletFieldChanges', () => {
   it('reports the field of a changed flag with the flags', () => {
     expect(changes(['', '--max-pods=50'], ['', '--max-pods=40'])).toEqual({
       ofConfig: [],
-      ofFlags: [{ field: 'maxPods', before: 50, after: 40, impact: 'new-pods-only' }],
+      ofFlags: [{ field: 'maxPods', before: 50, after: 40, impact: 'new-pods-only', files: [FLAGS] }],
     });
   });
 
@@ -76,7 +74,7 @@ describe('kubeletFieldChanges', () => {
     // A 1.36 kubelet does not know the flag.
     ['--container-runtime=remote', '', { field: '--container-runtime', before: 'remote', after: null, impact: 'safe' }],
   ])('knows the effect of flags without a field: %s to %s', (before, after, field) => {
-    expect(changes(['', before], ['', after])?.ofFlags).toEqual([field]);
+    expect(changes(['', before], ['', after])?.ofFlags).toEqual([{ ...field, files: [FLAGS] }]);
   });
 
   it('masks values that can authenticate the kubelet', () => {

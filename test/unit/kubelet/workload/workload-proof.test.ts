@@ -72,7 +72,7 @@ async function world(options: WorldOptions = {}) {
   const prepare = () =>
     prepareProof(
       context,
-      { nodeName: 'w1', minor: 36, catalogue, flags: [], probeImage: PAUSE, ...proof },
+      { nodeName: 'w1', minor: 36, catalogue, probeImage: PAUSE, ...proof },
       { phase: 'kubelet-start', before, after, restarts: true },
     );
   /** Changes the kubelet: `effect` happens with its restart, one second later. */
@@ -482,7 +482,7 @@ describe('pods that cannot be checked', () => {
     const it = await world();
     const prove = await prepareProof(
       { ...it.context, cluster: null },
-      { nodeName: 'w1', minor: 36, catalogue, flags: [] },
+      { nodeName: 'w1', minor: 36, catalogue },
       { phase: 'kubelet-start', before: null, after: '', restarts: true },
     );
     await prove(0, async () => {});

@@ -1,0 +1,66 @@
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { parseSource, sourceToJson } from '../../codec/source.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
+import { unitState } from '../../host/facts/unit.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import { lastFlag } from '../../host/systemd/try-drop-in.ts';
+import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
+import { kubeletCommandLine } from '../facts/kubelet-process.ts';
+import { readDropIns } from './kubelet-setup.ts';
+import { observeNextWords } from './observe-kubelet.ts';
+
+/** The `/healthz` URL of a kubelet with this configuration on its host; null when healthzPort is 0. */
+export function healthzUrl(config: JsonObject): string | null {
+  const port = typeof config.healthzPort === 'number' ? config.healthzPort : 10248;
+  if (port === 0) return null;
+  const bind = typeof config.healthzBindAddress === 'string' && config.healthzBindAddress !== '' ? config.healthzBindAddress : '127.0.0.1';
+  const address = bind === '0.0.0.0' ? '127.0.0.1' : bind === '::' ? '::1' : bind;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}/healthz`;
+}
+
+/**
+ * The healthz URL of a kubelet with this configuration file; the default if the file cannot be read. Null: disabled.
+ * @param path null: no `--config`
+ */
+export async function healthzOf(host: Host, path: string | null, signal?: AbortSignal): Promise<string | null> {
+  const text = path === null ? '' : ((await observe(host, fileFacts([path]), signal)).get(path)?.content ?? '');
+  return healthzUrl(configIn(text));
+}
+
+/**
+ * The healthz URL of the kubelet of a host, from the command line of its process, else of its next start, and the files that
+ * it names. Null: disabled, or no configuration file is known.
+ */
+export async function observeHealthzUrl({
+  host,
+  signal,
+}: {
+  readonly host: Host;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<string | null> {
+  const { commandLine, unit } = await observe(host, combineFacts({ commandLine: kubeletCommandLine, unit: unitState('kubelet') }), signal);
+  const running = commandLine?.argv.map((word) => ({ word, source: '' }));
+  const words = running ?? (await observeNextWords(host, { unit, hostname: null, signal })) ?? [];
+  const flag = (name: string): string => lastFlag(words, name)?.value ?? '';
+  // Without systemd the command line is unknown: kubeadm's file is likely.
+  const path = words.length === 0 ? KUBELET_CONFIG_FILE : flag('config');
+  const text = path === '' ? undefined : (await observe(host, fileFacts([path]), signal)).get(path)?.content;
+  if (text === undefined) return null;
+  const dropIns = flag('config-dir') === '' ? [] : await readDropIns(host, flag('config-dir'), signal);
+  const config = Object.assign({}, configIn(text), ...dropIns.map((file) => configIn(file.text))) as JsonObject;
+  const [port, address] = [flag('healthz-port'), flag('healthz-bind-address')];
+  return healthzUrl({
+    ...config,
+    ...(port === '' ? {} : { healthzPort: Number(port) }),
+    ...(address === '' ? {} : { healthzBindAddress: address }),
+  });
+}
+
+function configIn(text: string): JsonObject {
+  const { documents, problems } = parseSource(text, 'config');
+  const root = documents[0]?.root ?? null;
+  const value = problems.length > 0 || root === null ? null : sourceToJson(root);
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,55 @@
+import { AppError, isAppError } from '../../base/errors.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import { kubeletCommandLine } from '../facts/kubelet-process.ts';
+import { fieldsNotInForce, type KubeletVersionContext } from '../fields-in-force.ts';
+import { configInputOf, readKubeletSetup } from './kubelet-setup.ts';
+import { layerRunningConfig } from './running-config.ts';
+
+/** The configuration that a restarted kubelet must read. */
+export interface ExpectedSetup {
+  readonly phase: string;
+  readonly reader: KubeletVersionContext;
+  /** The effective configuration of all files and flags, as text. */
+  readonly after: string;
+  /** The fields to compare. */
+  readonly fields: readonly string[];
+  /** Whether a file of `--config` is the configuration of a ConfigMap, which is verified at the API server. */
+  readonly isAssigned: (path: string) => boolean;
+}
+
+/**
+ * Reads the command line of the restarted kubelet and the files that it names, and compares the changed fields with those
+ * of the plan.
+ * @returns null: they are in force; otherwise why that is unknown, as a clause
+ * @throws AppError COMMIT_NOT_PROVEN: a field is not in force
+ */
+export async function verifySetup(
+  { host, signal }: Pick<PhaseContext, 'host' | 'signal'>,
+  { phase, reader, after, fields, isAssigned }: ExpectedSetup,
+): Promise<string | null> {
+  const { minor, catalogue } = reader;
+  try {
+    const found = await observe(host, kubeletCommandLine, signal);
+    if (found === null) return 'the command line of the kubelet cannot be read';
+    const words = found.argv.map((word) => ({ word, source: 'the running command line' }));
+    const setup = await readKubeletSetup(host, words, { minor, catalogue, signal });
+    if (setup.dynamicConfig !== null || isAssigned(setup.configFile?.path ?? '')) return null;
+    if (setup.missing[0] !== undefined) return `${setup.missing[0]} cannot be read`;
+    const { config, history } = layerRunningConfig(configInputOf(setup, { minor, catalogue })).layered;
+    const missing = fieldsNotInForce(config, after, fields, reader);
+    if (missing.length === 0) return null;
+    const [first = ''] = missing;
+    const origin = history.get(first.replaceAll('[', '.').replaceAll(']', ''))?.at(-1)?.origin;
+    const why = origin === undefined ? '' : `: ${first} is from ${origin.source}`;
+    throw new AppError({
+      host: host.name,
+      code: 'COMMIT_NOT_PROVEN',
+      message: `${phase}: the restarted kubelet does not use the new ${missing.length === 1 ? 'value' : 'values'} of ${missing.join(', ')}${why}`,
+      hint: 'Remove the setting that wins from the host. The next message shows whether the host was rolled back',
+    });
+  } catch (error) {
+    if (!isAppError(error) || error.code === 'COMMIT_NOT_PROVEN') throw error;
+    return error.problems[0]?.message ?? error.code;
+  }
+}
