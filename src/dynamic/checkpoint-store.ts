@@ -65,7 +65,7 @@ export interface CheckpointStore {
    * Intact files are not written again: their times show whether a kubelet started later has read them.
    * Damaged files are repaired.
    */
-  saveCheckpoint(hash: string, files: CheckpointFiles, origin: Pick<CheckpointManifest, 'identity' | 'sets'>): Promise<void>;
+  saveCheckpoint(hash: string, files: CheckpointFiles, origin: Pick<CheckpointManifest, 'identity' | 'sets' | 'places'>): Promise<void>;
   /** Null: missing or damaged. */
   readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
   /** Null: no such checkpoint. */

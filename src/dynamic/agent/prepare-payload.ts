@@ -51,6 +51,8 @@ export interface PreparedPayload {
   readonly files: CheckpointFiles | null;
   /** The leaves that the ConfigMap sets; null: it is complete and replaces the local configuration. */
   readonly sets: readonly string[] | null;
+  /** Key and line of each field in the ConfigMap: `kubelet.group.edge:4`. Empty if the payload is rejected. */
+  readonly places: Readonly<Record<string, string>>;
   readonly refusal: Fault | null;
   /** The effective configuration with the payload; null: it could not be determined. */
   readonly config: JsonObject | null;
@@ -76,6 +78,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
     candidate: { identity, hash: null, changes: [] },
     files: null,
     sets: null,
+    places: {},
     refusal: { code, cause },
     config: null,
     fields: [],
@@ -88,6 +91,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
   const local = parseHostFile(node.local);
   let config: JsonObject = {};
   let sets: readonly string[] | null = null;
+  const places = new Map<string, string>();
   for (const name of keys) {
     const layer = readLayer(parseHostFile({ path: name, text: data[name] as string }), node);
     if ('issue' in layer) return refuse('LOAD_FAILED', layer.issue);
@@ -96,6 +100,7 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
     const below = name === key && layer.isOverlay ? readLayer(local, node) : { value: config };
     if ('issue' in below) return refuse('LOAD_FAILED', below.issue);
     config = layer.isOverlay ? mergeConfig(withoutNulls(below.value, layer.reported), layer.value) : layer.value;
+    for (const [path, line] of layer.lines) places.set(path, line === null ? name : `${name}:${line}`);
     if (layer.isOverlay && (name === key || sets !== null)) sets = [...new Set([...(sets ?? []), ...setBy(layer)])];
   }
   const rendered = render(config, node);
@@ -123,7 +128,16 @@ export function preparePayload({ identity, data }: PayloadSource, node: PayloadN
     return refuse('NOT_ALLOWED', describeForbidden(forbidden, found, policy), { candidate, fields: found.ofPayload });
   const excess = excessOf(found, sets, policy);
   if (excess !== null) return refuse('NOT_ALLOWED', excess, { candidate, fields: found.ofPayload });
-  return { candidate, files, sets, refusal: null, config: found.desired, fields: found.ofPayload, warning };
+  return {
+    candidate,
+    files,
+    sets,
+    places: Object.fromEntries(places),
+    refusal: null,
+    config: found.desired,
+    fields: found.ofPayload,
+    warning,
+  };
 }
 
 /**
@@ -153,7 +167,14 @@ function setBy({ value, reported }: Extract<Layer, { readonly value: JsonObject 
   return leaves.filter((path) => path !== 'apiVersion' && path !== 'kind');
 }
 
-type Layer = { readonly value: JsonObject; readonly reported: JsonObject; readonly isOverlay: boolean } | { readonly issue: string };
+type Layer =
+  | {
+      readonly value: JsonObject;
+      readonly reported: JsonObject;
+      readonly lines: ReadonlyMap<string, number | null>;
+      readonly isOverlay: boolean;
+    }
+  | { readonly issue: string };
 
 /** Reads leniently, as the kubelet does: unknown fields and duplicates are ignored. */
 function readLayer({ path: name, source, syntax }: ParsedHostFile, { minor, catalogue }: PayloadNode): Layer {
@@ -173,7 +194,8 @@ function readLayer({ path: name, source, syntax }: ParsedHostFile, { minor, cata
   const error = decoded.problems.find(isError);
   if (error !== undefined) return { issue: formatProblem(error) };
   const reported = sourceToJson(document.root);
-  return { value: decoded.value, reported: isJsonObject(reported) ? reported : {}, isOverlay };
+  const lines = new Map([...leavesOf(decoded.value).keys()].map((path) => [path, decoded.fields.get(path)?.line ?? null] as const));
+  return { value: decoded.value, reported: isJsonObject(reported) ? reported : {}, lines, isOverlay };
 }
 
 function isError({ severity }: Problem): boolean {

@@ -50,6 +50,7 @@ function notSigned({ source, object }: AssignedObject, cause: string): PreparedA
     candidate,
     files: null,
     sets: null,
+    places: {},
     refusal: { code: 'NOT_SIGNED', cause },
     config: null,
     fields: [],

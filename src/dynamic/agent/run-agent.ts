@@ -151,11 +151,11 @@ export async function runAgent(options: AgentOptions): Promise<void> {
         },
       ),
     prepare: async (assigned) => {
-      const { candidate, files, sets, refusal, warning, podWarnings } = await prepareVerified(assigned, machine.state, options);
+      const { candidate, files, sets, places, refusal, warning, podWarnings } = await prepareVerified(assigned, machine.state, options);
       if (warning !== null) report('warning', warning.code, warning.message);
       for (const message of podWarnings) report('warning', 'PODS_AT_RISK', message);
       const { hash } = candidate;
-      const origin = { identity: candidate.identity, sets };
+      const origin = { identity: candidate.identity, sets, places };
       if (files !== null && hash !== null)
         await store.saveCheckpoint(hash, files, origin).catch(async (error: unknown) => {
           const removed = await store.collect([...neededHashes(machine.state), hash], 0);

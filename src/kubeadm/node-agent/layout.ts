@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Json, parseJsonObject } from '../../base/json.ts';
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/config-source.ts';
 
 /** The configuration file of a checkpoint, read by the kubelet. */
@@ -116,10 +116,12 @@ export interface CheckpointManifest {
    * ConfigMap is complete and replaces the local configuration. Absent: written by an earlier version of the agent.
    */
   readonly sets?: readonly string[] | null;
+  /** Key and line of each field in the ConfigMap. Absent: written by an earlier version of the agent. */
+  readonly places?: Readonly<Record<string, string>> | undefined;
 }
 
-export function formatManifest({ identity, files, sets }: CheckpointManifest): string {
-  return `${JSON.stringify({ files, source: formatIdentity(identity), ...(sets === undefined ? {} : { sets }) })}\n`;
+export function formatManifest({ identity, files, sets, places }: CheckpointManifest): string {
+  return `${JSON.stringify({ files, source: formatIdentity(identity), ...(sets === undefined ? {} : { sets }), places })}\n`;
 }
 
 /** Reads a manifest; null when it is truncated or names files outside the checkpoint. */
@@ -130,8 +132,13 @@ export function parseManifest(text: string): CheckpointManifest | null {
   const files = parsed.files.filter((name: Json) => typeof name === 'string');
   if (identity === null || !files.every(isFileName)) return null;
   const { sets } = parsed;
-  if (sets === null) return { identity, files, sets };
-  return Array.isArray(sets) ? { identity, files, sets: sets.filter((path: Json) => typeof path === 'string') } : { identity, files };
+  const read = { identity, files, ...(isJsonObject(parsed.places) ? { places: textsOf(parsed.places) } : {}) };
+  if (sets === null) return { ...read, sets };
+  return Array.isArray(sets) ? { ...read, sets: sets.filter((path: Json) => typeof path === 'string') } : read;
+}
+
+function textsOf(object: JsonObject): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(object).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])));
 }
 
 /**

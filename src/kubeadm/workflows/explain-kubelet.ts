@@ -59,7 +59,8 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const payload = source?.kind === 'config-map' ? await found.payload(configz?.node ?? null) : null;
   if (source?.kind !== 'config-map' || payload === null) return explanation;
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
-  return attributeToConfigMap(explanation, { path: payload.path, name, sets: payload.sets, localConfig: KUBELET_CONFIG_FILE });
+  const { path, sets, places } = payload;
+  return attributeToConfigMap(explanation, { path, name, sets, places, localConfig: KUBELET_CONFIG_FILE });
 }
 
 function explainedSource(source: NodeSource | null, node: KubeObject | null): ExplainedSource | null {

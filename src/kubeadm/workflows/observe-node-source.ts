@@ -47,6 +47,8 @@ export interface SourcePayload extends HostText {
   readonly by: 'agent' | 'kubelet';
   /** The leaves that the ConfigMap sets; null: it is complete. Undefined: unknown. */
   readonly sets: readonly string[] | null | undefined;
+  /** Key and line of each field in the ConfigMap. Undefined: unknown. */
+  readonly places?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -88,7 +90,7 @@ async function observeAgent(host: Host, hash: string, dropIns: readonly HostText
         ? { kind: 'unknown', why: `${directory}/${MANIFEST_FILE}, which names the ConfigMap of the kubelet, cannot be read` }
         : { kind: 'config-map', source: sourceOf(manifest.identity), dropIns: dropIns.length },
     dropIns,
-    payload: async () => (text === undefined ? null : { path, text, by: 'agent', sets }),
+    payload: async () => (text === undefined ? null : { path, text, by: 'agent', sets, places: manifest?.places }),
   };
 }
 

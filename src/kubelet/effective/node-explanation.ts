@@ -185,6 +185,8 @@ export interface NamedCheckpoint {
   readonly name: string;
   /** The leaves that the ConfigMap sets; null: it is complete. Undefined: unknown. */
   readonly sets: readonly string[] | null | undefined;
+  /** Key and line of each field in the ConfigMap: `kubelet.group.edge:4`. Undefined: unknown. */
+  readonly places?: Readonly<Record<string, string>> | undefined;
   /** The file that has the other fields. */
   readonly localConfig: string;
 }
@@ -194,12 +196,13 @@ export interface NamedCheckpoint {
  * attributed to the local configuration.
  */
 export function attributeToConfigMap(explanation: NodeExplanation, checkpoint: NamedCheckpoint): NodeExplanation {
-  const { path, name, sets, localConfig } = checkpoint;
+  const { path, name, sets, places = {}, localConfig } = checkpoint;
+  const placeOf = (field: string): string => (Object.hasOwn(places, field) ? `${name} ${places[field]}` : name);
   const named = <T extends LayerValue>(field: string, word: T): T => {
     if (!word.source.includes(path)) return word;
     if (word.layer === 'kubelet default') return { ...word, source: word.source.replace(path, name) };
     return sets == null || isSetBy(sets, field)
-      ? { ...word, layer: 'dynamic config', source: name }
+      ? { ...word, layer: 'dynamic config', source: placeOf(field) }
       : { ...word, layer: 'config file', source: localConfig };
   };
   return {

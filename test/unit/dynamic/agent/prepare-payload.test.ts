@@ -40,12 +40,16 @@ describe('a payload', () => {
   it('records the fields that an overlay and its layers set', () => {
     expect(prepare({ kubelet: `${HEADER}maxPods: 50\n` }).sets).toBeNull();
     expect(prepare({ kubelet: `${HEADER}maxPods: 50\n`, 'kubelet.group.edge': `${OVERLAY}podPidsLimit: 7\n` }).sets).toBeNull();
-    const { sets } = prepare({
+    const { sets, places } = prepare({
       kubelet: `${OVERLAY}maxPods: 50\nclusterDomain: null\n`,
       'kubelet.group.edge': `${OVERLAY}evictionHard: {memory.available: 1Gi}\n`,
       'kubelet.group.other': `${OVERLAY}podPidsLimit: 7\n`,
     });
     expect(sets).toEqual(['maxPods', 'clusterDomain', 'evictionHard[memory.available]']);
+    expect(places).toMatchObject({ maxPods: 'kubelet:3', 'evictionHard[memory.available]': 'kubelet.group.edge:3' });
+    expect(prepare({ kubelet: `${OVERLAY}maxPods: 50\n`, 'kubelet.node.node-1': `${OVERLAY}\n\nmaxPods: 60\n` }).places.maxPods).toBe(
+      'kubelet.node.node-1:5',
+    );
   });
 
   it('has the same hash for the same content in another notation', () => {

@@ -96,12 +96,12 @@ describe('explainHostKubelet', () => {
   it('names the ConfigMap of the agent, not its checkpoint', async () => {
     const checkpoint = `/var/lib/kubelet/kubeletadm-agent/checkpoints/${'a'.repeat(64)}`;
     const identity = { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
-    const withCheckpoint = (sets: readonly string[] | null): FakeHost =>
+    const withCheckpoint = (sets: readonly string[] | null, places?: Readonly<Record<string, string>>): FakeHost =>
       host({
         files: {
           ...FILES,
           [`${checkpoint}/kubelet.yaml`]: `${HEADER}maxPods: 33\nclusterDNS: [10.96.0.10]\n`,
-          [`${checkpoint}/manifest.json`]: formatManifest({ identity, files: ['kubelet.yaml'], sets }),
+          [`${checkpoint}/manifest.json`]: formatManifest({ identity, files: ['kubelet.yaml'], sets, places }),
         },
         argv: ['/usr/bin/kubelet', `--config=${CONFIG}`, `--config=${checkpoint}/kubelet.yaml`],
       });
@@ -115,6 +115,9 @@ describe('explainHostKubelet', () => {
     const overlay = await explainHostKubelet(withCheckpoint(['maxPods']), { catalogue, cluster: null });
     expect(overlay.fields.find(({ path }) => path === 'maxPods')).toMatchObject({ layer: 'dynamic config', source: name });
     expect(overlay.fields.find(({ path }) => path === 'clusterDNS')).toMatchObject({ layer: 'config file', source: CONFIG });
+    const places = { maxPods: 'kubelet.group.edge:4' };
+    const layers = await explainHostKubelet(withCheckpoint(['maxPods'], places), { catalogue, cluster: null });
+    expect(layers.fields.find(({ path }) => path === 'maxPods')).toMatchObject({ source: `${name} kubelet.group.edge:4` });
     for (const explained of [whole, overlay]) expect(JSON.stringify(explained.fields)).not.toContain('a'.repeat(64));
   });
 
