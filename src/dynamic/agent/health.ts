@@ -58,6 +58,8 @@ export interface Observation {
   readonly losses?: readonly PodLoss[] | null;
   /** Absent or null: no probe pod is used. */
   readonly probe?: ProbeResult | null;
+  /** False: the next start of the kubelet would not use the payload of the process. Absent: not known. */
+  readonly isPointed?: boolean;
   /** Expected facts that could not be observed, with reasons, as clauses. */
   readonly unknown?: readonly string[];
 }

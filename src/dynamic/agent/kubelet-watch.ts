@@ -120,6 +120,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     });
     const isDesired = desired !== null && seen.runs === desired && pid !== null;
     const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
+    const isPointed = !isDesired || state.switching !== null || (await store.readPointer()) === desired;
     const isAsked = isDesired && seen.healthz?.ok !== false && own !== null;
     const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
     const credentialRefusal = isAsked && differing === null ? refusalOf(compared.issue) : null;
@@ -130,6 +131,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       pid,
       ageMs,
       isProven,
+      isPointed,
       differing,
       ...nodeReport,
       credentialRefusal,

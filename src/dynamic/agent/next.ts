@@ -353,6 +353,12 @@ function observed(before: AgentState, seen: Observation, now: number, timing: Ti
       effects: [],
     };
   }
+  // Writes the pointer again, or rolls back if the checkpoint is missing as well.
+  if (seen.isPointed === false) {
+    const message =
+      'the file that selects the configuration for the next start of the kubelet was removed or changed, and is written again';
+    return reported(switchTo(before), 'Warning', 'KubeletConfigUnavailable', message);
+  }
   const isProven = seen.runs === desired.hash && seen.isProven;
   const state: AgentState = isProven
     ? { ...before, lastObserved: desired, notObservedReason: null }
