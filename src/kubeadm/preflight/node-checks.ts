@@ -1,7 +1,9 @@
 import type { JsonObject } from '../../base/json.ts';
 import { type Cidr, cidrContains, type IpAddress, isLoopback, isUnspecified, parseCidr, parseIp } from '../../base/text/ip.ts';
+import { printable } from '../../base/text/printable.ts';
 import { NODE_USER_PREFIX } from '../../kube/well-known.ts';
 import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
+import { CRI_TIMEOUT_SECONDS } from '../../kubelet/facts/cri-state.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import type { Finding } from './check.ts';
 import type { CheckName } from './check-names.ts';
@@ -44,17 +46,49 @@ const privileged: Check = ({ facts }) => [
     : error('IsPrivilegedUser', 'the user on the host is not root', 'Run as root, or allow the user to use sudo'),
 ];
 
-const runtime: Check = ({ facts, criSocket }) => [
-  facts.init === null || facts.sockets.includes(criSocket)
-    ? null
-    : error('CRI', `no container runtime listens on ${criSocket}`, 'Start the container runtime, or pass its socket with --cri-socket'),
-];
+/** kubeadm 1.36 validates the CRI v1 API as well (preflight ContainerRuntimeCheck, util/runtime `Connect`). */
+const runtime: Check = ({ facts, criSocket }) => {
+  if (facts.init === null) return [];
+  const state = facts.criStates.get(criSocket) ?? null;
+  const start = 'Start the container runtime, or pass its socket with --cri-socket';
+  if (!facts.sockets.includes(criSocket) || state?.kind === 'not-listening')
+    return [error('CRI', `no container runtime listens on ${criSocket}`, start)];
+  switch (state?.kind) {
+    case 'no-cri':
+      return [
+        error(
+          'CRI',
+          `the container runtime at ${criSocket} does not serve the CRI v1 API: its CRI plugin is disabled, or it is too old`,
+          'Remove cri from disabled_plugins in /etc/containerd/config.toml and restart containerd, or upgrade the runtime',
+        ),
+      ];
+    case 'mute':
+      return [
+        error(
+          'CRI',
+          `the container runtime at ${criSocket} does not answer within ${CRI_TIMEOUT_SECONDS} s`,
+          'Restart the container runtime, and read its journal',
+        ),
+      ];
+    case 'failing':
+      return [
+        error(
+          'CRI',
+          `the container runtime at ${criSocket} fails: ${printable(state.message)}`,
+          'Read the journal of the container runtime',
+        ),
+      ];
+    default:
+      return [];
+  }
+};
 
 /** The first kubelet without the fallback to `cgroupDriver` of its configuration (release notes of 1.37, #139122). */
 const NEEDS_RUNTIME_CONFIG = 38;
 
 const runtimeVersion: Check = ({ facts, criSocket, kubeletMinor }) => {
-  if (facts.runtimeConfig.get(criSocket) !== false) return [];
+  const state = facts.criStates.get(criSocket) ?? null;
+  if (facts.runtimeConfig.get(criSocket) !== false || (state !== null && state.kind !== 'served')) return [];
   const message = `the container runtime at ${criSocket} has no CRI method RuntimeConfig, which kubelet 1.${NEEDS_RUNTIME_CONFIG} and later need`;
   const isNeeded = kubeletMinor !== null && kubeletMinor >= NEEDS_RUNTIME_CONFIG;
   return [

@@ -10,6 +10,7 @@ import { BOOTSTRAP_CONF, CA_CERT, KUBELET_CONF } from '../../kube/well-known.ts'
 import { CONFIG_DROP_IN_NAMES } from '../own-config-drop-ins.ts';
 import { type RuntimeCgroupDriver, runtimeCgroupDriver, runtimeConfigSupport } from './cgroup-driver.ts';
 import { criSockets, KNOWN_CRI_SOCKETS } from './cri-socket.ts';
+import { type CriState, criState } from './cri-state.ts';
 import { clientIdentity } from './kubelet-identity.ts';
 import { kubeletCommandLine } from './kubelet-process.ts';
 import { kubeletBinary } from './kubelet-version.ts';
@@ -34,9 +35,11 @@ const BASE = combineFacts({
 
 type FactValue<F> = F extends Fact<infer T> ? T : never;
 
-/** All facts about a host. `cgroupDrivers` and `runtimeConfig` are keyed by CRI socket. */
+/** All facts about a host. `criStates`, `cgroupDrivers` and `runtimeConfig` are keyed by CRI socket. */
 export type HostFacts = FactValue<typeof BASE> & {
   readonly sockets: readonly string[];
+  /** Null: it cannot be asked. */
+  readonly criStates: ReadonlyMap<string, CriState | null>;
   readonly cgroupDrivers: ReadonlyMap<string, RuntimeCgroupDriver | null>;
   /** Whether the runtime implements RuntimeConfig; null: unknown. */
   readonly runtimeConfig: ReadonlyMap<string, boolean | null>;
@@ -60,13 +63,20 @@ function factsWith(criSocket: string | null): Fact<HostFacts> {
   const candidates = [...new Set([...(criSocket === null ? [] : [criSocket]), ...KNOWN_CRI_SOCKETS])];
   const drivers = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeCgroupDriver(socket)])));
   const support = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, runtimeConfigSupport(socket)])));
-  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), drivers, support, next: NEXT_QUERIES });
+  const states = combineFacts(Object.fromEntries(candidates.map((socket) => [socket, criState(socket)])));
+  const all = combineFacts({ base: BASE, sockets: criSockets(criSocket), states, drivers, support, next: NEXT_QUERIES });
   return {
     queries: all.queries,
     areKeys: true,
     parse: (answers, parseText) => {
-      const { base, sockets, drivers: found, support: supported } = all.parse(answers, parseText);
-      return { ...base, sockets, cgroupDrivers: new Map(Object.entries(found)), runtimeConfig: new Map(Object.entries(supported)) };
+      const { base, sockets, states: answered, drivers: found, support: supported } = all.parse(answers, parseText);
+      return {
+        ...base,
+        sockets,
+        criStates: new Map(Object.entries(answered)),
+        cgroupDrivers: new Map(Object.entries(found)),
+        runtimeConfig: new Map(Object.entries(supported)),
+      };
     },
   };
 }

@@ -286,6 +286,7 @@ export class StandInHost {
     const { active, config } = this.#kubelet;
     const address = `${String(config.healthzBindAddress ?? '127.0.0.1')}:${String(config.healthzPort ?? 10248)}`;
     if (active && url === `http://${address}/healthz`) return print('ok', '200');
+    if (url.includes('/runtime.v1.RuntimeService/')) return print('grpc-status: 0');
     if (this.#agent !== null && url.endsWith('/readyz')) return print('ok', '200');
     return {
       exitCode: 7,

@@ -36,6 +36,7 @@ const READY: HostFacts = {
   addresses: ['10.0.0.7', 'fd00::7'],
   ports: listening(22),
   checks: { swaps: [], cgroupVersion: 2, kernelRelease: '6.1.0-18-amd64', ipv4Forward: true, ipv6Forward: true, missingCommands: [] },
+  criStates: new Map([[CONTAINERD, { kind: 'served' }]]),
   cgroupDrivers: new Map([[CONTAINERD, { driver: 'systemd', source: 'crictl runtime-config', change: 'the line' }]]),
   runtimeConfig: new Map([[CONTAINERD, true]]),
 };
@@ -104,6 +105,27 @@ describe('runNodeChecks', () => {
       'no conntrack with kubelet 1.31',
       { ...checks({ missingCommands: ['conntrack'] }), kubeletMinor: 31, controlPlaneMinor: 31 },
       ["error FileExisting-conntrack: conntrack is not on the host's PATH"],
+    ],
+    ['a runtime that cannot be asked for its API', facts({ criStates: new Map([[CONTAINERD, null]]) }), []],
+    ...(
+      [
+        ['no-cri', 'does not serve the CRI v1 API: its CRI plugin is disabled, or it is too old'],
+        ['mute', 'does not answer within 5 s'],
+      ] as const
+    ).map(([kind, message]): [string, Partial<NodeCheckInput>, string[]] => [
+      `a runtime that is ${kind}, without a warning about RuntimeConfig`,
+      facts({ criStates: new Map([[CONTAINERD, { kind }]]), runtimeConfig: new Map([[CONTAINERD, false]]) }),
+      [`error CRI: the container runtime at ${CONTAINERD} ${message}`],
+    ]),
+    [
+      'a stopped runtime that has left its socket',
+      facts({ criStates: new Map([[CONTAINERD, { kind: 'not-listening' }]]), runtimeConfig: new Map([[CONTAINERD, false]]) }),
+      [`error CRI: no container runtime listens on ${CONTAINERD}`],
+    ],
+    [
+      'a runtime that fails',
+      facts({ criStates: new Map([[CONTAINERD, { kind: 'failing', message: 'server is not initialized yet' }]]) }),
+      [`error CRI: the container runtime at ${CONTAINERD} fails: server is not initialized yet`],
     ],
     ['a runtime with unknown RuntimeConfig support', facts({ runtimeConfig: new Map([[CONTAINERD, null]]) }), []],
     [
