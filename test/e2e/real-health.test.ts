@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { whyNoKubelet } from '../support/real-apiserver.ts';
+import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
+import { requirement } from '../support/requirement.ts';
+import { runCommand } from '../support/run-cli.ts';
+
+const missing = whyNoKubelet() ?? whyNoLabHosts();
+const CONFIG = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.2
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+`;
+const SOCKET = '/run/containerd/containerd.sock';
+const RESERVED = [
+  ...['--set', 'systemReserved={"cpu":"100m"}', '--set', 'systemReservedCgroup=/nope'],
+  ...['--set', 'enforceNodeAllocatable=["pods","system-reserved"]', '--allow', 'unsafe'],
+];
+const PROVIDER = ['image-credential-provider-config=/etc/nope.yaml', 'image-credential-provider-bin-dir=/usr/local/kubetlet/bin/'];
+
+/** A real kubelet that exits after its first healthy answer, or before it, and runtimes without CRI. */
+describe.skipIf(requirement('the health of real kubelets', missing))('the health of real kubelets', () => {
+  let lab: LabHosts;
+  let close: RealCluster['close'] | undefined;
+  let joinWords: readonly string[] = [];
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-health-'));
+  const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
+  const join2 = (...more: readonly string[]) => runCommand([...joinWords, ...ssh('node2'), ...more]);
+  const upgrade2 = (...more: readonly string[]) =>
+    runCommand(['upgrade', 'node', '--kubeconfig', join(directory, 'admin.conf'), '--node-name', 'node2', ...ssh('node2'), ...more]);
+  const containerd = (config: string): void => {
+    lab.run('node2', `printf '%s\n' '${config}' >/etc/containerd/config.toml && systemctl restart containerd`);
+  };
+
+  beforeAll(async () => {
+    ({ lab, close } = await startRealCluster(2, directory, CONFIG));
+    const { stdout, stderr } = await runCommand([
+      ...['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf'), ...ssh('node1')],
+    ]);
+    joinWords = /^ {2}kubeletadm (join .*)$/m.exec(stdout)?.[1]?.split(' ') ?? [];
+    expect(joinWords, stderr).not.toEqual([]);
+  }, 900_000);
+  afterAll(async () => {
+    await close?.();
+    rmSync(directory, { recursive: true, force: true });
+  }, 120_000);
+
+  describe('a join is refused before anything is written', () => {
+    const refused = async (message: RegExp): Promise<void> => {
+      const { code, stderr } = await join2();
+      expect([code, stderr]).toEqual([3, expect.stringMatching(message)]);
+      expect(stderr).not.toContain('RuntimeConfig');
+      expect(lab.run('node2', 'ls /etc/kubernetes 2>/dev/null || true')).toBe('');
+    };
+
+    it('by a containerd without CRI', async () => {
+      const config = lab.run('node2', 'cat /etc/containerd/config.toml').trim();
+      containerd('disabled_plugins = ["cri"]');
+      await refused(/does not serve the CRI v1 API: its CRI plugin is disabled/);
+      containerd(config);
+    });
+
+    it('by a socket that a stopped runtime has left, and by one that does not answer', async () => {
+      lab.run('node2', `systemctl stop containerd; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("${SOCKET}")'`);
+      await refused(/no container runtime listens on/);
+      const mute = `import socket, time; s = socket.socket(socket.AF_UNIX); s.bind("${SOCKET}"); s.listen(64); time.sleep(600)`;
+      lab.run('node2', `rm ${SOCKET}; systemd-run -q --unit=mute python3 -c '${mute}'; until [ -S ${SOCKET} ]; do sleep 0.1; done`);
+      await refused(/does not answer within 5 s/);
+      lab.run('node2', `systemctl stop mute; rm -f ${SOCKET}; systemctl start containerd`);
+    });
+  });
+
+  describe('a kubelet that exits again and again', () => {
+    it('ends a join with the paths of its credential providers', async () => {
+      const { code, stderr } = await join2(...PROVIDER.flatMap((flag) => ['--kubelet-extra-args', flag]));
+      expect(code, stderr).not.toBe(0);
+      expect(stderr).toMatch(/(?:usr\/local\/kubetlet\/bin|etc\/nope\.yaml).*exist/);
+    });
+
+    it('ends a join with the missing cgroup', async () => {
+      const started = Date.now();
+      const { code, stderr } = await join2(...RESERVED.slice(0, 6));
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/the limits of cgroup \/nope cannot be set.*\[KUBELET_UNHEALTHY\]/)]);
+      expect(Date.now() - started).toBeLessThan(90_000);
+    });
+
+    it('does not keep a join of a working kubelet waiting', async () => {
+      const { code, stderr } = await join2('--ignore-preflight-errors', 'NodeExists');
+      expect(code, stderr).toBe(0);
+    });
+
+    it('rolls a running node back with the missing cgroup', async () => {
+      const { code, stderr } = await upgrade2(...RESERVED);
+      expect([code, stderr]).toEqual([5, expect.stringMatching(/the limits of cgroup \/nope cannot be set.*\[KUBELET_UNHEALTHY\]/)]);
+      expect(lab.run('node2', 'systemctl is-active kubelet; systemctl show kubelet -p NRestarts --value')).toMatch(/^active\n/);
+    });
+
+    it('is no success for a run that changes nothing: a corrupt state file', async () => {
+      const policy = ['--set', 'cpuManagerPolicy=static', '--set', 'kubeReserved={"cpu":"500m"}', '--allow', 'unsafe'];
+      const done = await upgrade2(...policy);
+      expect(done.code, done.stderr).toBe(0);
+      const state = '/var/lib/kubelet/cpu_manager_state';
+      lab.run('node2', `systemctl stop kubelet; sed -i 's/"checksum":/"checksum":1/' ${state}; systemctl start kubelet; sleep 5`);
+      const { code, stderr } = await upgrade2();
+      expect(code, stderr).not.toBe(0);
+      expect(stderr).toMatch(/cpu_manager_state of the CPU manager does not fit: checkpoint is corrupted/);
+    });
+  });
+});
