@@ -118,7 +118,9 @@ export async function waitForStartedKubelet(
         if (activeSince !== null && (target.url !== null || waitedMs - activeSince >= START_MS)) {
           if ((process?.ageMs ?? 0) >= MATURE_MS) return { done: async () => undefined };
           const since = { run: runOf(state.unit), atMs: clock.now().getTime() };
-          return { done: () => stayHealthy(context, phase, { ...target, nodeName, since }) };
+          const seen = nodeName === undefined ? null : await readNode(context, nodeName);
+          const heartbeat = seen === null ? null : readyHeartbeat(seen);
+          return { done: () => stayHealthy(context, phase, { ...target, nodeName, since, heartbeat }) };
         }
         if (waitedMs < target.timeoutMs) await watch.see(state.unit, waitedMs);
         return { pending: state };
@@ -141,9 +143,11 @@ interface Staying extends HealthTarget {
   readonly nodeName: string | undefined;
   /** The process that was healthy, and since when. */
   readonly since: { readonly run: string; readonly atMs: number };
+  /** Of its Node at that time; null: none, or not known. */
+  readonly heartbeat: string | null;
 }
 
-async function stayHealthy(context: PhaseContext, phase: string, { nodeName, ...target }: Staying): Promise<void> {
+async function stayHealthy(context: PhaseContext, phase: string, { nodeName, heartbeat, ...target }: Staying): Promise<void> {
   const { host, signal, clock } = context;
   const watch = crashWatch(context, phase);
   let since: Staying['since'] | null = target.since;
@@ -158,7 +162,11 @@ async function stayHealthy(context: PhaseContext, phase: string, { nodeName, ...
         if (!isHealthy(state)) since = null;
         else if (since?.run !== run) since = { run, atMs: clock.now().getTime() };
         if (since !== null && clock.now().getTime() - since.atMs >= STAY_MS) return { done: undefined };
-        if (since !== null && nodeName !== undefined && (await hasStartedManagers(context, nodeName, state.unit)))
+        if (
+          since !== null &&
+          nodeName !== undefined &&
+          (await hasStartedManagers(context, nodeName, state.unit, run === target.since.run ? heartbeat : undefined))
+        )
           return { done: undefined };
         await watch.see(state.unit, elapsedMs());
         return { pending: state };
@@ -180,24 +188,35 @@ function runOf(unit: UnitState | null): string {
  * Whether a Node shows that the running process has started its managers: it has reported Ready, or only the pod network
  * as the reason against it. A kubelet reports its first status after the check that starts the managers, and its runtime
  * counts as not checked until they have started.
+ * @param earlier the last heartbeat before this process could report; undefined: not known
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go `Run`, `updateRuntimeUp`; pkg/kubelet/nodestatus/setters.go
  *   `ReadyCondition` (1.36): errors of the runtime come first
  */
-async function hasStartedManagers({ cluster }: PhaseContext, nodeName: string, unit: UnitState | null): Promise<boolean> {
+async function hasStartedManagers(
+  context: PhaseContext,
+  nodeName: string,
+  unit: UnitState | null,
+  earlier: string | null | undefined,
+): Promise<boolean> {
   const startedAt = unit?.startedAt ?? null;
-  if (cluster === null || startedAt === null) return false;
-  let node: KubeObject | null;
+  const node = startedAt === null ? null : await readNode(context, nodeName);
+  const heartbeat = node === null ? null : readyHeartbeat(node);
+  if (node === null || heartbeat === null || startedAt === null) return false;
+  const seconds = Date.parse(heartbeat) / 1000;
+  // Both times are of the host, in seconds: a heartbeat in the second of the start may be of the process before.
+  const isOwn = seconds > startedAt || (seconds === startedAt && earlier !== undefined && heartbeat !== earlier);
+  const ready = conditionOf(node, 'Ready');
+  return isOwn && (ready?.status === 'True' || ready?.message?.startsWith('container runtime network not ready: ') === true);
+}
+
+/** Null: it does not exist, or cannot be read. */
+async function readNode({ cluster }: PhaseContext, name: string): Promise<KubeObject | null> {
   try {
-    node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    return (await cluster?.get({ apiVersion: 'v1', kind: 'Node', name })) ?? null;
   } catch (error) {
-    if (isAppError(error)) return false;
+    if (isAppError(error)) return null;
     throw error;
   }
-  const heartbeat = node === null ? null : readyHeartbeat(node);
-  // Both times are of the host, in seconds: an earlier process may have reported in the second of the start.
-  if (node === null || heartbeat === null || Date.parse(heartbeat) / 1000 <= startedAt) return false;
-  const ready = conditionOf(node, 'Ready');
-  return ready?.status === 'True' || ready?.message?.startsWith('container runtime network not ready: ') === true;
 }
 
 async function progress(context: PhaseContext, what: string, { unit, healthz }: HealthState, waitedMs: number): Promise<string> {

@@ -218,6 +218,20 @@ describe('waitForHealthyKubelet', () => {
     expect(it.clock.elapsedMs).toBe(expected);
   });
 
+  it('believes a Node that was registered in the second of the start, if it did not exist before', async () => {
+    const it = world();
+    it.unit.starts = 1;
+    runs(it.unit);
+    healthy(it.host)();
+    const cluster = fakeCluster();
+    const context = { host: it.host, cluster, clock: it.clock, reporter: it.reporter };
+    const stays = await waitForStartedKubelet(context, 'kubelet-start', TARGET, 'node1');
+    const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime: new Date(0).toISOString() }];
+    await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' }, status: { conditions } });
+    await stays();
+    expect(it.clock.elapsedMs).toBe(0);
+  });
+
   it('takes only the rest of the time after later waits', async () => {
     const it = world();
     it.unit.starts = 1;
