@@ -1,5 +1,6 @@
 import { cleanPath } from '../../base/text/clean-path.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
+import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
 import type { Rule } from './rule.ts';
 import { textAt } from './values.ts';
 
@@ -25,7 +26,7 @@ const SYSTEM_TREES = [
   '/var/lib/containerd',
   '/var/lib/containers',
   '/var/lib/docker',
-  '/var/lib/etcd',
+  ETCD_DATA_DIR,
   '/var/lib/kubeletadm',
   '/var/log/audit',
   '/var/log/containers',

@@ -34,8 +34,8 @@ esac
 `,
 );
 
-/** Container runtimes of the local host must not appear on the lab's hosts. */
-const ABSENT = ['containerd', 'crio', 'docker'];
+/** Container runtimes and the logind of the local host must not appear on the lab's hosts. */
+const ABSENT = ['containerd', 'crio', 'docker', 'systemd-analyze', 'busctl'];
 
 /** The lab's hosts have only the user root: files of the local user are shown as root's. */
 const PLAIN: Readonly<Record<string, string>> = {
