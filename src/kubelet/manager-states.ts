@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../base/json.ts';
 import { parseQuantity } from '../base/text/quantity.ts';
+import { isCorruptState } from './state-checksum.ts';
 import { textAt, valueAt } from './validate/values.ts';
 
 /** State files of managers below the kubelet's root directory, by the field of their policy. */
@@ -46,6 +47,17 @@ export function outdatedManagerStates(
       ? []
       : [{ path, content, reason: `written with another ${changed.name}` }];
   });
+}
+
+/**
+ * The state files with which the next kubelet exits after any change, and which no plan removes: containers may run
+ * on the CPUs that they assign.
+ */
+export function corruptManagerStates(after: JsonObject, rootDir: string, found: ReadonlyMap<string, string>): readonly string[] {
+  // The checksum of a file with assignments of pods is unknown.
+  if (valueAt(after, 'featureGates.PodLevelResourceManagers') === true || valueAt(after, 'featureGates.AllAlpha') === true) return [];
+  const removed = outdatedManagerStates({ before: null, after }, rootDir, found).map(({ path }) => path);
+  return [...found].flatMap(([path, content]) => (!removed.includes(path) && isCorruptState(content) ? [path] : []));
 }
 
 /** The policy in a state file; null: unreadable. */

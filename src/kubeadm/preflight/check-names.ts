@@ -29,6 +29,7 @@ export const FIXED_NAMES = [
   'IsPrivilegedUser',
   'KubeletConfigAccepted',
   'KubeletFlags',
+  'KubeletState',
   'KubeletVersion',
   'KubernetesVersion',
   'Mem',

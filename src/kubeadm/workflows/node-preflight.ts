@@ -1,6 +1,7 @@
 import { revealText } from '../../base/text/secret.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
+import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Minor } from '../../kubelet/catalogue.ts';
@@ -8,6 +9,7 @@ import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
 import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
+import { corruptManagerStates, managerStatePaths } from '../../kubelet/manager-states.ts';
 import { hostClock } from '../facts/host-clock.ts';
 import { type Finding, type PreflightVerdict, validateFindings } from '../preflight/check.ts';
 import { clockFindings } from '../preflight/host-clock.ts';
@@ -69,7 +71,7 @@ export async function preflightNode(
     catalogue: options.catalogue,
   });
   const [accepted, ofHost] = await Promise.all([
-    queryKubelet(context, options, { facts, design, checksClock: checksClock && !options.staged }),
+    queryKubelet(context, options, { facts, design, reading, checksClock: checksClock && !options.staged }),
     newNodeFindings(context, options, node, { design, reading, setup, written }),
   ]);
   return preflightVerdict(context, options, node, [...findings, ...flags, ...accepted, ...ofHost, ...more]);
@@ -96,11 +98,18 @@ export function preflightVerdict(
 /** Checks whose errors are warnings in a dry run. */
 const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'ExternalEtcdClientCertificates']);
 
-/** Runs the installed kubelet on the new configuration, and reads the clock. One round trip. */
+interface QueriedKubelet {
+  readonly facts: HostFacts;
+  readonly design: NodeDesign;
+  readonly reading: KubeletReading;
+  readonly checksClock: boolean;
+}
+
+/** Runs the installed kubelet on the new configuration, and reads its state files and the clock. One round trip. */
 async function queryKubelet(
   context: PhaseContext,
   { catalogue, staged }: NodeOptions,
-  { facts, design, checksClock }: { readonly facts: HostFacts; readonly design: NodeDesign; readonly checksClock: boolean },
+  { facts, design, reading, checksClock }: QueriedKubelet,
 ): Promise<readonly Finding[]> {
   const { host, signal, clock } = context;
   const clockFact = checksClock ? hostClock : NO_CLOCK;
@@ -117,8 +126,28 @@ async function queryKubelet(
     config: isSplit ? mergedYaml : revealText(files.configYaml.content),
     flags: flagsForQuery(words, { catalogue, minor }).filter(({ name }) => !isSplit || name !== 'config-dir'),
   });
-  const found = await observe(host, combineFacts({ acceptance, seconds: clockFact }), signal);
-  return [...kubeletConfigAccepted(found.acceptance, kubelet.version), ...clockOf(found.seconds)];
+  const states = fileFacts(managerStatePaths(reading.rootDir));
+  const found = await observe(host, combineFacts({ acceptance, states, seconds: clockFact }), signal);
+  return [
+    ...kubeletConfigAccepted(found.acceptance, kubelet.version),
+    ...stateFindings(design, reading, found.states),
+    ...clockOf(found.seconds),
+  ];
+}
+
+/** State files with which the kubelet exits when this run restarts it, also after a rollback. */
+function stateFindings(
+  { layered: { config } }: NodeDesign,
+  { rootDir }: KubeletReading,
+  files: ReadonlyMap<string, FileFact | null>,
+): readonly Finding[] {
+  const texts = new Map([...files].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const])));
+  return corruptManagerStates(config, rootDir, texts).map((path) => ({
+    id: 'KubeletState',
+    severity: 'error',
+    message: `the state file ${path} is corrupt: the kubelet would exit at its next start`,
+    hint: `Drain the node if containers have exclusive CPUs or memory, then run systemctl stop kubelet, rm ${path} and systemctl start kubelet`,
+  }));
 }
 
 const NO_CLOCK = defineFact({}, (): number | null => null);

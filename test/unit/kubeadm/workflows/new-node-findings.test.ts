@@ -117,6 +117,28 @@ describe('the clock of a host without a node', () => {
   });
 });
 
+describe('a corrupt state file of a manager', () => {
+  const CPU = '/var/lib/kubelet/cpu_manager_state';
+  const MESSAGE = `KubeletState: preflight: the state file ${CPU} is corrupt: the kubelet would exit at its next start`;
+  const edited = '{"policyName":"none","defaultCpuSet":"0-3","checksum":1353318690}';
+
+  it('is found before a new node starts, and before a change restarts a node', async () => {
+    host.files.set(CPU, regular(edited));
+    expect(await refusals('maxPods: 50')).toEqual([MESSAGE]);
+    host.files.delete(CPU);
+    await runWorkflow(joinWorkflow, contextOf(), optionsOf('maxPods: 50'), { dryRun: false, skipPhases: [] });
+    host.files.set(CPU, regular(edited));
+    expect(await refusals('maxPods: 51')).toEqual([MESSAGE]);
+  });
+
+  it('is no finding if the plan removes the file, or the file is valid', async () => {
+    host.files.set(CPU, regular(edited));
+    expect(await refusals('cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}')).toEqual([]);
+    host.files.set(CPU, regular('{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'));
+    expect(await refusals('maxPods: 50')).toEqual([]);
+  });
+});
+
 describe('a credential provider for images', () => {
   const flags = {
     'image-credential-provider-config': '/etc/kubernetes/providers.yaml',
