@@ -53,7 +53,15 @@ function guessSibling(kind: string, parent: ObjectNode, name: string): string | 
 function guess(context: UnknownFieldContext, parent: ObjectNode, name: string): string | undefined {
   const isSibling = [...parent.fields.keys()].some((known) => known.toLowerCase() === name.toLowerCase());
   const places = isSibling ? undefined : placesOf(context.catalogue, context.minor).get(name.toLowerCase());
+  const flag = isSibling || places ? undefined : flagOf(context, name);
+  if (flag !== undefined) return `${name} is the flag --${flag}, not a field: pass --kubelet-extra-args ${flag}=VALUE`;
   return places ? elsewhere(places) : guessSibling(KUBELET_KIND, parent, name);
+}
+
+/** The flag without a field that has this name, for example `node-ip` of `nodeIP`. */
+function flagOf({ catalogue, minor }: UnknownFieldContext, name: string): string | undefined {
+  const isNamed = (flag: string): boolean => flag.replaceAll('-', '') === name.toLowerCase();
+  return [...catalogue.flags.keys()].find((flag) => isNamed(flag) && catalogue.flag(flag, minor)?.field === null);
 }
 
 function elsewhere(paths: readonly string[]): string {

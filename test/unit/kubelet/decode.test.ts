@@ -151,6 +151,11 @@ describe('header', () => {
 describe('messages', () => {
   it.each<[string, number, string]>([
     ['MaxPods: 5', 36, 'k.yaml:3:1 MaxPods: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]'],
+    [
+      'nodeIP: 10.0.0.1',
+      36,
+      'k.yaml:3:1 nodeIP: unknown field. nodeIP is the flag --node-ip, not a field: pass --kubelet-extra-args node-ip=VALUE. [CONFIG_UNKNOWN_FIELD]',
+    ],
     ['maxPdos: 5', 36, 'k.yaml:3:1 maxPdos: unknown field. Did you mean maxPods? [CONFIG_UNKNOWN_FIELD]'],
     ['podManifestPath: /x', 36, 'k.yaml:3:1 podManifestPath: unknown field [CONFIG_UNKNOWN_FIELD]'],
     [
