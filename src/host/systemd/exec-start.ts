@@ -113,9 +113,9 @@ function readVariables(
   return variables;
 }
 
-/** A bare `$NAME` expands to several words; `${NAME}` stays one word. */
+/** A word that begins with `$NAME` is that variable alone, also `$NAME-x`, and expands to several words; `${NAME}` stays one word. */
 function expandWord(word: string, path: string, variables: ReadonlyMap<string, Variable>): readonly CommandLineWord[] {
-  const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
+  const bare = /^\$([^{$].*)$/s.exec(word)?.[1];
   if (bare !== undefined) {
     const { value = '', source = path } = variables.get(bare) ?? {};
     return splitCommandWords(value).map((part) => ({ word: part, source }));

@@ -34,6 +34,16 @@ describe('execStartWords', () => {
     ['files win over Environment=', 'Environment=A=1\nExecStart=/k $A', [{ path: '/e', text: 'A=2' }], ['/k', '2']],
     ['a file that does not exist', 'ExecStart=/k $A', [{ path: '/e', text: null }], ['/k']],
     ['a list reset by an empty assignment', 'Environment=A=1\nEnvironment=\nExecStart=/k $A', [], ['/k']],
+    // Seen with systemd 252.
+    ['a variable with more text has another name', 'Environment=A=1\nExecStart=/k $A-b c', [], ['/k', 'c']],
+    ['C escapes', 'ExecStart=/k a\\x20b a\\sb', [], ['/k', 'a b', 'a b']],
+    ['unknown escapes', 'ExecStart=/k a\\qb "x\\q y"', [], ['/k', 'a\\qb', 'x\\q y']],
+    ['a name for the process', 'ExecStart=@/k name --a', [], ['/k', '--a']],
+    ['no variables', 'Environment=A=1\nExecStart=:/k $A ${A}', [], ['/k', '$A', '${A}']],
+    ['specifiers', 'Environment=A=b%%x\nExecStart=/k %% %n %p ${A}', [], ['/k', '%', 'kubelet.service', 'kubelet', 'b%x']],
+    ['a variable that does not exist', 'ExecStart=/k ${NONE} $NONE z', [], ['/k', '', 'z']],
+    ['a quoted variable', 'Environment="A=1 \'2 3\'"\nExecStart=/k "$A"', [], ['/k', '1', '2 3']],
+    ['a semicolon', 'ExecStart=/k \\; x ; /other', [], ['/k', ';', 'x']],
     ['no command', 'Restart=always', [], null],
   ])('%s', (_, text, files, words) => {
     const found = execStartWords([{ path: '/u', text: `[Service]\n${text}\n` }], files);
