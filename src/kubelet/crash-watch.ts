@@ -153,9 +153,11 @@ export interface ExplainedFailure extends KubeletFailure {
   readonly journal: string;
 }
 
+type JournalHost = Pick<PhaseContext, 'host'> & { readonly signal?: AbortSignal | undefined };
+
 /** Finds why the kubelet failed, by its unit and its journal since a wait began. */
 export async function explainFailure(
-  context: PhaseContext,
+  context: JournalHost,
   unit: UnitState | null,
   { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
 ): Promise<ExplainedFailure> {
@@ -163,7 +165,7 @@ export async function explainFailure(
   return { ...explainKubeletFailure(unit, journal === '' ? null : journal, { lastRunOnly }), journal };
 }
 
-async function readJournal({ host, signal }: PhaseContext, waitedMs: number): Promise<string> {
+async function readJournal({ host, signal }: JournalHost, waitedMs: number): Promise<string> {
   const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
   const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });

@@ -58,7 +58,7 @@ export function isHealthy({ unit, healthz }: { readonly unit: UnitState | null; 
 const RECOVERED_MS = 60_000;
 
 /** Facts for `healthText`. */
-export function kubeletHealthNow(url: string) {
+export function kubeletHealthNow(url: string | null) {
   return combineFacts({ state: healthWith(url, {}), process: kubeletCommandLine });
 }
 

@@ -12,6 +12,8 @@ export interface CommandLineWord {
 export interface UnitSourceFile {
   readonly path: string;
   readonly text: string | null;
+  /** Unix seconds; absent: unknown, or a planned text. */
+  readonly modifiedAt?: number | undefined;
 }
 
 /**

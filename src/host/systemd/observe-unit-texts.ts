@@ -77,7 +77,11 @@ async function readTexts(
 ): Promise<readonly UnitSourceFile[]> {
   const onHost = paths.filter((path) => !planned.has(path));
   const files = onHost.length === 0 ? new Map<string, FileFact | null>() : await observe(host, fileFacts(onHost), signal);
-  return paths.map((path) => ({ path, text: planned.has(path) ? (planned.get(path) ?? null) : textOf(files.get(path) ?? null) }));
+  return paths.map((path) =>
+    planned.has(path)
+      ? { path, text: planned.get(path) ?? null }
+      : { path, text: textOf(files.get(path) ?? null), modifiedAt: files.get(path)?.modifiedAt },
+  );
 }
 
 /** A link to /dev/null has no content and masks the file of the same name in other directories. */

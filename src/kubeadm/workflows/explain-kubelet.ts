@@ -1,10 +1,15 @@
+import { printable } from '../../base/text/printable.ts';
 import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
+import { explainFailure } from '../../kubelet/crash-watch.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
+import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import { assessNextStart, type NextStart } from '../../kubelet/effective/next-start.ts';
 import {
   attributeToConfigMap,
   type ConfigDrift,
@@ -13,10 +18,10 @@ import {
   type ExplainedSource,
   explainConfigz,
   explainLayers,
-  findDrift,
   type NodeExplanation,
 } from '../../kubelet/effective/node-explanation.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
+import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
 import { assignedAt, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { reportedStatus } from '../../kubelet/source-in-force.ts';
 import { observeNodeSource } from './observe-node-source.ts';
@@ -34,17 +39,24 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const observed = await observeKubelet(host, catalogue, signal);
   const { minor, nodeName } = observed;
   const configz = cluster === null || nodeName === null ? null : await readNodeConfig(cluster, nodeName, catalogue);
+  const nextStart = assessNextStart(observed, catalogue);
+  const health = await observeHealth(host, observed, nextStart, signal);
   const found = await observeNodeSource(host, signal);
   const source = resolveNodeSource(found.host, configz?.node ?? null);
   const explanation: NodeExplanation = {
     node: host.name,
     kubernetesVersion: observed.version,
     process: observed.kubelet === null ? null : { pid: observed.kubelet.pid, startedAt: startedAt(observed) },
+    health: health.state,
     source: explainedSource(source, configz?.node ?? null),
     fields: explainLayers(observed.running.layered),
     flags: observed.flags.map(({ name, value, source }) => ({ name, value, source, field: catalogue.flag(name, minor)?.field ?? null })),
     disagreements: [
-      ...driftOf(observed),
+      ...health.problems,
+      ...nextStart.changes,
+      ...nextStart.failures.map(
+        (why): ConfigDrift => ({ code: 'START_WOULD_FAIL', message: `a restart of the kubelet would fail: ${why}` }),
+      ),
       ...(observed.instanceConfig === null ? [] : compareWithInstanceConfig(observed.instanceConfig, observed.running.layered)),
       ...(configz === null ? [] : compareWithConfigz(configz.config, observed.running.layered, { minor, catalogue })),
       ...observed.running.problems.map(
@@ -73,17 +85,28 @@ function formatTime(at: Date): string {
   return at.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-function driftOf({ kubelet, unit, files, flags, diskFlags, diskVersion }: ObservedKubelet): readonly ConfigDrift[] {
-  if (kubelet === null) return [];
-  return findDrift({
-    flags,
-    diskFlags,
-    files: files.map(({ path, file }) => ({ path, modifiedAt: file?.modifiedAt ?? null })),
-    unit,
-    runningVersion: kubelet.version,
-    diskVersion,
-  });
+/** The health of the kubelet, and why it is not healthy. */
+async function observeHealth(
+  host: Host,
+  { kubelet, unit }: ObservedKubelet,
+  { failures }: NextStart,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly state: string; readonly problems: readonly ConfigDrift[] }> {
+  const state = healthText(await observe(host, kubeletHealthNow(await observeHealthzUrl({ host, signal })), signal));
+  if (state === 'ok') return { state, problems: [] };
+  const runs = kubelet !== null;
+  if (unit?.activeState === 'inactive' && unit.result === 'success') {
+    const hint = failures.length === 0 ? ': run systemctl start kubelet' : '';
+    return { state, problems: [{ code: 'KUBELET_UNHEALTHY', message: `the kubelet is stopped${hint}` }] };
+  }
+  const { cause, hint } = await explainFailure({ host, signal }, unit, { waitedMs: JOURNAL_MS, lastRunOnly: runs });
+  const message = `the kubelet ${runs ? 'is not healthy' : 'does not run'} (${state}): ${printable(cause, LONGEST_CAUSE)}. ${hint}`;
+  return { state, problems: [{ code: 'KUBELET_UNHEALTHY', message }] };
 }
+
+const LONGEST_CAUSE = 500;
+/** Earlier messages in the journal are not shown. */
+const JOURNAL_MS = 3_600_000;
 
 function startedAt({ unit }: ObservedKubelet): string | null {
   const seconds = unit?.startedAt ?? null;
@@ -98,6 +121,7 @@ export async function explainNodeKubelet(cluster: Cluster, name: string, catalog
     node: `node/${name}`,
     kubernetesVersion: version || formatMinor(minor),
     process: null,
+    health: null,
     source: explainedSource(reportedSource(node), node),
     fields: explainConfigz(config, defaults, minor),
     flags: [],

@@ -35,7 +35,15 @@ export interface ExplainedFlag {
 
 /** A difference between disk, running kubelet and configz. */
 export interface ConfigDrift {
-  readonly code: 'NOT_RESTARTED' | 'NEEDS_RELOAD' | 'VERSION_REPLACED' | 'CONFIGZ_DIFFERS' | 'INSTANCE_CONFIG_DIFFERS' | 'PASSED_OVER';
+  readonly code:
+    | 'NOT_RESTARTED'
+    | 'NEEDS_RELOAD'
+    | 'VERSION_REPLACED'
+    | 'START_WOULD_FAIL'
+    | 'KUBELET_UNHEALTHY'
+    | 'CONFIGZ_DIFFERS'
+    | 'INSTANCE_CONFIG_DIFFERS'
+    | 'PASSED_OVER';
   readonly message: string;
   readonly field?: string;
   readonly liveChange?: LiveChange;
@@ -52,6 +60,8 @@ export interface NodeExplanation {
   readonly kubernetesVersion: string;
   /** Null: not running, or only the API server was queried. */
   readonly process: { readonly pid: number; readonly startedAt: string | null } | null;
+  /** `ok`, `inactive`, `crashed, 5 restarts`, ...; null: only the API server was queried. */
+  readonly health: string | null;
   /** Null: no kubelet runs. */
   readonly source: ExplainedSource | null;
   readonly fields: readonly ExplainedField[];
@@ -88,14 +98,17 @@ export interface DriftInput {
   readonly unit: Pick<UnitState, 'startedAt' | 'needsReload'> | null;
   readonly runningVersion: string | null;
   readonly diskVersion: string | null;
+  /** Whether no reason is known for which the next start would fail: otherwise a restart is not advised. */
+  readonly startsNext: boolean;
 }
 
 /** Differences between the disk and the running kubelet. */
 export function findDrift(input: DriftInput): readonly ConfigDrift[] {
-  const { flags, diskFlags, files, unit, runningVersion, diskVersion } = input;
+  const { flags, diskFlags, files, unit, runningVersion, diskVersion, startsNext } = input;
+  const apply = startsNext ? 'restart the kubelet to apply the change' : 'not in force';
   const found: ConfigDrift[] = [];
   if (runningVersion !== null && diskVersion !== null && runningVersion !== diskVersion) {
-    const message = `the running kubelet is ${runningVersion}, the program on disk is ${diskVersion}: restart the kubelet to run the new program`;
+    const message = `the running kubelet is ${runningVersion}, the program on disk is ${diskVersion}${startsNext ? ': restart the kubelet to run the new program' : ''}`;
     found.push({ code: 'VERSION_REPLACED', message });
   }
   const startedAt = unit?.startedAt ?? null;
@@ -103,10 +116,10 @@ export function findDrift(input: DriftInput): readonly ConfigDrift[] {
     if (startedAt !== null && modifiedAt !== null && modifiedAt > startedAt)
       found.push({
         code: 'NOT_RESTARTED',
-        message: `${path} was edited after the kubelet started: restart the kubelet to apply the change`,
+        message: `${path} was edited after the kubelet started: ${apply}`,
       });
   }
-  if (diskFlags !== null) found.push(...flagDrift(flags, diskFlags));
+  if (diskFlags !== null) found.push(...flagDrift(flags, diskFlags, apply));
   if (unit?.needsReload === true)
     found.push({
       code: 'NEEDS_RELOAD',
@@ -115,7 +128,7 @@ export function findDrift(input: DriftInput): readonly ConfigDrift[] {
   return found;
 }
 
-function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput['diskFlags']>): readonly ConfigDrift[] {
+function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput['diskFlags']>, apply: string): readonly ConfigDrift[] {
   const valuesOf = (list: DriftInput['flags'], name: string): string =>
     JSON.stringify(list.filter((flag) => flag.name === name).map(({ value }) => value));
   const names = [...new Set([...diskFlags, ...flags].map(({ name }) => name))];
@@ -126,7 +139,7 @@ function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput
       const now = running === undefined ? `the running kubelet has no --${name}` : `the running kubelet has --${name}=${running.value}`;
       const next =
         disk === undefined ? 'but the unit no longer sets this flag' : `but the unit sets --${name}=${disk.value} (${disk.source})`;
-      return { code: 'NOT_RESTARTED' as const, message: `${now}, ${next}: restart the kubelet to apply the change` };
+      return { code: 'NOT_RESTARTED' as const, message: `${now}, ${next}: ${apply}` };
     });
 }
 

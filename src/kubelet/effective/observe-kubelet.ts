@@ -34,6 +34,8 @@ export interface ObservedKubelet {
   readonly setup: KubeletSetup;
   /** The same of the next start, after a daemon-reload; null without a unit. */
   readonly next: KubeletSetup | null;
+  /** Unit, drop-ins and environment files of the next start. */
+  readonly unitFiles: readonly UnitFileTime[];
   /** Configuration files of `setup` in the order of precedence, the last wins. */
   readonly files: readonly SetupFile[];
   /** kubeadm's instance-config.yaml, which the kubelet does not read; null: it does not exist. */
@@ -42,8 +44,16 @@ export interface ObservedKubelet {
   readonly running: RunningConfig;
 }
 
+/** A file that systemd reads for the start of a kubelet. */
+export interface UnitFileTime {
+  readonly path: string;
+  /** Unix seconds; null: unknown. */
+  readonly modifiedAt: number | null;
+}
+
 /** How a kubelet is started, without its configuration files. */
 export interface ObservedFlags {
+  readonly unitFiles: readonly UnitFileTime[];
   readonly minor: Minor;
   readonly version: string;
   readonly diskVersion: string | null;
@@ -73,7 +83,8 @@ export async function observeKubeletFlags(host: Host, catalogue: Catalogue, sign
   if (version === null) throw missingKubelet(host.name);
   const minor = supportedMinor(version, host.name);
   const { kubelet, unit, os } = base;
-  const diskWords = await observeNextWords(host, { unit, hostname: os.hostname, signal });
+  const texts = await observeUnitTexts(host, unit, { signal });
+  const diskWords = texts === null ? null : execStartWords(texts.unitFiles, texts.environmentFiles, os.hostname);
   const words = kubelet === null ? (diskWords ?? []) : wordsOfProcess(kubelet.argv, diskWords, { catalogue, minor });
   const [flags, diskFlags] = [words, diskWords].map((line) => (line === null ? null : placedFlags(line, { catalogue, minor })));
   return {
@@ -83,6 +94,10 @@ export async function observeKubeletFlags(host: Host, catalogue: Catalogue, sign
     hostname: os.hostname,
     kubelet,
     unit,
+    unitFiles: [...(texts?.unitFiles ?? []), ...(texts?.environmentFiles ?? [])].map(({ path, modifiedAt }) => ({
+      path,
+      modifiedAt: modifiedAt ?? null,
+    })),
     words,
     diskWords,
     flags: flags ?? [],

@@ -5,13 +5,11 @@ import type { ExplainedField, LayerValue, NodeExplanation } from './node-explana
 
 /** Renders an explanation as a table; `wide` also shows overridden values and flags without a field. */
 export function renderNodeExplanation(explanation: NodeExplanation, wide: boolean): string {
-  const { node, kubernetesVersion, process: running, fields, flags, disagreements } = explanation;
-  const state =
-    running === null ? '' : `, running as process ${running.pid}${running.startedAt === null ? '' : ` since ${running.startedAt}`}`;
+  const { node, kubernetesVersion, fields, flags, disagreements } = explanation;
   const rows = fields.flatMap((field) => [[field.path, valueText(field), fromText(field)], ...(wide ? lostRows(field) : [])]);
   const others = flags.filter(({ field }) => field === null);
   return joinLines([
-    `${node}: kubelet ${kubernetesVersion}${state}`,
+    `${node}: kubelet ${kubernetesVersion}${stateText(explanation)}`,
     ...sourceLines(explanation),
     '',
     ...renderTable([['FIELD', 'VALUE', 'SOURCE'], ...rows]),
@@ -26,6 +24,12 @@ export function renderNodeExplanation(explanation: NodeExplanation, wide: boolea
       : []),
     ...(disagreements.length === 0 ? [] : ['', ...disagreements.map(({ message }) => `! ${message}`)]),
   ]);
+}
+
+function stateText({ process: running, health }: NodeExplanation): string {
+  if (running === null) return health === null ? '' : `, not running (${health})`;
+  const since = running.startedAt === null ? '' : ` since ${running.startedAt}`;
+  return `, running as process ${running.pid}${since}${health === null || health === 'ok' ? '' : `, health: ${health}`}`;
 }
 
 /** Empty: the configuration file, or unknown because no host was inspected; the fields show as much. */

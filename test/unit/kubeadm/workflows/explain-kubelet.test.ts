@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
+import type { HttpFact } from '../../../../src/host/facts/query.ts';
 import { formatManifest } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../../../src/kubeadm/workflows/explain-kubelet.ts';
 import { observeKubelet } from '../../../../src/kubelet/effective/observe-kubelet.ts';
@@ -8,7 +9,7 @@ import { renderNodeExplanation } from '../../../../src/kubelet/effective/render-
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
-import { fakeUnit } from '../../../support/fake-units.ts';
+import { crashes, type FakeUnit, fakeUnit } from '../../../support/fake-units.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -45,9 +46,10 @@ interface World {
   readonly argv?: readonly string[] | null;
   readonly version?: string;
   readonly diskVersion?: string;
+  readonly unit?: (unit: FakeUnit) => void;
 }
 
-function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion = version }: World = {}): FakeHost {
+function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion = version, unit: change }: World = {}): FakeHost {
   const commands: FakeHostOptions['commands'] = {
     sh: ([, , script = '']) => {
       if (script === 'command -v kubelet') return { stdout: '/usr/bin/kubelet\n' };
@@ -59,9 +61,11 @@ function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion 
     id: { stdout: '0\n' },
     uname: ([, what]) => ({ stdout: what === '-n' ? 'Host-A\n' : 'x86_64\n' }),
   };
-  const active = argv === null ? {} : { activeState: 'active', startedAt: STARTED };
+  const active = argv === null ? { loadState: 'loaded' } : { activeState: 'active', startedAt: STARTED };
   const unit = fakeUnit({ fragmentPath: '/usr/lib/systemd/system/kubelet.service', dropInPaths: [DROP_IN], ...active });
-  return fakeHost({ name: 'node1', files, commands, units: { kubelet: unit } });
+  change?.(unit);
+  const http = (): HttpFact => (argv === null ? { error: 'connection refused' } : { status: 200, body: 'ok' });
+  return fakeHost({ name: 'node1', files, commands, units: { kubelet: unit }, http });
 }
 
 /** A cluster with the Node and the configz of its kubelet. */
@@ -159,6 +163,55 @@ describe('explainHostKubelet', () => {
       'the running kubelet has no --v, but the unit sets --v=4 (KUBELET_EXTRA_ARGS in /etc/default/kubelet): restart the kubelet to apply the change',
     ]);
     expect(fields.find((field) => field.path === 'maxPods')).toMatchObject({ value: 80, source: '--max-pods, the running command line' });
+  });
+
+  it('never advises a restart that would fail, and names the reason instead', async () => {
+    const texts = async (files: Readonly<Record<string, string>>, more: Omit<World, 'files'> = {}): Promise<string> => {
+      const { disagreements } = await explainHostKubelet(host({ files: { ...FILES, ...files }, ...more }), { catalogue, cluster: null });
+      return disagreements.map(({ message }) => message).join('\n');
+    };
+    const removed = await texts({ '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--max-pods=80 --pod-infra-container-image=pause:3.9\n' });
+    expect(removed).toContain(
+      'a restart of the kubelet would fail: --pod-infra-container-image (KUBELET_EXTRA_ARGS in /etc/default/kubelet): a 1.36 kubelet has no flag --pod-infra-container-image: the flag was removed in 1.35. Remove the flag',
+    );
+    expect(removed).not.toContain('restart the kubelet');
+    const other = { '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--max-pods=80 --config=/etc/other.yaml\n' };
+    expect(await texts(other)).toContain('would fail: /etc/other.yaml does not exist or cannot be read (--config, KUBELET_EXTRA_ARGS in');
+    expect(await texts({ ...other, '/etc/other.yaml': `${HEADER}maxPods: many\n` })).toContain(
+      'would fail: /etc/other.yaml:3:10 maxPods: ',
+    );
+    expect(await texts({ [CONFIG]: `${HEADER}clusterDNS: [10.96.0.10]\ncontainerLogMaxFiles: 1\n` })).toContain(
+      `would fail: ${CONFIG}:4 containerLogMaxFiles: `,
+    );
+    expect(await texts({}, { diskVersion: 'none' })).toContain('would fail: /usr/bin/kubelet is missing, or does not print its version');
+    expect(await texts({ '/etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--max-pods=90\n' })).not.toContain('would fail');
+  });
+
+  it('reports a stopped kubelet and a crash loop with its last error', async () => {
+    const crashed = host({
+      argv: null,
+      unit: (unit) => {
+        for (let times = 0; times < 5; times++)
+          crashes(unit, 'E1128 12:00:00.000000     901 run.go:72] "command failed" err="something odd"');
+      },
+    });
+    const loop = renderNodeExplanation(await explainHostKubelet(crashed, { catalogue, cluster: null }), false);
+    expect(loop).toContain('node1: kubelet v1.36.2, not running (crashed, 5 restarts)\n');
+    expect(loop).toContain('! the kubelet does not run (crashed, 5 restarts): something odd. See journalctl -u kubelet on the host\n');
+    const stopped = renderNodeExplanation(await explainHostKubelet(host({ argv: null }), { catalogue, cluster: null }), false);
+    expect(stopped).toContain('node1: kubelet v1.36.2, not running (inactive)\n');
+    expect(stopped).toContain('! the kubelet is stopped: run systemctl start kubelet\n');
+  });
+
+  it('reports a newer drop-in of the unit although its flags are unchanged', async () => {
+    const world = host();
+    const file = world.files.get(DROP_IN);
+    if (file === undefined) throw new Error('no file');
+    world.files.set(DROP_IN, { ...file, modifiedAt: STARTED + 60 });
+    const { disagreements } = await explainHostKubelet(world, { catalogue, cluster: null });
+    expect(disagreements.map(({ message }) => message)).toEqual([
+      `${DROP_IN} was edited after the kubelet started: restart the kubelet to apply the change`,
+    ]);
   });
 
   it('reports differences between configz and the files', async () => {

@@ -15,6 +15,7 @@ const CALM: DriftInput = {
   unit: { startedAt: 100, needsReload: false },
   runningVersion: 'v1.36.2',
   diskVersion: 'v1.36.2',
+  startsNext: true,
 };
 
 describe('findDrift', () => {
