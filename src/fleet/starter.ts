@@ -216,8 +216,7 @@ const EDGE_GROUP = `groups:
     #   - {name: v, value: "2"}
     kubeletConfiguration:
       maxPods: 60
-      evictionHard:
-        memory.available: 100Mi
+      containerLogMaxSize: 20Mi
 `;
 
 const HOSTS = `# A range defines many hosts: [1:3], [001:200], [1:9:2], [a:f].
