@@ -4,7 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type Drift, driftOf, hasDrift } from '../fleet/drift.ts';
 import type { HostOutcome } from '../fleet/fleet.ts';
-import { fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
+import { type FleetDrift, fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
@@ -24,9 +24,9 @@ export interface FleetDriftRequest {
 export async function runFleetDrift(services: Services, { run, output, showsDiff, failsIfDrifted }: FleetDriftRequest): Promise<ExitCode> {
   const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet drift', reads: true });
   const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
-  const { outcomes, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
+  const { outcomes, pending, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
   const { format } = output;
-  if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes), format));
+  if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes, pending), format));
   else {
     const diff = showsDiff ? planLines(outcomes, { origins: false, verbosity: output.verbosity }) : [];
     const lines = drifts.length === 0 ? noDriftLines(outcomes) : [...tableOf(drifts), ...uncheckedLines(outcomes)];
@@ -59,15 +59,19 @@ function tableOf(drifts: readonly HostDrift[]): readonly string[] {
   return renderTable([['HOSTS', 'WHAT', 'DRIFT'], ...lines]);
 }
 
-function documentOf(outcomes: readonly HostOutcome[]): object {
+function documentOf(outcomes: readonly HostOutcome[], pending: FleetDrift['pending']): object {
+  const moreOf = ({ host }: HostOutcome): readonly Drift[] => pending.get(host) ?? [];
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'FleetDrift',
     hosts: outcomes.map((outcome) => ({
       name: outcome.host,
-      status: outcome.status === 'pending' || (outcome.status === 'unchanged' && hasDrift(outcome)) ? 'drifted' : outcome.status,
+      status:
+        outcome.status === 'pending' || (outcome.status === 'unchanged' && (hasDrift(outcome) || moreOf(outcome).length > 0))
+          ? 'drifted'
+          : outcome.status,
       // Null: unknown.
-      drift: outcome.plan === null ? null : hasDrift(outcome) ? driftOf(outcome, 1) : [],
+      drift: outcome.plan === null ? null : [...(hasDrift(outcome) ? driftOf(outcome, 1) : []), ...moreOf(outcome)],
       ...(outcome.plan === null ? { reason: reasonOf(outcome) } : {}),
     })),
   };

@@ -56,6 +56,22 @@ export function driftOf({ plan }: HostOutcome, verbosity = 0): readonly Drift[] 
   return plan === null ? changed : [...changed, ...overridesIn(plan)];
 }
 
+/**
+ * The pending changes of a kubelet: those that its plan does not apply with a restart, and the reasons for which its next
+ * start would fail. Empty for a host that has not joined.
+ */
+export function pendingOf({ plan }: HostOutcome, { pending, failures }: Pending): readonly Drift[] {
+  const phases = plan?.host.phases ?? [];
+  if (plan === null || isNew(phases)) return [];
+  const restarts = phases.some(({ plan: { changes } }) => changes.some((one) => one.kind === 'restart-unit' && one.unit === 'kubelet'));
+  return [...(restarts ? [] : pending), ...failures];
+}
+
+interface Pending {
+  readonly pending: readonly Drift[];
+  readonly failures: readonly Drift[];
+}
+
 /** The phase waits for the join, or a file does not exist without which the host is not a node. */
 function isNew(phases: HostPlan['phases']): boolean {
   return phases.some(

@@ -1,42 +1,74 @@
 import { createHash } from 'node:crypto';
+import { isAppError } from '../base/errors.ts';
 import { combineFacts } from '../host/facts/fact.ts';
-import { fileFacts } from '../host/facts/file-facts.ts';
 import { operatingSystem } from '../host/facts/operating-system.ts';
-import { KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
-import type { HostText } from '../kubelet/effective/running-config.ts';
+import type { Host } from '../host/host.ts';
+import type { Catalogue } from '../kubelet/catalogue.ts';
+import type { KubeletSetup } from '../kubelet/effective/kubelet-setup.ts';
+import { assessNextStart } from '../kubelet/effective/next-start.ts';
+import { observeKubeletSetups } from '../kubelet/effective/observe-kubelet.ts';
 import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
 import { kubeletBinary } from '../kubelet/facts/kubelet-version.ts';
+import type { Drift } from './drift.ts';
 
-/** Facts for the status table of a fleet, without the kubelet's health. */
-export const statusFacts = combineFacts({
-  os: operatingSystem,
-  kubelet: kubeletBinary,
-  identity: clientIdentity,
-  files: fileFacts([KUBELET_CONFIG_FILE]),
-});
+/** Facts for the status table of a fleet, without the kubelet's configuration and health. */
+export const statusFacts = combineFacts({ os: operatingSystem, kubelet: kubeletBinary, identity: clientIdentity });
 
 type StatusFacts = ReturnType<typeof statusFacts.parse>;
 
 export interface HostStatusFacts {
   /** Version of the binary, e.g. `v1.36.2`; null: not installed. */
   readonly kubeletVersion: string | null;
-  /** The first 12 digits of the SHA-256 of config.yaml and the drop-in files over it; null: no file. */
-  readonly configHash: string | null;
   /** The registered name; null: not joined. */
   readonly nodeName: string | null;
 }
 
-/**
- * Converts facts to table values.
- * @param dropIns drop-in files of `--config-dir`, in merge order
- */
-export function statusOf({ kubelet, identity, files }: StatusFacts, dropIns: readonly HostText[] = []): HostStatusFacts {
-  const content = files.get(KUBELET_CONFIG_FILE)?.content;
-  const texts = [content ?? '', ...dropIns.map(({ text }) => text)].join('\0');
+/** Converts facts to table values. */
+export function statusOf({ kubelet, identity }: StatusFacts): HostStatusFacts {
   const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   return {
     kubeletVersion: kubelet === null ? null : 'version' in kubelet ? kubelet.version : 'unknown',
-    configHash: content === undefined ? null : createHash('sha256').update(texts).digest('hex').slice(0, 12),
     nodeName: certified ?? null,
   };
+}
+
+/** The configuration of a kubelet, and what its next start would change. */
+export interface KubeletStatus {
+  /**
+   * The first 12 digits of the SHA-256 of the configuration file and the drop-in files over it that the running kubelet reads,
+   * else those of its next start; null: no file.
+   */
+  readonly configHash: string | null;
+  /** Changes that the running kubelet has not read. */
+  readonly pending: readonly Drift[];
+  /** Reasons for which the next start would fail. */
+  readonly failures: readonly Drift[];
+}
+
+/**
+ * Reads the configuration of a host's kubelet for status and drift. A kubelet that is missing or cannot start with its
+ * files is a state, and no error.
+ */
+export async function observeKubeletStatus(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<KubeletStatus> {
+  const kubelet = (why: string): Drift => ({ what: 'unit kubelet', why });
+  try {
+    const observed = await observeKubeletSetups(host, catalogue, signal);
+    const { changes, failures } = assessNextStart(observed, catalogue);
+    return {
+      configHash: configHash(observed.setup),
+      // A new program is an upgrade of the package.
+      pending: changes.filter(({ code }) => code !== 'VERSION_REPLACED').map(({ message }) => kubelet(message)),
+      failures: failures.map((why) => kubelet(`a restart would fail: ${why}`)),
+    };
+  } catch (error) {
+    if (!isAppError(error, 'KUBELET_MISSING') && !isAppError(error, 'KUBELET_UNSUPPORTED')) throw error;
+    return { configHash: null, pending: [], failures: [] };
+  }
+}
+
+function configHash({ configFile, dynamicConfig, dropIns }: KubeletSetup): string | null {
+  const file = dynamicConfig ?? configFile;
+  if (file === null && dropIns.length === 0) return null;
+  const texts = [file?.text ?? '', ...dropIns.map(({ text }) => text)].join('\0');
+  return createHash('sha256').update(texts).digest('hex').slice(0, 12);
 }

@@ -14,8 +14,8 @@ import { reportedStatus, sourceInForce } from './source-in-force.ts';
 
 /** Where a kubelet has its configuration from. */
 export type NodeSource =
-  /** Its configuration file; without `--config`: its flags alone. */
-  | { readonly kind: 'file'; readonly dropIns: number }
+  /** Its configuration file; without `--config`: its flags alone. `path`: another file than kubeadm's. */
+  | { readonly kind: 'file'; readonly dropIns: number; readonly path?: string }
   | { readonly kind: 'config-map'; readonly source: ConfigSource; readonly dropIns: number }
   /** Not observed, as a clause. */
   | { readonly kind: 'unknown'; readonly why: string };
@@ -74,13 +74,13 @@ export function assignedAt(node: KubeObject | null, source: ConfigSource): Date 
   return sameSource(assigned, source) ? (readAssigner(node, source)?.at ?? null) : null;
 }
 
-/** `file`, `file + 2 drop-ins`, `kube-system/node-config`, `unknown`. */
+/** `file`, `file + 2 drop-ins`, `/etc/kubelet.yaml`, `kube-system/node-config`, `unknown`. */
 export function describeNodeSource(source: NodeSource): string {
   switch (source.kind) {
     case 'unknown':
       return 'unknown';
     case 'file':
-      return `file${dropInText(source.dropIns)}`;
+      return `${source.path ?? 'file'}${dropInText(source.dropIns)}`;
     case 'config-map':
       return `${source.source.namespace}/${source.source.name}${dropInText(source.dropIns)}`;
   }

@@ -61,6 +61,18 @@ hosts: [{name: node2, groups: [edge]}]
     expect((await run('fleet status', file)).stdout).toContain('file + 2 drop-ins');
   });
 
+  it('shows a change of the unit that the running kubelet has not read in status and drift', async () => {
+    const file = fleet('maxPods: 60', true);
+    const dropIn = onHost('/etc/systemd/system/kubelet.service.d/20-local.conf');
+    writeFileSync(dropIn, '[Service]\nEnvironment="KUBELET_EXTRA_ARGS=--v=5"\n');
+    expect((await run('fleet status', file)).stdout).toContain('pending restart');
+    const drift = await run('fleet drift', file, '--exit-code');
+    expect(drift).toMatchObject({ code: 6 });
+    expect(drift.stdout).toContain('20-local.conf was edited after the kubelet started');
+    rmSync(dropIn);
+    expect((await run('fleet drift', file)).stdout).toBe('No drift.\n');
+  });
+
   it('names the field of a changed drop-in file, and keeps a drop-in file of the administrator', async () => {
     writeFileSync(onHost(`${DIR}/90-local.conf`), `${HEADER}podPidsLimit: 800\n`);
     const planned = JSON.parse((await run('plan', fleet('maxPods: 50', true), '-o', 'json')).stdout);

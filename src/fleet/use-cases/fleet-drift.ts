@@ -1,12 +1,14 @@
 import type { AppError, Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
-import { type Drift, driftOf, hasDrift } from '../drift.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
+import { type Drift, driftOf, hasDrift, pendingOf } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
+import { type KubeletStatus, observeKubeletStatus } from '../host-status.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { selectHosts } from '../select.ts';
-import { fleetMembers } from './fleet-members.ts';
+import { type FleetMembersInput, fleetMembers } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
@@ -21,6 +23,8 @@ export interface HostDrift {
 
 export interface FleetDrift {
   readonly outcomes: readonly HostOutcome[];
+  /** Pending changes of each kubelet, which its plan does not apply. */
+  readonly pending: ReadonlyMap<string, readonly Drift[]>;
   /** The hosts that differ from the fleet file. */
   readonly drifts: readonly HostDrift[];
   /** The problems of hosts that were not checked; null: all hosts were. */
@@ -50,21 +54,39 @@ export async function fleetDrift(
   const { cluster, file, hosts: all } = fleet;
   const directory = directoryOf(services, file);
   const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory });
+  const { signal } = services;
+  const catalogue = await loadCatalogue();
+  const kubelets = new Map<string, KubeletStatus>();
   const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
+    const connect: FleetMembersInput['connect'] = async (target, { name }, _queries, reporter) => {
+      const host = await services.connectHost(target, reporter);
+      try {
+        kubelets.set(name, await observeKubeletStatus(host, catalogue, signal));
+        return host;
+      } catch (error) {
+        await host.close();
+        throw error;
+      }
+    };
     const members = await fleetMembers(
       services,
       // A field that a ConfigMap overrides is drift, and no failure.
       { ...request, podLoss: 'ignore', allow: 'unsafe', ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN] },
-      { tasks, cluster, file, directory, access, dryRun: true, ignoresHooks: true, reporter },
+      { tasks, cluster, file, directory, access, dryRun: true, ignoresHooks: true, reporter, connect },
     );
     const result = await runFleet(members, rules, withoutOverrides(ports));
     const { outcomes } = result;
-    const drifts = outcomes.flatMap((outcome) =>
-      hasDrift(outcome) ? [{ host: outcome.host, drift: driftOf(outcome, request.verbosity) }] : [],
+    const pending = new Map(
+      outcomes.map((outcome) => [outcome.host, pendingOf(outcome, kubelets.get(outcome.host) ?? { pending: [], failures: [] })]),
     );
-    return { outcomes, drifts, failure: fleetFailure(result, { signal: services.signal, reads: true }) };
+    const drifts = outcomes.flatMap((outcome) => {
+      const more = pending.get(outcome.host) ?? [];
+      const drift = [...(hasDrift(outcome) ? driftOf(outcome, request.verbosity) : []), ...more];
+      return hasDrift(outcome) || more.length > 0 ? [{ host: outcome.host, drift }] : [];
+    });
+    return { outcomes, pending, drifts, failure: fleetFailure(result, { signal, reads: true }) };
   } finally {
     await access.close();
   }

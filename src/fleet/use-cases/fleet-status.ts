@@ -15,13 +15,15 @@ import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.t
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
+import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { type HostSource, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
-import { overridesOf } from '../drift.ts';
+import { overridesOf, pendingOf } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
-import { type HostStatusFacts, statusFacts, statusOf } from '../host-status.ts';
+import { type HostStatusFacts, type KubeletStatus, observeKubeletStatus, statusFacts, statusOf } from '../host-status.ts';
 import type { ResolvedHost } from '../model.ts';
 import { shownChanges } from '../operations.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
@@ -33,9 +35,10 @@ import { directoryOf, readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 
-const FACTS = combineFacts({ status: statusFacts, commit: commitRecord, health: kubeletHealthNow('http://127.0.0.1:10248/healthz') });
+const FACTS = combineFacts({ status: statusFacts, commit: commitRecord });
 
-type Inspected = HostStatusFacts & { readonly health: string; readonly commit: CommitRecord | null; readonly source: HostSource };
+type Inspected = HostStatusFacts &
+  KubeletStatus & { readonly health: string; readonly commit: CommitRecord | null; readonly source: HostSource };
 
 /** The status of a host. */
 export interface HostStatusRow {
@@ -89,6 +92,8 @@ export async function fleetStatus(
   }: { readonly reporter: Reporter; readonly ports: FleetPorts; readonly readsCertificates?: boolean },
 ): Promise<FleetStatus> {
   const fleet = await readFleet(services, request);
+  const { signal } = services;
+  const catalogue = await loadCatalogue();
   const hosts = selectHosts(fleet.hosts, request.selection);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const access = await openFleetCluster(services, request.cluster, {
@@ -132,9 +137,11 @@ export async function fleetStatus(
           parseText,
         });
         try {
-          const { status, health, commit } = await observe(host, FACTS, services.signal);
-          const { host: source, dropIns } = await observeNodeSource(host, services.signal);
-          inspected.set(name, { ...statusOf(status, dropIns), commit, source, health: healthText(health) });
+          const { status, commit } = await observe(host, FACTS, signal);
+          const { host: source } = await observeNodeSource(host, signal);
+          const kubelet = await observeKubeletStatus(host, catalogue, signal);
+          const health = await observe(host, kubeletHealthNow(await observeHealthzUrl({ host, signal })), signal);
+          inspected.set(name, { ...statusOf(status), ...kubelet, commit, source, health: healthText(health) });
           if (readsCertificates) certificates.push(...(await readCertificates(services, host, { name, role })));
           return host;
         } catch (error) {
@@ -216,8 +223,14 @@ function rowOf(
     drift:
       inspected === null
         ? null
-        : [describeCommit(inspected.commit), describeDrift(outcome, inspected), describeOverrides(outcome)].filter(Boolean).join(', ') ||
-          'none',
+        : [
+            describeCommit(inspected.commit),
+            describeDrift(outcome, inspected),
+            describePending(outcome, inspected),
+            describeOverrides(outcome),
+          ]
+            .filter(Boolean)
+            .join(', ') || 'none',
     unconfirmed: inspected?.commit?.state === 'armed' ? { owner: inspected.commit.owner, revertsAt: revertTime(inspected.commit) } : null,
   };
 }
@@ -241,6 +254,13 @@ function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Inspe
     return driftText(shownChanges(changes, 0).length);
   }
   return error === null ? '' : `unknown: ${error.code}`;
+}
+
+/** Empty: the next start changes nothing that the plan does not apply. */
+function describePending(outcome: HostOutcome, { nodeName, pending, failures }: Inspected): string {
+  if (nodeName === null) return '';
+  const restart = pendingOf(outcome, { pending, failures: [] }).length === 0 ? [] : ['pending restart'];
+  return [...restart, ...(failures.length === 0 ? [] : ['a restart would fail'])].join(', ');
 }
 
 /** Empty: no ConfigMap overrides a field of the fleet file. */

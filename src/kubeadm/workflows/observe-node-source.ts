@@ -5,6 +5,7 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import { assignedFile, checkpointFile, lastKnownGoodFile, parseAssigned } from '../../kubelet/effective/dynamic-store.ts';
@@ -69,7 +70,10 @@ export async function observeNodeSource(host: Host, signal?: AbortSignal): Promi
   if (hash !== null) return observeAgent(host, hash, dropIns, signal);
   const directory = flag('dynamic-config-dir');
   const minor = binary !== null && 'version' in binary ? parseMinor(binary.version) : null;
-  if (directory === '' || !isGateOpen(words, minor)) return { ...withoutPayload({ kind: 'file', dropIns: dropIns.length }), dropIns };
+  const path = flag('config');
+  const other = path === '' || path === KUBELET_CONFIG_FILE ? {} : { path };
+  if (directory === '' || !isGateOpen(words, minor))
+    return { ...withoutPayload({ kind: 'file', dropIns: dropIns.length, ...other }), dropIns };
   return observeNative(host, directory, dropIns, signal);
 }
 

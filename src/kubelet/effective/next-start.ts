@@ -9,7 +9,7 @@ import type { LayeredConfig } from '../layers.ts';
 import { validateKubeletConfiguration } from '../validate/validate.ts';
 import { configInputOf, type KubeletSetup } from './kubelet-setup.ts';
 import { type ConfigDrift, findDrift } from './node-explanation.ts';
-import type { ObservedKubelet } from './observe-kubelet.ts';
+import type { ObservedSetups } from './observe-kubelet.ts';
 import { layerRunningConfig } from './running-config.ts';
 
 /** What the next start of a kubelet would change, by the files of its host. */
@@ -21,7 +21,7 @@ export interface NextStart {
 }
 
 /** Compares a running kubelet with its next start, and finds what would make that start fail. */
-export function assessNextStart(observed: ObservedKubelet, catalogue: Catalogue): NextStart {
+export function assessNextStart(observed: ObservedSetups, catalogue: Catalogue): NextStart {
   const { kubelet, next, unit, files, flags, diskFlags, diskVersion, unitFiles } = observed;
   const failures = startFailures(observed, catalogue);
   if (kubelet === null) return { changes: [], failures };
@@ -41,7 +41,7 @@ export function assessNextStart(observed: ObservedKubelet, catalogue: Catalogue)
   };
 }
 
-function startFailures({ next, diskVersion, minor: running }: ObservedKubelet, catalogue: Catalogue): readonly string[] {
+function startFailures({ next, diskVersion, minor: running }: ObservedSetups, catalogue: Catalogue): readonly string[] {
   if (next === null) return [];
   const minor = (diskVersion === null ? null : parseMinor(diskVersion)) ?? running;
   const program = next.words[0]?.word ?? 'the kubelet';

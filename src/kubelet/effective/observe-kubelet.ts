@@ -15,8 +15,8 @@ import { parseCommandLine } from '../flags/command-line.ts';
 import { configInputOf, type KubeletSetup, placedFlags, readKubeletSetup, type SetupFile, type SetupOptions } from './kubelet-setup.ts';
 import { type HostText, layerRunningConfig, type PlacedFlag, type RunningConfig } from './running-config.ts';
 
-/** The kubelet configuration of a host: of the running process, and of the next start. */
-export interface ObservedKubelet {
+/** The command lines and files of a host's kubelet: of the running process, and of the next start. */
+export interface ObservedSetups {
   readonly minor: Minor;
   /** Of the running kubelet, else of the binary. */
   readonly version: string;
@@ -40,6 +40,10 @@ export interface ObservedKubelet {
   readonly files: readonly SetupFile[];
   /** kubeadm's instance-config.yaml, which the kubelet does not read; null: it does not exist. */
   readonly instanceConfig: HostText | null;
+}
+
+/** `ObservedSetups` with the merged configuration of a kubelet that can start with its files. */
+export interface ObservedKubelet extends ObservedSetups {
   /** The configuration of `setup`. */
   readonly running: RunningConfig;
 }
@@ -111,12 +115,22 @@ export async function observeKubeletFlags(host: Host, catalogue: Catalogue, sign
  * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, HOST_FILE_MISSING, or the problems of a file, with the host
  */
 export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedKubelet> {
+  const observed = await observeKubeletSetups(host, catalogue, signal);
+  const { setup, minor } = observed;
+  if (setup.missing[0] !== undefined) throw missingFile(host.name, setup.missing[0]);
+  return { ...observed, running: withHost(host.name, () => layerRunningConfig(configInputOf(setup, { catalogue, minor }))) };
+}
+
+/**
+ * Reads the same without merging the files, which may be missing or invalid.
+ * @throws AppError KUBELET_MISSING, KUBELET_UNSUPPORTED, with the host
+ */
+export async function observeKubeletSetups(host: Host, catalogue: Catalogue, signal?: AbortSignal): Promise<ObservedSetups> {
   const { hostname, words, diskWords, ...observed } = await observeKubeletFlags(host, catalogue, signal);
   const { minor, flags } = observed;
   const setup = await readKubeletSetup(host, words, { catalogue, minor, signal });
   const next = diskWords === null ? null : await readKubeletSetup(host, diskWords, { catalogue, minor, signal });
   const instanceConfig = (await observe(host, fileFacts([INSTANCE_CONFIG]), signal)).get(INSTANCE_CONFIG)?.content;
-  if (setup.missing[0] !== undefined) throw missingFile(host.name, setup.missing[0]);
   return {
     ...observed,
     nodeName: flags.findLast(({ name }) => name === 'hostname-override')?.value ?? hostname,
@@ -124,7 +138,6 @@ export async function observeKubelet(host: Host, catalogue: Catalogue, signal?: 
     next,
     files: setup.files,
     instanceConfig: instanceConfig === undefined ? null : { path: INSTANCE_CONFIG, text: instanceConfig },
-    running: withHost(host.name, () => layerRunningConfig(configInputOf(setup, { catalogue, minor }))),
   };
 }
 
