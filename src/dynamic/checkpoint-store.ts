@@ -10,10 +10,12 @@ import {
   type CheckpointManifest,
   checkpointDirectory,
   checkpointsDirectory,
+  DATA_DIRECTORY,
   formatManifest,
   formatPointer,
   hashInPath,
   hashOfFiles,
+  isFileName,
   isHash,
   MANIFEST_FILE,
   parseManifest,
@@ -37,6 +39,12 @@ export interface StoredCheckpoint {
   readonly writtenAt: number;
   /** Time of the last write to any of its files. */
   readonly changedAt: number;
+}
+
+/** The source of a payload. */
+export interface CheckpointOrigin extends Pick<CheckpointManifest, 'identity' | 'sets' | 'places'> {
+  /** `data` of the ConfigMap; absent: the stored keys are kept. */
+  readonly data?: Readonly<Record<string, string>>;
 }
 
 export interface StoredAgent {
@@ -65,7 +73,7 @@ export interface CheckpointStore {
    * Intact files are not written again: their times show whether a kubelet started later has read them.
    * Damaged files are repaired.
    */
-  saveCheckpoint(hash: string, files: CheckpointFiles, origin: Pick<CheckpointManifest, 'identity' | 'sets' | 'places'>): Promise<void>;
+  saveCheckpoint(hash: string, files: CheckpointFiles, origin: CheckpointOrigin): Promise<void>;
   /** Null: missing or damaged. */
   readCheckpoint(hash: string): Promise<CheckpointFiles | null>;
   /** Null: no such checkpoint. */
@@ -128,22 +136,24 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
       const content = formatStateFile({ generation, state });
       await host.perform([privateDirectory(directory), writeFile(path, content)]);
     },
-    saveCheckpoint: async (hash, files, origin) => {
+    saveCheckpoint: async (hash, files, { data, ...origin }) => {
       const at = checkpointDirectory(directory, hash);
-      const manifest = { ...origin, files: Object.keys(files).sort() };
       const found = await store.findCheckpoint(hash);
-      if (found !== null && found.files !== null && found.manifest !== null) {
-        const isSame = formatManifest(found.manifest) === formatManifest(manifest);
-        if (!isSame) await host.perform([writeFile(`${at}/${MANIFEST_FILE}`, formatManifest(manifest))]);
-        return;
-      }
-      await host.perform([
+      const stored = found?.files == null ? null : found.manifest;
+      const keys = data === undefined ? stored?.keys : Object.keys(data).filter(isFileName).sort();
+      const manifest = formatManifest({ ...origin, files: Object.keys(files).sort(), keys });
+      const payload = [
         privateDirectory(directory),
         privateDirectory(checkpointsDirectory(directory)),
         privateDirectory(at),
         ...Object.entries(files).map(([name, text]) => writeFile(`${at}/${name}`, text)),
-        writeFile(`${at}/${MANIFEST_FILE}`, formatManifest(manifest)),
-      ]);
+      ];
+      const operations = [
+        ...(stored === null ? payload : []),
+        ...(data === undefined ? [] : await dataChanges(host, `${at}/${DATA_DIRECTORY}`, data)),
+        ...(stored !== null && formatManifest(stored) === manifest ? [] : [writeFile(`${at}/${MANIFEST_FILE}`, manifest)]),
+      ];
+      if (operations.length > 0) await host.perform(operations);
     },
     readCheckpoint: async (hash) => (await store.findCheckpoint(hash))?.files ?? null,
     findCheckpoint: async (hash) => (await readCheckpoints(host, directory, [hash]))[0] ?? null,
@@ -200,6 +210,26 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
     },
   };
   return store;
+}
+
+/**
+ * The operations after which a directory has exactly the keys of a ConfigMap, as the checkpoints of kubelets up to 1.23
+ * had them. Those kubelets dropped `binaryData` as well.
+ * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig/checkpoint/configmap.go (1.21)
+ */
+async function dataChanges(host: Host, directory: string, data: Readonly<Record<string, string>>): Promise<readonly Operation[]> {
+  const entries = Object.entries(data).filter(([name]) => isFileName(name));
+  const stored = await listOf(host, directory);
+  const found = await observe(host, fileFacts(entries.map(([name]) => `${directory}/${name}`)));
+  return [
+    ...(stored.length === 0 ? [privateDirectory(directory)] : []),
+    ...entries
+      .filter(([name, text]) => found.get(`${directory}/${name}`)?.content !== text)
+      .map(([name, text]) => writeFile(`${directory}/${name}`, text)),
+    ...stored
+      .filter((name) => !Object.hasOwn(data, name))
+      .map((name): Operation => ({ kind: 'remove-file', path: `${directory}/${name}` })),
+  ];
 }
 
 async function readCheckpoints(

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../base/json.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
 
 /** Identifies an API object. `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectRef {
@@ -24,6 +24,12 @@ export interface KubeObject extends JsonObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: ObjectMeta & JsonObject;
+}
+
+/** `data` of a ConfigMap; empty for another object or none. */
+export function configMapData(object: KubeObject | null): Readonly<Record<string, string>> {
+  const entries = isJsonObject(object?.data) ? Object.entries(object.data) : [];
+  return Object.fromEntries(entries.flatMap(([key, text]) => (typeof text === 'string' ? [[key, text]] : [])));
 }
 
 export function refOf({ apiVersion, kind, metadata }: KubeObject): ObjectRef {

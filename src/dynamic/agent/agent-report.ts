@@ -15,6 +15,8 @@ export interface AgentCheckpoint {
   /** The ConfigMap of the checkpoint; null: its manifest cannot be read. */
   readonly source: string | null;
   readonly files: readonly string[];
+  /** The keys of the ConfigMap that the checkpoint keeps. */
+  readonly keys: readonly string[];
   readonly isWhole: boolean;
   /** Unix seconds; 0: unknown. */
   readonly writtenAt: number;

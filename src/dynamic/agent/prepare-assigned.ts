@@ -1,8 +1,8 @@
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { configMapData, type KubeObject } from '../../kube/object.ts';
 import { checkpointDirectory, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
 import { queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, type LiveChange, parseMinor } from '../../kubelet/catalogue.ts';
@@ -69,7 +69,7 @@ export async function prepareAssigned(
   const prepared = preparePayload(
     {
       identity: { ...source, uid, resourceVersion },
-      data: isJsonObject(object.data) ? (object.data as Readonly<Record<string, string>>) : {},
+      data: configMapData(object),
     },
     payloadNodeOf(kubelet, { ...options, group: node.group, localText: local?.content ?? '' }),
     { allow, isCordoned: node.isCordoned, proven, signer },

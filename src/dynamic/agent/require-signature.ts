@@ -2,6 +2,7 @@ import { isJsonObject } from '../../base/json.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import { configMapData } from '../../kube/object.ts';
 import { acceptedFile } from '../../kubeadm/node-agent/layout.ts';
 import { type AcceptedRevision, formatAccepted, parseAccepted } from '../signing/accepted-revision.ts';
 import { type ConfigSigners, parseSigners, type SignerLimits } from '../signing/signers.ts';
@@ -104,7 +105,7 @@ export async function checkSignature(
     );
   const accepted = readAccepted(found.get(acceptedFile(directory))?.content, directory);
   if (typeof accepted === 'string') return refuse(accepted);
-  const data = isJsonObject(object.data) ? (object.data as Readonly<Record<string, string>>) : {};
+  const data = configMapData(object);
   const { [STATEMENT_KEY]: text, [SIGNATURE_KEY]: signature } = data;
   if (text === undefined || signature === undefined)
     return refuse('the ConfigMap is not signed, but this node accepts only signed ConfigMaps. Sign it with dynamic push --sign KEY');

@@ -5,7 +5,7 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { HttpsClient } from '../../kube/https-client.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { configMapData, type KubeObject } from '../../kube/object.ts';
 import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
 import { describeSource } from '../../kubelet/config-source.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
@@ -155,7 +155,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       if (warning !== null) report('warning', warning.code, warning.message);
       for (const message of podWarnings) report('warning', 'PODS_AT_RISK', message);
       const { hash } = candidate;
-      const origin = { identity: candidate.identity, sets, places };
+      const origin = { identity: candidate.identity, sets, places, data: configMapData(assigned.object) };
       if (files !== null && hash !== null)
         await store.saveCheckpoint(hash, files, origin).catch(async (error: unknown) => {
           const removed = await store.collect([...neededHashes(machine.state), hash], 0);

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeEvent } from '../../kube/node-event.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { configMapData, type KubeObject } from '../../kube/object.ts';
 import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, type NewAssigner } from '../../kubelet/assigned-by.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
@@ -37,7 +37,7 @@ export async function findPayload(cluster: Cluster, source: ConfigSource): Promi
   const { namespace, name, kubeletConfigKey } = source;
   const object = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name });
   if (object === null) throw noSuchPayload(source, null);
-  const data = (object.data ?? {}) as FoundPayload['data'];
+  const data = configMapData(object);
   const text = data[kubeletConfigKey];
   if (text === undefined) throw noSuchPayload(source, Object.keys(data));
   const { uid = '', resourceVersion = '' } = object.metadata;

@@ -67,6 +67,7 @@ export async function readAgent(host: Host, catalogue: Catalogue, signal?: Abort
         hash,
         source: manifest === null ? null : describeIdentity(manifest.identity),
         files: manifest?.files ?? [],
+        keys: manifest?.keys ?? [],
         isWhole: payload !== null,
         writtenAt,
       })),

@@ -2,7 +2,7 @@ import { isAppError } from '../../base/errors.ts';
 import { applyClusterChange } from '../../host/apply.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { configMapData } from '../../kube/object.ts';
 import { createNamespace } from '../../kubeadm/phases/agent-rights.ts';
 import { type ConfigSource, describeSource, parseSourceArgument } from '../../kubelet/config-source.ts';
 import { appendHash } from '../config-map-hash.ts';
@@ -76,7 +76,7 @@ export async function openRolloutRecord(
   // Sequential, because concurrent writes of one object fail with conflicts.
   let last: Promise<unknown> = Promise.resolve();
   return {
-    inherited: new Map(Object.entries(dataOf(found)).flatMap(readPrevious)),
+    inherited: new Map(Object.entries(configMapData(found)).flatMap(readPrevious)),
     began: (node, previous) => {
       const written = last.then(() => write(node, previous === null ? LOCAL : describeSource(previous)));
       last = written.catch(() => undefined);
@@ -84,10 +84,10 @@ export async function openRolloutRecord(
     },
     finished: async (nodes) => {
       const now = await cluster.get(ref);
-      const data = Object.fromEntries(nodes.filter((node) => Object.hasOwn(dataOf(now), node)).map((node) => [node, null]));
+      const data = Object.fromEntries(nodes.filter((node) => Object.hasOwn(configMapData(now), node)).map((node) => [node, null]));
       if (now === null || Object.keys(data).length === 0) return;
       const kept = await cluster.patch(ref, 'merge', { data });
-      if (Object.keys(dataOf(kept)).length === 0) await cluster.delete(ref);
+      if (Object.keys(configMapData(kept)).length === 0) await cluster.delete(ref);
     },
   };
 }
@@ -101,10 +101,6 @@ async function unlessExists(creation: Promise<unknown>): Promise<boolean> {
     if (isAppError(error, 'CLUSTER_ALREADY_EXISTS')) return false;
     throw error;
   }
-}
-
-function dataOf(object: KubeObject | null): Readonly<Record<string, string>> {
-  return (object?.data ?? {}) as Readonly<Record<string, string>>;
 }
 
 function readPrevious([node, text]: readonly [string, string]): readonly (readonly [string, ConfigSource | null])[] {

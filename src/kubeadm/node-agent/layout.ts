@@ -7,6 +7,12 @@ export const PAYLOAD_FILE = 'kubelet.yaml';
 /** Lists the files of a checkpoint. Written last. */
 export const MANIFEST_FILE = 'manifest.json';
 
+/**
+ * Directory below a checkpoint with all keys of the ConfigMap, for the operator: the kubelet does not read it, and it is
+ * not part of the hash. No key of a ConfigMap has this name (IsConfigMapKey in k8s.io/apimachinery).
+ */
+export const DATA_DIRECTORY = '..data';
+
 /** The files of a checkpoint by name: the configuration and the files that it refers to. */
 export type CheckpointFiles = Readonly<Record<string, string>>;
 
@@ -118,10 +124,12 @@ export interface CheckpointManifest {
   readonly sets?: readonly string[] | null;
   /** Key and line of each field in the ConfigMap. Absent: written by an earlier version of the agent. */
   readonly places?: Readonly<Record<string, string>> | undefined;
+  /** The keys of the ConfigMap, each a file in `DATA_DIRECTORY`. Absent: written by an earlier version of the agent. */
+  readonly keys?: readonly string[] | undefined;
 }
 
-export function formatManifest({ identity, files, sets, places }: CheckpointManifest): string {
-  return `${JSON.stringify({ files, source: formatIdentity(identity), ...(sets === undefined ? {} : { sets }), places })}\n`;
+export function formatManifest({ identity, files, sets, places, keys }: CheckpointManifest): string {
+  return `${JSON.stringify({ files, source: formatIdentity(identity), ...(sets === undefined ? {} : { sets }), places, keys })}\n`;
 }
 
 /** Reads a manifest; null when it is truncated or names files outside the checkpoint. */
@@ -131,8 +139,13 @@ export function parseManifest(text: string): CheckpointManifest | null {
   const identity = parseIdentity(parsed.source);
   const files = parsed.files.filter((name: Json) => typeof name === 'string');
   if (identity === null || !files.every(isFileName)) return null;
-  const { sets } = parsed;
-  const read = { identity, files, ...(isJsonObject(parsed.places) ? { places: textsOf(parsed.places) } : {}) };
+  const { sets, keys } = parsed;
+  const read = {
+    identity,
+    files,
+    ...(isJsonObject(parsed.places) ? { places: textsOf(parsed.places) } : {}),
+    ...(Array.isArray(keys) ? { keys: keys.filter((name: Json) => typeof name === 'string') } : {}),
+  };
   if (sets === null) return { ...read, sets };
   return Array.isArray(sets) ? { ...read, sets: sets.filter((path: Json) => typeof path === 'string') } : read;
 }

@@ -92,6 +92,61 @@ describe('the checkpoint store', () => {
     expect(await store.readCheckpoint(HASH)).toEqual(FILES);
   });
 
+  describe('with the keys of the ConfigMap', () => {
+    const DATA = { kubelet: 'kind: KubeletConfigurationOverlay\n', 'kubelet.node.other': 'maxPods: 5\n', data: '1', 'manifest.json': '' };
+    const at = `${checkpointDirectory(D, HASH)}/..data`;
+    const textsBelow = (host: FakeHost): Readonly<Record<string, string>> =>
+      Object.fromEntries(
+        [...host.files].flatMap(([path, { content }]) => (path.startsWith(`${at}/`) ? [[path.slice(at.length + 1), content ?? '']] : [])),
+      );
+
+    it('stores each in a file that only root can read, outside of the hash', async () => {
+      const host = newHost();
+      const store = checkpointStore(host, D);
+      await store.saveCheckpoint(HASH, FILES, { identity: IDENTITY, sets: null, data: DATA });
+      expect(textsBelow(host)).toEqual(DATA);
+      expect(host.files.get(at)?.mode).toBe(0o700);
+      expect(host.files.get(`${at}/kubelet`)?.mode).toBe(0o600);
+      const [stored] = (await store.load()).checkpoints;
+      expect(stored).toMatchObject({
+        hash: HASH,
+        files: FILES,
+        manifest: { keys: ['data', 'kubelet', 'kubelet.node.other', 'manifest.json'] },
+      });
+    });
+
+    it('follows another version with the same payload, and does not write the payload again', async () => {
+      const host = newHost();
+      const store = checkpointStore(host, D);
+      await store.saveCheckpoint(HASH, FILES, { identity: IDENTITY, sets: null });
+      expect(textsBelow(host)).toEqual({});
+      await store.saveCheckpoint(HASH, FILES, { identity: IDENTITY, sets: null, data: DATA });
+      const written = host.performed.length;
+      const { data: _removed, ...rest } = DATA;
+      const next = { ...rest, kubelet: 'changed' };
+      await store.saveCheckpoint(HASH, FILES, { identity: { ...IDENTITY, resourceVersion: '2' }, sets: null, data: next });
+      expect(textsBelow(host)).toEqual(next);
+      const paths = host.performed.slice(written).map((operation) => ('path' in operation ? operation.path : ''));
+      expect(paths).toEqual([`${at}/kubelet`, `${at}/data`, `${checkpointDirectory(D, HASH)}/manifest.json`]);
+      await store.saveCheckpoint(HASH, FILES, { identity: { ...IDENTITY, resourceVersion: '2' }, sets: null, data: next });
+      expect(host.performed).toHaveLength(written + paths.length);
+    });
+
+    it('keeps the checkpoint valid when a key is damaged, corrects it, and removes all with the checkpoint', async () => {
+      const host = newHost();
+      const store = checkpointStore(host, D);
+      const origin = { identity: IDENTITY, sets: null, data: DATA };
+      await store.saveCheckpoint(HASH, FILES, origin);
+      corrupt(host, `${at}/kubelet`, 'torn');
+      host.files.delete(`${at}/data`);
+      expect(await store.readCheckpoint(HASH)).toEqual(FILES);
+      await store.saveCheckpoint(HASH, FILES, origin);
+      expect(textsBelow(host)).toEqual(DATA);
+      await store.collect([], 0);
+      expect(textsBelow(host)).toEqual({});
+    });
+  });
+
   it('keeps the checkpoints in use and the newest of the others', async () => {
     const host = newHost();
     const store = checkpointStore(host, D);

@@ -26,6 +26,7 @@ const checkpoint = (letter: string, isWhole = true, age = 7200) => ({
   hash: hash(letter),
   source: `n/${letter}/kubelet@1`,
   files: ['kubelet.yaml'],
+  keys: ['kubelet'],
   isWhole,
   writtenAt: NOW - age,
 });

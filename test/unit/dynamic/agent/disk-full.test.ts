@@ -47,7 +47,7 @@ describe('an agent whose disk is full', () => {
     for (const path of [...world.host.files.keys()])
       if (path.endsWith('/reserve') || path.endsWith('rollback.env')) world.host.files.delete(path);
     // Enough space for the checkpoint and the state only.
-    fill(20_000);
+    fill(28_000);
     await world.assign('c');
     await world.until('refused', async () => (await message()).includes('the trial was not started'));
     expect(await world.condition()).toMatchObject({ status: 'False', reason: 'Unavailable' });

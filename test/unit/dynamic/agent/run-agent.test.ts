@@ -43,6 +43,26 @@ describe('an agent', () => {
     expect((await world.events()).map((text) => text.split(':')[0]).sort()).toEqual(['KubeletConfigChanged', 'KubeletConfigGood']);
   });
 
+  it('keeps every key of the ConfigMap, also of a version that changes nothing on this node', async () => {
+    begin();
+    const other = (maxPods: number): string =>
+      `apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\nmaxPods: ${maxPods}\n`;
+    await world.push('a', payload(50), { data: { 'kubelet.node.other': other(5), notes: 'from OPS-7' } });
+    await world.assign('a');
+    await world.until('it is in trial', phase('trial'));
+    const keys = (): Readonly<Record<string, string>> =>
+      Object.fromEntries(
+        Object.entries(world.host.texts()).flatMap(([path, text]) =>
+          path.includes('/..data/') ? [[path.split('/..data/')[1], text]] : [],
+        ),
+      );
+    expect(keys()).toEqual({ kubelet: payload(50), 'kubelet.node.other': other(5), notes: 'from OPS-7' });
+    await world.edit('a', { data: { 'kubelet.node.other': other(6), notes: null } });
+    await world.until('the new version is stored', () => keys()['kubelet.node.other'] === other(6));
+    expect(Object.keys(keys()).sort()).toEqual(['kubelet', 'kubelet.node.other']);
+    expect(world.starts()).toBe(1);
+  });
+
   it.each(['v1.24.17', 'v1.32.4', 'v1.33.0', 'v1.36.2'])(
     'makes an assignment of a kubelet %s good and rolls back a bad one, with the credential of the kubelet',
     async (version) => {
