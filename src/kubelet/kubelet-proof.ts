@@ -12,6 +12,7 @@ import { type ConfigSource, describeSource } from './config-source.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
 import { readConfigz } from './effective/configz.ts';
 import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from './fields-in-force.ts';
+import { noLongerReached, type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
 import { sourceInForce } from './source-in-force.ts';
 import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './workload/workload-proof.ts';
 
@@ -43,8 +44,8 @@ const POLL_MS = 2_000;
 /**
  * Inspects the Node and its pods before a change of its kubelet.
  * @returns a function that waits until the API server shows the change: the Node is Ready again if it was
- *   before, by a newer heartbeat, its configz has the new values, its pods still run, and a probe pod starts.
- *   Facts that were not visible before, or not permitted, are not required
+ *   before, by a newer heartbeat, the API server reaches the kubelet, its configz has the new values, its pods still
+ *   run, and a probe pod starts. Facts that were not visible before, or not permitted, are not required
  */
 export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<VerifyCommit> {
   const { phase, restarts, after } = change;
@@ -54,7 +55,8 @@ export async function prepareProof(context: PhaseContext, proof: KubeletProof, c
     return async () => undefined;
   }
   const fields = fieldsToShow(change.before, after, proof);
-  return prepareReady(context, { ...found, proof, phase, restarts, startedAt: null, config: { reader: proof, after, fields } });
+  const isReached = await checkReached(context, found.cluster, proof.nodeName, phase);
+  return prepareReady(context, { ...found, proof, phase, restarts, startedAt: null, config: { reader: proof, after, fields }, isReached });
 }
 
 /**
@@ -72,7 +74,8 @@ export async function prepareRestartProof(context: PhaseContext, proof: NodeToPr
     reportUnchecked(context, phase, why);
     return async () => `it is unknown whether the kubelet reaches the API server: ${why}; see kubectl get nodes`;
   }
-  const change: NodeChange = { ...found, proof, phase, restarts: true, startedAt: null, config: null };
+  const isReached = await checkReached(context, found.cluster, nodeName, phase);
+  const change: NodeChange = { ...found, proof, phase, restarts: true, startedAt: null, config: null, isReached };
   const isReady = isNodeReady(found.node);
   if (!isReady) reportUnchecked(context, phase, notReady(nodeName));
   const prove = isReady ? await prepareReady(context, change) : null;
@@ -103,6 +106,8 @@ interface NodeChange {
   readonly startedAt: number | null;
   /** Null: the configuration does not change. */
   readonly config: { readonly reader: KubeletProof; readonly after: string; readonly fields: readonly string[] } | null;
+  /** The API server reached the kubelet before the change. */
+  readonly isReached: boolean;
 }
 
 async function prepareReady(context: PhaseContext, change: NodeChange): Promise<VerifyCommit> {
@@ -197,6 +202,15 @@ async function findNode(
   return node === null ? { why: `Node ${nodeName} cannot be read` } : { cluster, node };
 }
 
+/** Whether the API server reaches the kubelet before a change; otherwise the change need not reach it, which is reported. */
+async function checkReached({ host, reporter }: PhaseContext, cluster: Cluster, nodeName: string, phase: string): Promise<boolean> {
+  const { issue } = await reachKubelet(cluster, nodeName);
+  if (issue === null) return true;
+  const message = `the connection from the API server to the kubelet is not checked: ${issue}`;
+  reporter.report({ level: 'info', code: 'KUBELET_PATH_NOT_CHECKED', host: host.name, phase, message, verbosity: 1 });
+  return false;
+}
+
 function notReady(nodeName: string): string {
   return `Node ${nodeName} was not Ready before the change`;
 }
@@ -239,7 +253,7 @@ interface Proof {
 }
 
 async function verifyChange(expected: Expected): Promise<Proof> {
-  const { cluster, proof, config, isReadyNeeded } = expected;
+  const { cluster, proof, config, isReadyNeeded, isReached } = expected;
   const { nodeName } = proof;
   let override: ConfigSource | null;
   try {
@@ -253,9 +267,12 @@ async function verifyChange(expected: Expected): Promise<Proof> {
     if (!isAppError(error)) throw error;
     return { why: error.problems[0]?.message ?? error.code };
   }
-  if (config === null || config.fields.length === 0) return { why: null };
+  const isCompared = config !== null && config.fields.length > 0;
+  const reached = isReached || isCompared ? await reachKubelet(cluster, nodeName) : null;
+  if (isReached && reached !== null && reached.issue !== null) return { why: noLongerReached(nodeName, reached.issue) };
+  if (!isCompared) return { why: null };
   const { reader, after, fields } = config;
-  const shown = await readShown(cluster, reader);
+  const shown = reached === null ? null : readShown(reached, reader);
   const missing = shown === null ? [] : fieldsNotInForce(shown, after, fields, reader);
   if (override !== null && (shown === null || missing.length > 0))
     return { why: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
@@ -295,13 +312,13 @@ function newValues(fields: readonly string[]): string {
 
 /** Whether the API server shows the configz of the kubelet, so that a verification has compared it. */
 export async function isConfigzReadable({ cluster }: PhaseContext, proof: KubeletProof): Promise<boolean> {
-  return cluster !== null && (await readShown(cluster, proof)) !== null;
+  return cluster !== null && readShown(await reachKubelet(cluster, proof.nodeName), proof) !== null;
 }
 
 /** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */
-async function readShown(cluster: Cluster, { nodeName, ...reader }: KubeletProof): Promise<JsonObject | null> {
+function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: KubeletProof): JsonObject | null {
   try {
-    return readConfigz(await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`), nodeName, reader);
+    return configz === null ? null : readConfigz(configz, nodeName, reader);
   } catch (error) {
     if (isAppError(error)) return null;
     throw error;

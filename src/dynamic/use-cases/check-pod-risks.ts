@@ -9,6 +9,7 @@ import type { ConfigSource } from '../../kubelet/config-source.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
+import { configzPath } from '../../kubelet/kubelet-path.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { findPodRisks } from '../../kubelet/workload/pod-risks.ts';
@@ -166,7 +167,7 @@ async function runningConfig(
   options: { readonly minor: number; readonly catalogue: Catalogue },
 ): Promise<JsonObject | null> {
   try {
-    return readConfigz(await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(node)}/proxy/configz`), node, options);
+    return readConfigz(await cluster.getRaw(configzPath(node)), node, options);
   } catch (error) {
     if (!isAppError(error)) throw error;
     return null;

@@ -4,6 +4,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
+import { configzPath } from '../../kubelet/kubelet-path.ts';
 
 /** The effective configuration of a kubelet, from /configz. */
 export interface NodeConfigz {
@@ -49,6 +50,6 @@ export async function readNodeConfig(cluster: Cluster, name: string, catalogue: 
       message: `kubelet ${version} is not supported; supported versions: ${formatMinor(OLDEST_KNOWN_MINOR)} to ${formatMinor(NEWEST_MINOR)}`,
     });
   const known = Math.min(minor, NEWEST_MINOR);
-  const answer = await cluster.getRaw(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/configz`);
+  const answer = await cluster.getRaw(configzPath(name));
   return { node, minor: known, version, config: readConfigz(answer, name, { minor: known, catalogue }) };
 }

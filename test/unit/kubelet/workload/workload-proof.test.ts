@@ -97,6 +97,23 @@ const leftProbes = (cluster: FakeCluster): readonly string[] =>
     .filter(({ metadata }) => metadata.labels?.['kubeletadm.dev/probe'] === 'true')
     .map(({ metadata }) => metadata.name);
 
+const READER = { name: 'reader', groups: [] };
+const may = (verb: string, resource: string): readonly KubeObject[] => [
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: resource },
+    rules: [{ apiGroups: [''], resources: [resource], verbs: [verb] }],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: resource },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: resource },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'reader' }],
+  },
+];
+
 describe('a change of a kubelet, verified by the pods of its node', () => {
   it('sends no request as a poll, because the host reverts a change that is not confirmed in time', async () => {
     const it = await world({ countsPolls: true });
@@ -443,28 +460,11 @@ describe('the probe pod of a change', () => {
 });
 
 describe('pods that cannot be checked', () => {
-  const READER = { name: 'reader', groups: [] };
-  const may = (verb: string, resource: string): readonly KubeObject[] => [
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: resource },
-      rules: [{ apiGroups: [''], resources: [resource], verbs: [verb] }],
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: resource },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: resource },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'reader' }],
-    },
-  ];
-
   it('are not required without the permission to list them, which -v 1 shows', async () => {
     const it = await world({ user: READER });
     for (const object of may('get', 'nodes')) await it.admin.create(object);
     await it.change(() => setPodStatus(it.admin, 'web', failed('OutOfpods')));
-    expect(it.reporter.events).toMatchObject([
+    expect(it.reporter.events.filter(({ code }) => code !== 'KUBELET_PATH_NOT_CHECKED')).toMatchObject([
       { level: 'info', code: 'PODS_NOT_CHECKED', verbosity: 1, message: expect.stringContaining('cannot list resource "pods"') },
     ]);
     expect(it.created).toEqual([]);
@@ -493,6 +493,57 @@ describe('pods that cannot be checked', () => {
       'the pods of the node are not checked: Node w1 was not Ready before the change',
     ]);
     expect(it.created).toEqual([]);
+  });
+});
+
+describe('the connection from the API server to a changed kubelet', () => {
+  const shows = { status: 200, body: { kubeletconfig: { maxPods: 50 } } };
+  const reach = (it: Awaited<ReturnType<typeof world>>, answer: ReturnType<Parameters<FakeCluster['proxyNode']>[1]>) =>
+    it.admin.proxyNode('w1', () => answer);
+  const refused = (text: string) => ({ status: 503, text: `error trying to reach service: ${text}` });
+
+  it.each([
+    ['listens on loopback or on another port', 'down', 'the API server no longer reaches the kubelet of Node w1'],
+    ['has no signed certificate', refused('remote error: tls: internal error'), 'approve its CSR with kubeletadm csr approve'],
+    ['rejects the API server', { status: 401, text: 'Unauthorized' }, 'so kubectl logs, kubectl exec and metrics fail'],
+  ] as const)('must work as before: the kubelet %s', async (_, answer, why) => {
+    const it = await world();
+    reach(it, shows);
+    await expect(it.change(() => reach(it, answer))).rejects.toMatchObject({
+      code: 'COMMIT_NOT_PROVEN',
+      message: expect.stringContaining(why),
+    });
+    expect(it.tookMs()).toBe(TIMEOUT_MS);
+  });
+
+  it('is confirmed once the CSR of the kubelet is approved', async () => {
+    const it = await world();
+    reach(it, shows);
+    await it.change(() => {
+      reach(it, refused('remote error: tls: internal error'));
+      it.clock.at(it.clock.elapsedMs + 60_000, () => reach(it, shows));
+    });
+    expect(it.tookMs()).toBeGreaterThanOrEqual(60_000);
+    expect(it.reporter.messages('KUBELET_PATH_NOT_CHECKED')).toEqual([]);
+  });
+
+  it('works without the debugging handlers, which include configz', async () => {
+    const it = await world({ after: config('enableDebuggingHandlers: false') });
+    reach(it, shows);
+    await it.change(() => reach(it, { status: 404, text: '404 page not found' }));
+  });
+
+  it('is not required and reported if it failed before, or access is denied', async () => {
+    const it = await world();
+    await it.change();
+    expect(it.reporter.messages('KUBELET_PATH_NOT_CHECKED')[0]).toMatch(
+      /^the connection from the API server to the kubelet is not checked: cannot get /,
+    );
+    const reader = await world({ user: READER });
+    for (const object of [...may('get', 'nodes'), ...may('list', 'pods')]) await reader.admin.create(object);
+    reach(reader, shows);
+    await reader.change(() => reach(reader, 'down'));
+    expect(reader.reporter.messages('KUBELET_PATH_NOT_CHECKED')[0]).toContain('cannot get resource "nodes/proxy"');
   });
 });
 
