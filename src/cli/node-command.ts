@@ -22,7 +22,8 @@ function nodeExplainCommand(node: Command, on: On): void {
       'a host as [user@]ADDRESS[:port] or host/ADDRESS, reached over SSH; or a Node as node/NAME, read through the API server; a name without prefix is a host',
     )
     .argument('[field]', 'field to show, with its nested fields (default: all fields)')
-    .addOption(outputOption(['text', 'wide', 'json', 'yaml']));
+    .addOption(outputOption(['text', 'wide', 'json', 'yaml']))
+    .option('--takeover', 'show how join would change the flags and files of a kubelet with another unit; changes nothing');
   on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
   addSections(explain, {
     notes:
@@ -43,9 +44,13 @@ function explainTarget(target: string): ExplainNodeRequest['target'] {
 function explainRequest([target, field, ...more]: readonly string[], options: CommandOptions): NodeExplainRequest {
   if (target === undefined || more.length > 0)
     throw usageError('node explain needs one host or node', 'Pass one host or node, and optionally a field');
+  const takeover = options.takeover === true;
+  if (takeover && (field !== undefined || isNodeReference(target)))
+    throw usageError('--takeover needs a host, and no field', 'Pass the address of one host');
   return {
     target: explainTarget(target),
     field,
+    takeover,
     format: flagChoice(options, 'output', ['text', 'wide', 'json', 'yaml']),
     cluster: kubeconfigRequest(options),
     connection: connectionRequest(options),
@@ -54,4 +59,5 @@ function explainRequest([target, field, ...more]: readonly string[], options: Co
 
 const EXAMPLES = `  kubeletadm node explain root@10.0.0.11
   kubeletadm node explain worker-1 maxPods --kubeconfig admin.conf
-  kubeletadm node explain node/worker-1 -o json`;
+  kubeletadm node explain node/worker-1 -o json
+  kubeletadm node explain root@10.0.0.11 --takeover`;

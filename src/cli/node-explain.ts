@@ -1,20 +1,38 @@
 import type { ExitCode } from '../base/errors.ts';
-import { type ExplainNodeRequest, explainNode } from '../fleet/use-cases/explain-node.ts';
+import { joinLines } from '../base/text/styled.ts';
+import { renderTable } from '../base/text/table.ts';
+import { type ExplainNodeRequest, explainNode, explainNodeTakeover } from '../fleet/use-cases/explain-node.ts';
+import type { Takeover } from '../kubeadm/workflows/explain-takeover.ts';
 import { renderNodeExplanation } from '../kubelet/effective/render-node-explanation.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
 export interface NodeExplainRequest extends ExplainNodeRequest {
+  /** Show what a takeover of the host would change. */
+  readonly takeover: boolean;
   readonly format: DocumentFormat | 'wide';
 }
 
 /** `node explain HOST|NODE [FIELD]`: each effective value, and the layer it is from. */
 export async function runNodeExplain(services: Services, request: NodeExplainRequest): Promise<ExitCode> {
-  const { field, format } = request;
+  const { field, format, target, connection } = request;
+  if (request.takeover && 'address' in target) {
+    const takeover = await explainNodeTakeover(services, { address: target.address, connection });
+    services.output.stdout(format === 'json' || format === 'yaml' ? renderDocument(takeover, format) : takeoverText(takeover));
+    return 0;
+  }
   const explanation = await explainNode(services, request);
   const isDocument = format === 'json' || format === 'yaml';
   services.output.stdout(
     isDocument ? renderDocument(explanation, format) : renderNodeExplanation(explanation, format === 'wide' || field !== undefined),
   );
   return 0;
+}
+
+function takeoverText({ host, kubernetesVersion, program, items }: Takeover): string {
+  return joinLines([
+    `${host}: kubelet ${kubernetesVersion} at ${program}. Nothing was changed. A takeover with join would have these effects:`,
+    '',
+    ...renderTable([['WHAT', 'NOW IN', 'EFFECT'], ...items.map(({ what, source, effect }) => [what, source || '-', effect])]),
+  ]);
 }

@@ -5,10 +5,11 @@ import { findField } from '../../kubeadm/explain/explain-field.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
+import { explainTakeover, type Takeover } from '../../kubeadm/workflows/explain-takeover.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { type NodeExplanation, selectFields } from '../../kubelet/effective/node-explanation.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { HostConnections } from '../ports.ts';
+import type { FleetRunPorts, HostConnections } from '../ports.ts';
 import { type ConnectionRequest, readHostTarget } from './host-access.ts';
 
 export interface ExplainNodeRequest {
@@ -46,6 +47,23 @@ async function explainTarget(services: ExplainNodePorts, request: ExplainNodeReq
     }
   } finally {
     await cluster.close();
+  }
+}
+
+/** What a takeover of a host by `join` would change; changes nothing. Errors are those of the host. */
+export async function explainNodeTakeover(
+  services: ExplainNodePorts & Pick<FleetRunPorts, 'templates'>,
+  { address, connection }: Pick<ExplainNodeRequest, 'connection'> & { readonly address: string },
+): Promise<Takeover> {
+  const host = await services.connectHost(await readHostTarget(services, address, connection));
+  try {
+    return await explainTakeover(host, {
+      catalogue: await loadCatalogue(),
+      templates: await services.templates(),
+      signal: services.signal,
+    });
+  } finally {
+    await host.close();
   }
 }
 

@@ -88,7 +88,14 @@ export function designGroup(input: GroupInput): GroupDesign {
   };
 }
 
-function designUnits({ templates, kubeletPath, unitFiles, unit, packageFamily }: GroupInput): UnitFilesDesign {
+/** Decides which unit files of the kubelet to write. */
+export function designUnits({
+  templates,
+  kubeletPath,
+  unitFiles,
+  unit,
+  packageFamily,
+}: Pick<GroupInput, 'templates' | 'kubeletPath' | 'unitFiles' | 'unit' | 'packageFamily'>): UnitFilesDesign {
   const renderUnit = (): string => {
     const text = String(renderTemplate(templates, KUBELET_UNIT_FILE, { kubeletPath }));
     checkUnitFile(KUBELET_UNIT_FILE, text, [

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { explainTakeover } from '../../../../src/kubeadm/workflows/explain-takeover.ts';
+import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadTemplates } from '../../../../src/template-files.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
+
+const catalogue = await loadCatalogue();
+const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const UNIT = '/etc/systemd/system/kubelet.service';
+const ENV = '/etc/kubernetes/kubelet.env';
+const OWN = '/etc/kubernetes/own.yaml';
+
+describe('explainTakeover', () => {
+  it('lists each flag, field and file that a join would change, and changes nothing', async () => {
+    const argv = [
+      '/opt/bin/kubelet',
+      `--config=${OWN}`,
+      '--kubeconfig=/etc/kubernetes/kubelet.conf',
+      '--node-ip=10.0.0.5',
+      '--pod-infra-container-image=pause',
+    ];
+    const host = fakeHost({
+      files: {
+        [UNIT]: `[Service]\nEnvironmentFile=-${ENV}\nExecStart=/opt/bin/kubelet --config=${OWN} $KUBELET_ARGS\n`,
+        [ENV]: 'KUBELET_ARGS="--kubeconfig=/etc/kubernetes/kubelet.conf --node-ip=10.0.0.5 --pod-infra-container-image=pause"\n',
+        [OWN]: `${HEADER}maxPods: 50\n`,
+      },
+      commands: {
+        sh: ([, , script = '']) => {
+          if (script.includes('/cmdline')) return { stdout: `712\nKubernetes v1.36.2\n${argv.join('\0')}\0` };
+          if (script.includes('ExecStart')) return { stdout: '/opt/bin/kubelet\nKubernetes v1.36.2\n' };
+          return { exitCode: 127 };
+        },
+        kubelet: { exitCode: 127 },
+        id: { stdout: '0\n' },
+        uname: { stdout: 'host-a\n' },
+      },
+      units: { kubelet: fakeUnit({ fragmentPath: UNIT, activeState: 'active' }) },
+    });
+    const { program, items } = await explainTakeover(host, { catalogue, templates: await loadTemplates() });
+    expect(program).toBe('/opt/bin/kubelet');
+    expect(items.map(({ what, effect }) => `${what}: ${effect}`)).toEqual([
+      `--config=${OWN}: replaced by --config=/var/lib/kubelet/config.yaml (${UNIT}.d/10-kubeadm.conf)`,
+      `--kubeconfig=/etc/kubernetes/kubelet.conf: unchanged, set by ${UNIT}.d/10-kubeadm.conf`,
+      '--node-ip=10.0.0.5: dropped; to keep the flag, pass --kubelet-extra-args node-ip=10.0.0.5',
+      '--pod-infra-container-image=pause: dropped: a 1.36 kubelet has no flag --pod-infra-container-image: the flag was removed in 1.35',
+      'maxPods: 50: no longer read; to keep the field, pass it with --overlay or --set',
+      `${UNIT}.d/10-kubeadm.conf: created`,
+      '/var/lib/kubelet/config.yaml: created',
+      '/var/lib/kubelet/kubeadm-flags.env: written with the flags of the node',
+      `${UNIT}: kept, but the new command line uses nothing of it`,
+      `${ENV}: kept, but the new command line uses nothing of it`,
+    ]);
+    expect(host.performed).toEqual([]);
+  });
+});
