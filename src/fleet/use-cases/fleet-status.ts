@@ -15,7 +15,7 @@ import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.t
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
-import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
@@ -140,7 +140,9 @@ export async function fleetStatus(
           const { status, commit } = await observe(host, FACTS, signal);
           const { host: source } = await observeNodeSource(host, signal);
           const kubelet = await observeKubeletStatus(host, catalogue, signal);
-          const health = await observe(host, kubeletHealthNow(await observeHealthzUrl({ host, signal })), signal);
+          // Without a configuration file the kubelet has the default port.
+          const url = (await observeHealthzUrl({ host, signal })) ?? (kubelet.configHash === null ? healthzUrl({}) : null);
+          const health = await observe(host, kubeletHealthNow(url), signal);
           inspected.set(name, { ...statusOf(status), ...kubelet, commit, source, health: healthText(health) });
           if (readsCertificates) certificates.push(...(await readCertificates(services, host, { name, role })));
           return host;

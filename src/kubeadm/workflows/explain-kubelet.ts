@@ -8,7 +8,7 @@ import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
 import { explainFailure } from '../../kubelet/crash-watch.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
-import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { assessNextStart, type NextStart } from '../../kubelet/effective/next-start.ts';
 import {
   attributeToConfigMap,
@@ -88,13 +88,18 @@ function formatTime(at: Date): string {
 /** The health of the kubelet, and why it is not healthy. */
 async function observeHealth(
   host: Host,
-  { kubelet, unit }: ObservedKubelet,
+  { kubelet, unit, setup }: ObservedKubelet,
   { failures }: NextStart,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly state: string; readonly problems: readonly ConfigDrift[] }> {
-  const state = healthText(await observe(host, kubeletHealthNow(await observeHealthzUrl({ host, signal })), signal));
-  if (state === 'ok') return { state, problems: [] };
+  // Without a configuration file the kubelet has the default port.
+  const url = (await observeHealthzUrl({ host, signal })) ?? (setup.configFile === null ? healthzUrl({}) : null);
+  const now = await observe(host, kubeletHealthNow(url), signal);
   const runs = kubelet !== null;
+  // The process was absent a moment ago: it is between two starts.
+  const isStarting = !runs && now.state.unit?.activeState === 'active';
+  const state = isStarting ? `starting, ${now.state.unit?.restarts ?? 0} restarts` : healthText(now);
+  if (state === 'ok') return { state, problems: [] };
   if (unit?.activeState === 'inactive' && unit.result === 'success') {
     const hint = failures.length === 0 ? ': run systemctl start kubelet' : '';
     return { state, problems: [{ code: 'KUBELET_UNHEALTHY', message: `the kubelet is stopped${hint}` }] };

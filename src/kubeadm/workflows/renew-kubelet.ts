@@ -11,7 +11,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { discoveryCluster, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { CA_CERT, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CONF, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
-import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import { configPathOf, observeHealthzUrl, observeKubeletWords } from '../../kubelet/effective/healthz-url.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
@@ -48,7 +48,7 @@ export interface RenewInput {
 const FACTS = combineFacts({
   os: operatingSystem,
   identity: clientIdentity,
-  files: fileFacts([KUBELET_CONF, KUBELET_CONFIG_FILE, FLAGS_ENV, NODE_SETTINGS_PATH, CA_CERT]),
+  files: fileFacts([KUBELET_CONF, FLAGS_ENV, NODE_SETTINGS_PATH, CA_CERT]),
 });
 /** Covers all timeouts of a run. */
 const TOKEN_TTL = '30m0s';
@@ -74,9 +74,11 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   const { os, identity, files } = facts;
   const text = (path: string): string | null => files.get(path)?.content ?? null;
   const host = context.host.name;
-  const config = readConfig(text(KUBELET_CONFIG_FILE));
+  const { signal } = context;
+  const configFile = configPathOf(await observeKubeletWords(context.host, signal)) || KUBELET_CONFIG_FILE;
+  const config = readConfig((await observe(context.host, fileFacts([configFile]), signal)).get(configFile)?.content ?? null, configFile);
   if (config === null) {
-    const message = `cannot read ${KUBELET_CONFIG_FILE}: the host has not joined a cluster`;
+    const message = `cannot read ${configFile}: the host has not joined a cluster`;
     throw new AppError(
       { host, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with kubeletadm join' },
       { exitCode: 3 },
@@ -118,7 +120,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
             ? `the client certificate in ${identity.source} is valid${identity.notAfter === null ? '' : ` until ${identity.notAfter}`}`
             : '',
         backupDirectory: `${KUBEADM_TMP_DIR}/kubeletadm-renew-${context.clock.now().toISOString().slice(0, 19).replace(/[T:]/g, '-')}`,
-        health: { url: healthzUrl(config), timeoutMs: options.kubeletHealthCheckMs },
+        health: { url: await observeHealthzUrl(context), timeoutMs: options.kubeletHealthCheckMs },
         wait: { timeoutMs: options.tlsBootstrapMs, nodeName: nodeName ?? host },
       },
     },
@@ -137,8 +139,8 @@ async function inspectHost({ host, signal }: PhaseContext, { trust, nodeName }: 
   return { facts, asked: { challenge, evidence, desired } };
 }
 
-function readConfig(text: string | null) {
-  const root = parseSource(text ?? '', KUBELET_CONFIG_FILE).documents[0]?.root ?? null;
+function readConfig(text: string | null, path: string) {
+  const root = parseSource(text ?? '', path).documents[0]?.root ?? null;
   const config = root === null ? null : sourceToJson(root);
   return isJsonObject(config) ? config : null;
 }

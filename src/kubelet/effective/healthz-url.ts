@@ -5,6 +5,7 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
+import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { kubeletCommandLine } from '../facts/kubelet-process.ts';
@@ -40,12 +41,9 @@ export async function observeHealthzUrl({
   readonly host: Host;
   readonly signal?: AbortSignal | undefined;
 }): Promise<string | null> {
-  const { commandLine, unit } = await observe(host, combineFacts({ commandLine: kubeletCommandLine, unit: unitState('kubelet') }), signal);
-  const running = commandLine?.argv.map((word) => ({ word, source: '' }));
-  const words = running ?? (await observeNextWords(host, { unit, hostname: null, signal })) ?? [];
+  const words = await observeKubeletWords(host, signal);
   const flag = (name: string): string => lastFlag(words, name)?.value ?? '';
-  // Without systemd the command line is unknown: kubeadm's file is likely.
-  const path = words.length === 0 ? KUBELET_CONFIG_FILE : flag('config');
+  const path = configPathOf(words);
   const text = path === '' ? undefined : (await observe(host, fileFacts([path]), signal)).get(path)?.content;
   if (text === undefined) return null;
   const dropIns = flag('config-dir') === '' ? [] : await readDropIns(host, flag('config-dir'), signal);
@@ -56,6 +54,18 @@ export async function observeHealthzUrl({
     ...(port === '' ? {} : { healthzPort: Number(port) }),
     ...(address === '' ? {} : { healthzBindAddress: address }),
   });
+}
+
+/** The command line of the kubelet's process, else of its next start; empty: unknown. */
+export async function observeKubeletWords(host: Host, signal?: AbortSignal): Promise<readonly CommandLineWord[]> {
+  const { commandLine, unit } = await observe(host, combineFacts({ commandLine: kubeletCommandLine, unit: unitState('kubelet') }), signal);
+  const running = commandLine?.argv.map((word) => ({ word, source: '' }));
+  return running ?? (await observeNextWords(host, { unit, hostname: null, signal })) ?? [];
+}
+
+/** The file of `--config`; empty: none. Without systemd the command line is unknown: kubeadm's file is likely. */
+export function configPathOf(words: readonly CommandLineWord[]): string {
+  return words.length === 0 ? KUBELET_CONFIG_FILE : (lastFlag(words, 'config')?.value ?? '');
 }
 
 function configIn(text: string): JsonObject {

@@ -198,6 +198,12 @@ describe('explainHostKubelet', () => {
     const loop = renderNodeExplanation(await explainHostKubelet(crashed, { catalogue, cluster: null }), false);
     expect(loop).toContain('node1: kubelet v1.36.2, not running (crashed, 5 restarts)\n');
     expect(loop).toContain('! the kubelet does not run (crashed, 5 restarts): something odd. See journalctl -u kubelet on the host\n');
+    // The process has ended, and systemd has already started the next one.
+    const between = host({
+      argv: null,
+      unit: (unit) => Object.assign(unit, { state: { ...unit.state, activeState: 'active', restarts: 7 } }),
+    });
+    expect((await explainHostKubelet(between, { catalogue, cluster: null })).health).toBe('starting, 7 restarts');
     const stopped = renderNodeExplanation(await explainHostKubelet(host({ argv: null }), { catalogue, cluster: null }), false);
     expect(stopped).toContain('node1: kubelet v1.36.2, not running (inactive)\n');
     expect(stopped).toContain('! the kubelet is stopped: run systemctl start kubelet\n');
