@@ -1,5 +1,6 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { type ConfigSource, describeSource } from '../kubelet/config-source.ts';
+import { noLongerReached } from '../kubelet/kubelet-path.ts';
 import type { PodRisk } from '../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../kubelet/workload/pod-risks.ts';
 import type { Backend, NodeConfig } from './node-config.ts';
@@ -11,6 +12,16 @@ export function configSourceDropped(node: string, server: string, version: strin
     code: 'DYNAMIC_SOURCE_DROPPED',
     message: `the API server ${server} (${version}) accepted the assignment, but dropped the field spec.configSource of the Node. API servers 1.22 to 1.25 keep the field only with the feature gate DynamicKubeletConfig; later versions do not have the field`,
     hint: 'Use --backend agent, or (1.22 to 1.25) start kube-apiserver with --feature-gates=DynamicKubeletConfig=true',
+  };
+}
+
+/** The API server reached the kubelet before an assignment, and no longer reaches it. @param issue clause */
+export function kubeletNotReached(node: string, issue: string): Problem {
+  return {
+    host: node,
+    code: 'DYNAMIC_KUBELET_NOT_REACHED',
+    message: noLongerReached(node, issue),
+    hint: 'Restore the previous assignment: kubeletadm dynamic reset NODE, or dynamic assign with the previous ConfigMap',
   };
 }
 

@@ -1,5 +1,6 @@
 import { isAppError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
+import type { ReportEvent } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
 
 /** The kubelet of a Node as the API server reaches it, which `kubectl logs`, `kubectl exec` and metrics-server need. */
@@ -34,4 +35,10 @@ const APPROVE = 'The kubelet has no serving certificate (serverTLSBootstrap): ap
 /** The clause for a change after which the API server no longer reaches a kubelet. */
 export function noLongerReached(nodeName: string, issue: string): string {
   return `the API server no longer reaches the kubelet of Node ${nodeName}, so kubectl logs, kubectl exec and metrics fail: ${issue}`;
+}
+
+/** The message for a kubelet that was unreachable before a change, shown with `-v 1`. */
+export function pathNotChecked(host: string, issue: string): ReportEvent {
+  const message = `the connection from the API server to the kubelet is not checked: ${issue}`;
+  return { level: 'info', code: 'KUBELET_PATH_NOT_CHECKED', host, message, verbosity: 1 };
 }

@@ -12,7 +12,7 @@ import { type ConfigSource, describeSource } from './config-source.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
 import { readConfigz } from './effective/configz.ts';
 import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from './fields-in-force.ts';
-import { noLongerReached, type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
+import { noLongerReached, pathNotChecked, type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
 import { sourceInForce } from './source-in-force.ts';
 import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './workload/workload-proof.ts';
 
@@ -206,8 +206,7 @@ async function findNode(
 async function checkReached({ host, reporter }: PhaseContext, cluster: Cluster, nodeName: string, phase: string): Promise<boolean> {
   const { issue } = await reachKubelet(cluster, nodeName);
   if (issue === null) return true;
-  const message = `the connection from the API server to the kubelet is not checked: ${issue}`;
-  reporter.report({ level: 'info', code: 'KUBELET_PATH_NOT_CHECKED', host: host.name, phase, message, verbosity: 1 });
+  reporter.report({ ...pathNotChecked(host.name, issue), phase });
   return false;
 }
 

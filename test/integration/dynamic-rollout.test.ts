@@ -76,6 +76,32 @@ const batchesIn = (stderr: string): readonly string[] => [...stderr.matchAll(/^(
 const NODES = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
 
 describe('dynamic assign of many nodes', () => {
+  it.each(['good', 'trial'])('requires that the API server reaches each kubelet as before (--wait %s)', async (wait) => {
+    fleet = await agentFleet(['n1', 'n2', 'n3']);
+    const answer = { status: 200, body: { kubeletconfig: {} } };
+    const [loopback, good] = [await push(51), await push(50)];
+    const runs = (node: string): string | undefined => fleet.runs()[node];
+    for (const node of ['n1', 'n2']) fleet.cluster.proxyNode(node, () => (runs(node) === nameOf(loopback) ? 'down' : answer));
+    const options = ['--skip-validation', '--wait', wait, '-v', '1'];
+    const refused = await dynamic('assign', 'n1', 'n2', '--configmap', loopback, '--on-failure', 'revert', ...options);
+    expect(refused.stderr).toContain(
+      'n1: the API server no longer reaches the kubelet of Node n1, so kubectl logs, kubectl exec and metrics fail',
+    );
+    expect([refused.code, fleet.runs()]).toEqual([5, { n1: 'local', n2: 'local', n3: 'local' }]);
+    const accepted = await dynamic('assign', 'n1', 'n2', 'n3', '--configmap', good, ...options);
+    expect(accepted.code).toBe(0);
+    expect(accepted.stderr).toContain('n3 the connection from the API server to the kubelet is not checked: cannot get');
+    expect(accepted.stderr).not.toContain('n1 the connection');
+    const late = await push(52);
+    let since: number | null = null;
+    fleet.cluster.proxyNode('n1', () => {
+      if (runs('n1') !== nameOf(late)) return answer;
+      since ??= fleet.elapsedSeconds;
+      return fleet.elapsedSeconds - since < 30 ? 'down' : answer;
+    });
+    expect((await dynamic('assign', 'n1', '--configmap', late, ...options)).code).toBe(0);
+  });
+
   it('proceeds batch by batch, the canary first', async () => {
     fleet = await agentFleet(NODES);
     const source = await push(50);

@@ -6,6 +6,7 @@ import { namesText } from '../../base/text/name-ranges.ts';
 import type { ThisProcess } from '../../base/this-process.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
+import { pathNotChecked, reachKubelet } from '../../kubelet/kubelet-path.ts';
 import { isRolledBack } from '../assess-progress.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
@@ -77,6 +78,7 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
         allowsPodLoss: run.allowsPodLoss,
         listener: {
           ...ports.listener,
+          onUnreached: (host, why) => run.reporter.report(pathNotChecked(host, why)),
           progress: (nodes) => {
             now = nodes;
             ports.listener.progress?.(nodes);
@@ -85,6 +87,7 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
         rules: rollout.rulesFor(names.length),
         until: rollout.wait === 'good' ? 'good' : 'trial',
         minReadyMs: minReadyOf(rollout, names.length),
+        whyUnreached: async (name) => (await reachKubelet(cluster, name)).issue,
         begins: async (name, source) => {
           await record?.began(name, source);
           before.set(name, source);

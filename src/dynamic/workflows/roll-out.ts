@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
-import { type AppError, isAppError } from '../../base/errors.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
 import { assessProgress, type Goal, isRunningDesired } from '../assess-progress.ts';
+import { kubeletNotReached } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 import { type AssignRules, nextRolloutStep, type RolloutStage } from '../rollout.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
@@ -50,6 +51,11 @@ export interface RolloutRunOptions {
   readonly timeoutMs: number;
   /** Time that a node must remain updated and Ready before it counts as updated. */
   readonly minReadyMs: number;
+  /**
+   * The reason why the API server does not reach the kubelet of a node; null: it does. A node that was reached before its
+   * assignment must be reached again before it counts as updated. Absent: not checked.
+   */
+  readonly whyUnreached?: (name: string) => Promise<string | null>;
   /** Called and awaited before a node is assigned a source. */
   readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
   readonly listener?: RolloutListener;
@@ -62,6 +68,8 @@ export interface RolloutListener {
   assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
   /** The Event of an assignment was not created. */
   onEventNotCreated?(name: string, error: AppError): void;
+  /** Before the assignment, the API server did not reach the kubelet of the node, so this is not required after it. */
+  onUnreached?(name: string, why: string): void;
   /** Called at each state change of a node in progress. */
   state?(node: AssessedNode): void;
   ended?(outcome: RolloutOutcome): void;
@@ -97,6 +105,8 @@ export interface RolloutResult {
 }
 
 const POLL_MS = 1_000;
+/** Time in which the API server must reach the kubelet of an updated node: a CSR of it may wait for its approval. */
+const REACH_MS = 60_000;
 /** A kubelet up to 1.23 notices a new assignment within 12 s and sends an Event before it restarts. */
 const NOTICE_MS = 20_000;
 /** Number of nodes assessed per interval; more nodes lengthen the interval. */
@@ -136,6 +146,8 @@ interface Member {
   wasShown: boolean;
   /** Time since which the node is updated without interruption. */
   updatedSince: number | null;
+  /** Before its assignment, the API server reached the kubelet. */
+  wasReached: boolean;
   /** The assignment at the first read. */
   readonly initial: ConfigSource | null;
   /** A Node with a smaller resourceVersion was read before the assignment; null: not assigned by this run. */
@@ -223,6 +235,7 @@ class Rollout {
     const { config } = member.validated;
     const { name, desired } = member.target;
     const change = this.#plan(config, desired);
+    if (change !== null && config.isReady) member.wasReached = await this.#isReached(name);
     try {
       if (change !== null) {
         await begins?.(name, config.source.source);
@@ -254,6 +267,25 @@ class Rollout {
     listener?.assigned?.(name, desired, change !== null);
   }
 
+  /** A kubelet that is down would delay the rollout, so only those of Ready nodes are asked. */
+  async #isReached(name: string): Promise<boolean> {
+    const { whyUnreached, listener } = this.#options;
+    if (whyUnreached === undefined) return false;
+    const why = await whyUnreached(name);
+    if (why !== null) listener?.onUnreached?.(name, why);
+    return why === null;
+  }
+
+  /** Ends a node that was updated long enough, once the API server reaches its kubelet as before. */
+  async #finish(member: Member, updatedMs: number): Promise<void> {
+    const { whyUnreached, minReadyMs } = this.#options;
+    const { name } = member.target;
+    const why = member.wasReached && whyUnreached !== undefined ? await whyUnreached(name) : null;
+    if (why !== null && updatedMs < minReadyMs + REACH_MS) return;
+    if (why !== null) member.error = new AppError(kubeletNotReached(name, why));
+    this.#end(member, why === null ? 'updated' : 'failed');
+  }
+
   #plan(config: AssessedNode['config'], desired: ConfigSource | null) {
     return planAssignment(config, desired, this.#assignedBy());
   }
@@ -276,11 +308,13 @@ class Rollout {
       this.#members = this.#targets.map((target) => this.#newMember(target, byName.get(target.name) as AssessedNode));
       return;
     }
-    for (const member of this.#members) {
-      const found = byName.get(member.target.name);
-      if (found !== undefined) this.#see(member, found);
-      else if (!member.isGone) this.#lose(member);
-    }
+    await Promise.all(
+      this.#members.map(async (member) => {
+        const found = byName.get(member.target.name);
+        if (found !== undefined) await this.#see(member, found);
+        else if (!member.isGone) this.#lose(member);
+      }),
+    );
   }
 
   /** Null: the API server is unreachable. */
@@ -319,6 +353,7 @@ class Rollout {
       wasDown: !config.isReady,
       wasShown,
       updatedSince: null,
+      wasReached: false,
       initial: config.source.source,
       keptVersion: null,
       reported: '',
@@ -338,7 +373,7 @@ class Rollout {
     return started;
   }
 
-  #see(member: Member, found: AssessedNode): void {
+  async #see(member: Member, found: AssessedNode): Promise<void> {
     const { minReadyMs, timeoutMs, listener } = this.#options;
     const validated = member.wasShown && this.#now() - member.beganAt < NOTICE_MS ? unproven(found) : found;
     member.validated = validated;
@@ -357,11 +392,11 @@ class Rollout {
     const progress = assessProgress(validated.config, validated.verdict, this.#goal(member.target), now - member.beganAt);
     if (progress === 'updated') member.updatedSince ??= now;
     else member.updatedSince = null;
-    const exists = member.updatedSince !== null && now - member.updatedSince >= minReadyMs;
+    const updatedMs = member.updatedSince === null ? -1 : now - member.updatedSince;
     const isLate = progress !== 'updated' && now - member.beganAt >= timeoutMs;
     // An updated node may still be rolled back.
     if (progress === 'failed' && (member.stage === 'in-progress' || member.stage === 'updated')) this.#end(member, 'failed');
-    else if (member.stage === 'in-progress' && exists) this.#end(member, 'updated');
+    else if (member.stage === 'in-progress' && updatedMs >= minReadyMs) await this.#finish(member, updatedMs);
     else if (member.stage === 'in-progress' && isLate) this.#end(member, member.wasDown ? 'unreachable' : 'failed');
   }
 }
