@@ -27,7 +27,7 @@ export interface InspectOptions {
   readonly restarts: number | null;
   /** Time of the last switch, in Unix seconds; earlier journal entries are about another configuration. */
   readonly sinceSeconds: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const UNIT = 'kubelet';
@@ -46,14 +46,15 @@ export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSe
   const seen = await observe(host, combineFacts({ unit: unitState(UNIT), commandLine: kubeletCommandLine, healthz: healthzFact }), signal);
   const { unit, commandLine } = seen;
   const healthz = readHealthz(seen.healthz);
-  const isHealthy = unit !== null && unit.activeState === 'active' && unit.restarts <= (restarts ?? unit.restarts) && healthz?.ok !== false;
+  // No process has ended since the last check.
+  const isRunning = unit !== null && unit.activeState === 'active' && unit.restarts <= (restarts ?? unit.restarts);
   return {
     unit: unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts },
     pid: commandLine?.pid ?? null,
     ageMs: commandLine?.ageMs ?? null,
     runs: runsOf(commandLine),
     healthz,
-    cause: isHealthy ? null : await causeOf(host, unit, sinceSeconds, signal),
+    cause: isRunning && healthz?.ok !== false ? null : await causeOf(host, unit, { isRunning, sinceSeconds, signal }),
   };
 }
 
@@ -77,12 +78,19 @@ function readHealthz(answer: HttpFact | null): Observation['healthz'] {
   return answer.status === 200 ? { ok: true } : { ok: false, why: `returned ${answer.status}` };
 }
 
-async function causeOf(host: Host, unit: UnitState | null, sinceSeconds: number, signal?: AbortSignal): Promise<string | null> {
+/** Null: the cause is not known, or the unit runs again and the journal cannot be read. */
+async function causeOf(
+  host: Host,
+  unit: UnitState | null,
+  { isRunning, sinceSeconds, signal }: Pick<InspectOptions, 'sinceSeconds' | 'signal'> & { readonly isRunning: boolean },
+): Promise<string | null> {
   const since = `--since=@${Math.floor(sinceSeconds)}`;
   const argv = ['journalctl', `--unit=${UNIT}`, since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager'];
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  if (journal.exitCode !== 0 || journal.stdout === '') return null;
-  const { cause } = explainKubeletFailure(unit, journal.stdout, { lastRunOnly: false });
+  const text = journal.exitCode === 0 ? journal.stdout : '';
+  // Systemd itself knows how the process of a unit ended until it starts the next one.
+  if (text === '' && (unit === null || unit.activeState === 'active')) return null;
+  const { cause } = explainKubeletFailure(unit, text, { lastRunOnly: isRunning });
   return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
 }
 

@@ -51,6 +51,8 @@ export interface Behaviour {
   /** Seconds between the start and a crash. */
   readonly crashesAfter?: number;
   readonly logs?: string;
+  /** The kubelet does not exit, but is killed by this signal. The journal is empty. */
+  readonly killedBy?: number;
   readonly healthz?: number;
   readonly notReady?: boolean;
   readonly pressure?: string;
@@ -282,12 +284,13 @@ export function newWorld(options: WorldOptions = {}): World {
   };
   /** Advances the simulation: the kubelet crashes, systemd restarts it. */
   function tick(): void {
-    const { crashesAfter, logs } = behaviour();
+    const { crashesAfter, logs, killedBy } = behaviour();
     if (crashesAfter === undefined || isCrashed || clock.elapsedMs - startedAt < crashesAfter * 1000) return;
     isCrashed = true;
     pods.stop();
     unit.state = { ...unit.state, activeState: 'activating', subState: 'auto-restart', restarts: unit.state.restarts + 1 };
-    unit.journal += `${logs ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
+    if (killedBy === undefined) unit.journal += `${logs ?? 'E0101 kubelet died'}\nkubelet.service: Failed with result 'exit-code'.\n`;
+    else unit.state = { ...unit.state, result: 'signal', execMainCode: 2, execMainStatus: killedBy };
   }
   function heartbeat(): void {
     const { notReady, pressure, silent = false } = behaviour();
