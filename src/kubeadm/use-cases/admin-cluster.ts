@@ -6,14 +6,14 @@ import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
-import { isApiServerReachable } from './api-server-access.ts';
+import { hostOpeningConnections } from './api-server-access.ts';
 import type { NodeClusterPorts } from './node-cluster.ts';
 
 const HINT = 'Run the command for a control plane host, or pass the kubeconfig of an administrator with --kubeconfig';
 
 /**
- * Connects to the API server with admin.conf of a control plane host. No credential is stored on the local host. If the API
- * server is unreachable from the local host, the connection goes through the host.
+ * Connects to the API server with admin.conf of a control plane host. No credential is stored on the local host. The connection is
+ * that of `hostOpeningConnections`.
  * @throws AppError NODE_NO_CREDENTIALS (exit code 3) when admin.conf does not exist; the errors of `readHostKubeconfig`
  */
 export async function adminCluster(services: NodeClusterPorts, host: Host): Promise<Cluster> {
@@ -29,7 +29,5 @@ export async function adminCluster(services: NodeClusterPorts, host: Host): Prom
     hint: HINT,
     signal,
   });
-  const probe = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await isApiServerReachable(services, probe)) ? undefined : host;
-  return services.connectCluster({ kubeconfig, from });
+  return services.connectCluster({ kubeconfig, from: await hostOpeningConnections(services, host, kubeconfig) });
 }

@@ -1,8 +1,12 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import { localAddresses } from '../../host/facts/addresses.ts';
 import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
 import type { Trust } from '../../kube/https-client.ts';
+import type { HttpsResponse, WebFailure } from '../../kube/https-response.ts';
 import type { ClusterConnections } from '../ports.ts';
 
 type ProbePorts = Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;
@@ -26,10 +30,35 @@ const PROBE_MS = 5_000;
  * Whether an API server answers, with any status. TLS verification fails when another server has the same address in
  * another network.
  */
-export async function isApiServerReachable({ web, signal }: ProbePorts, { server, trust, from }: ApiServerProbe): Promise<boolean> {
+export async function isApiServerReachable(services: ProbePorts, probe: ApiServerProbe): Promise<boolean> {
+  return (await probeApiServer(services, probe)).kind === 'answer';
+}
+
+function probeApiServer({ web, signal }: ProbePorts, { server, trust, from }: ApiServerProbe): Promise<HttpsResponse | WebFailure> {
   const url = `${trimTrailing(server, '/')}/version`;
-  const answer = await web.get({ url, trust, timeoutMs: PROBE_MS, signal, dial: from?.dial });
-  return answer.kind === 'answer';
+  return web.get({ url, trust, timeoutMs: PROBE_MS, signal, dial: from?.dial });
+}
+
+/**
+ * The host that opens the connections to the API server of its own kubeconfig: the host itself if the API server is
+ * unreachable from the local host, or if its address is one of the host, which may be another machine in the network of
+ * the local host. A host that forbids forwarding opens none.
+ * @returns undefined: the local host
+ */
+export async function hostOpeningConnections(
+  services: ProbePorts,
+  host: Host,
+  { server, caPem }: Pick<HostKubeconfig, 'server' | 'caPem'>,
+): Promise<Host | undefined> {
+  if (host.dial === undefined) return undefined;
+  const probe = { server, trust: { kind: 'ca', pem: caPem } } as const;
+  const addresses = await observe(host, localAddresses, services.signal);
+  if (addresses?.includes(new URL(server).hostname.replace(/^\[|\]$/g, '')) === true) {
+    const answer = await probeApiServer(services, { ...probe, from: host });
+    const isForbidden = answer.kind === 'failed' && answer.issue.kind === 'other' && answer.issue.code === 'HOST_FORWARD_REFUSED';
+    if (!isForbidden) return host;
+  }
+  return (await isApiServerReachable(services, probe)) ? undefined : host;
 }
 
 export interface ApiServerRoute {

@@ -10,7 +10,7 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import type { ClusterConnections } from '../ports.ts';
 import { readHostKubeconfig } from '../read-host-kubeconfig.ts';
-import { isApiServerReachable } from './api-server-access.ts';
+import { hostOpeningConnections } from './api-server-access.ts';
 
 /** Ports of a connection with a node's credentials. */
 export type NodeClusterPorts = Pick<RunTime, 'signal'> & Pick<ClusterConnections, 'web' | 'connectCluster'>;
@@ -20,8 +20,7 @@ const HINT = 'Pass the kubeconfig of an administrator with --kubeconfig';
 
 /**
  * Connects to the API server with the credentials of the host's kubelet. Files that kubelet.conf names are read on the
- * host; no credential is stored on the local host. If the API server is unreachable from the local host, the
- * connection goes through the host.
+ * host; no credential is stored on the local host. The connection is that of `hostOpeningConnections`.
  * @throws AppError NODE_NO_CREDENTIALS (exit code 3) when kubelet.conf does not exist or its certificate has expired;
  * the errors of `readHostKubeconfig`
  */
@@ -33,9 +32,7 @@ export async function nodeCluster(services: NodeClusterPorts, host: Host): Promi
   if (text === null) throw noCredentials(host, `${KUBELET_CONF} does not exist: the host has not joined a cluster`);
   if (identity.state === 'unusable' && identity.commonName !== undefined) throw expired(host, identity.why);
   const kubeconfig = await readHostKubeconfig(host, { path: KUBELET_CONF, text, hint: HINT, signal });
-  const probe = { server: kubeconfig.server, trust: { kind: 'ca', pem: kubeconfig.caPem } } as const;
-  const from = host.dial === undefined || (await isApiServerReachable(services, probe)) ? undefined : host;
-  return services.connectCluster({ kubeconfig, from });
+  return services.connectCluster({ kubeconfig, from: await hostOpeningConnections(services, host, kubeconfig) });
 }
 
 function noCredentials(host: Host, message: string): AppError {

@@ -5,7 +5,7 @@ import { connectionsTo } from '../../../../src/fleet/ports.ts';
 import type { Host } from '../../../../src/host/host.ts';
 import type { Dial } from '../../../../src/kube/dial.ts';
 import type { HttpsRequest } from '../../../../src/kube/https-client.ts';
-import { findHostWithApiServerAccess } from '../../../../src/kubeadm/use-cases/api-server-access.ts';
+import { findHostWithApiServerAccess, hostOpeningConnections } from '../../../../src/kubeadm/use-cases/api-server-access.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { untilTrue } from '../../../support/until-true.ts';
@@ -93,5 +93,42 @@ describe('findHostWithApiServerAccess', () => {
     expect(await query()).toBeNull();
     expect([...connected.values()].every(({ isClosed }) => isClosed)).toBe(true);
     expect(reporter.events).toEqual([]);
+  });
+});
+
+describe('hostOpeningConnections', () => {
+  const FIB = '     |-- 10.0.0.1\n        /32 host LOCAL\n';
+  const dial: Dial = () => Promise.reject(new Error('nothing is sent here'));
+  const cases: readonly [string, { server: string; fails?: string; local?: boolean }, { from: 'host' | 'local host'; asked: string[] }][] =
+    [
+      ['its own address', { server: '10.0.0.1', local: true }, { from: 'host', asked: ['host'] }],
+      [
+        'its own address, but the server is down',
+        { server: '10.0.0.1', fails: 'ECONNREFUSED', local: true },
+        { from: 'host', asked: ['host'] },
+      ],
+      [
+        'its own address, and the host forbids forwarding',
+        { server: '10.0.0.1', fails: 'HOST_FORWARD_REFUSED', local: true },
+        { from: 'local host', asked: ['host', 'local host'] },
+      ],
+      ['another address', { server: '10.0.0.2', local: true }, { from: 'local host', asked: ['local host'] }],
+      ['another address that only the host reaches', { server: '10.0.0.2' }, { from: 'host', asked: ['local host'] }],
+    ];
+  it.each(cases)('%s', async (_, { server, fails, local = false }, { from, asked }) => {
+    const probes: string[] = [];
+    const services = {
+      signal: new AbortController().signal,
+      web: {
+        get: async (request: HttpsRequest) => {
+          probes.push(request.dial === dial ? 'host' : 'local host');
+          const isAnswered = request.dial === dial ? fails === undefined : local;
+          return isAnswered ? { kind: 'answer' } : { kind: 'failed', issue: { kind: 'other', code: fails ?? 'ETIMEDOUT' } };
+        },
+      },
+    } as unknown as Services;
+    const host = Object.assign(fakeHost({ files: { '/proc/net/fib_trie': FIB } }), { dial });
+    const opener = await hostOpeningConnections(services, host, { server: `https://${server}:6443`, caPem: '' });
+    expect([opener === host ? 'host' : 'local host', probes]).toEqual([from, asked]);
   });
 });
