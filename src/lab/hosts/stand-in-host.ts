@@ -1,20 +1,17 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../base/json.ts';
-import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { upTo } from '../../base/text/up-to.ts';
-import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { execStartWords } from '../../host/systemd/exec-start.ts';
-import { BOOTSTRAP_CONF } from '../../kube/well-known.ts';
 import { AGENT_SERVICE, AGENT_UNIT } from '../../kubeadm/node-agent/agent-units.ts';
 import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import { configDropInsOf, configPathOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
 import { loadPayload } from './load-payload.ts';
-import { MEMORY_BYTES } from './stand-in-admission.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
+import { readYaml, startupFailure, whyRefused } from './startup-failure.ts';
 
 export interface StandInHostOptions {
   readonly rootDir: string;
@@ -48,11 +45,8 @@ const NO_PROCESS: KubeletProcess = { active: false, exitStatus: 0, config: {}, p
 /** Higher than every process id of the local host. */
 const FIRST_PID = 5_000_000;
 const MOST_LINES = 100;
-const MEMORY = BigInt(MEMORY_BYTES);
 /** Verbs of systemctl that change a unit. */
 const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enable', 'disable']);
-
-const DROP_IN_PLACES = ['etc/systemd/system/kubelet.service.d/10-kubeadm.conf', 'usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf'];
 
 /**
  * The running part of a lab host: a service manager with one unit, and a kubelet that reads its files as the
@@ -239,7 +233,7 @@ export class StandInHost {
     this.#startedAt = this.#options.now();
     const command = kubeletCommand(this.#options.rootDir);
     const path = configPathOf(command);
-    const failure = this.#whyItDies(path, command);
+    const failure = startupFailure({ rootDir: this.#options.rootDir, path, command, hasIdentity: this.#client.hasIdentity() });
     if (failure === null) {
       this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path, command };
       this.#showProcess();
@@ -253,33 +247,6 @@ export class StandInHost {
     const isManager = failure.startsWith('invalid Node Allocatable configuration');
     const [place, message] = isManager ? ['kubelet.go:1703', 'Failed to start ContainerManager'] : ['run.go:72', 'command failed'];
     this.#log('E', `${place}] "${message}" err=${JSON.stringify(failure)}`);
-  }
-
-  #whyItDies(path: string, command: readonly string[]): string | null {
-    if (!DROP_IN_PLACES.some((place) => this.#has(place)))
-      return 'failed to run Kubelet: no client provided, cannot use webhook authentication';
-    const refused = whyRefused(join(this.#options.rootDir, path), path);
-    if (refused !== null) return refused;
-    if (configDropInsOf(this.#options.rootDir, command) === null)
-      return 'failed to merge kubelet configs: failed to walk through kubelet dropin directory: no such file or directory';
-    const config = readYaml(join(this.#options.rootDir, path));
-    const evictionHard = (config.evictionHard ?? {}) as Readonly<Record<string, unknown>>;
-    const unknown = Object.keys(evictionHard).find(
-      (signal) => !/^(memory|nodefs|imagefs|containerfs|pid|allocatableMemory)\./.test(signal),
-    );
-    if (unknown !== undefined) return `failed to run Kubelet: failed to create kubelet: unknown eviction signal "${unknown}"`;
-    const ca = ((config.authentication as { x509?: { clientCAFile?: string } } | undefined)?.x509?.clientCAFile ?? '') || null;
-    const missing = [ca, config.tlsCertFile, config.tlsPrivateKeyFile].find(
-      (file) => typeof file === 'string' && file !== '' && !this.#has(file),
-    );
-    if (missing !== undefined) return `failed to run Kubelet: open ${String(missing)}: no such file or directory`;
-    const reserved = ['systemReserved', 'kubeReserved'].map((field) => (config[field] as { memory?: unknown } | undefined)?.memory);
-    const total = reserved.reduce((sum: bigint, text) => sum + settingsOf(text), 0n);
-    if (total > MEMORY) return overReserved(total);
-    if (!this.#has(BOOTSTRAP_CONF) && !this.#client.hasIdentity()) {
-      return 'failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory';
-    }
-    return null;
   }
 
   #curl(url: string): CommandAnswer {
@@ -341,45 +308,10 @@ export class StandInHost {
   }
 }
 
-/**
- * The kubelet's error for a file that it cannot read or rejects; null for a valid file. `path` is the
- * kubelet's name of the file.
- */
-function whyRefused(file: string, path: string): string | null {
-  const failed = `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error`;
-  if (!existsSync(file)) return `${failed} failed to read kubelet config file "${path}", error: open ${path}: no such file or directory`;
-  try {
-    const { maxPods } = readYaml(file);
-    if (typeof maxPods !== 'number' || maxPods >= 0) return null;
-    const rule = `maxPods (--max-pods) ${maxPods} must not be a negative number`;
-    return `failed to validate kubelet configuration, error: invalid configuration: ${rule}, path: &TypeMeta{Kind:,APIVersion:,}`;
-  } catch (error) {
-    return `${failed} failed to decode: ${String(error)}`;
-  }
-}
-
-/** @throws Error with the syntax error of the file */
-function readYaml(path: string): JsonObject {
-  const { documents, problems } = parseSource(readFileSync(path, 'utf8'), path);
-  const root = documents[0]?.root ?? null;
-  if (problems[0] !== undefined || root === null) throw new Error(problems[0]?.message ?? 'the file is empty');
-  return sourceToJson(root) as JsonObject;
-}
-
 /** The properties requested from `systemctl show`. */
 function selected(properties: readonly string[], args: readonly string[]): readonly string[] {
   const desired = args.flatMap((arg) => /^--property=(.*)$/.exec(arg)?.[1]?.split(',') ?? []);
   return properties.filter((line) => desired.length === 0 || desired.includes(upTo(line, '=')));
-}
-
-function settingsOf(text: unknown): bigint {
-  const quantity = typeof text === 'string' ? parseQuantity(text) : null;
-  return quantity === null ? 0n : quantityValue(quantity);
-}
-
-/** @see kubernetes/kubernetes pkg/kubelet/cm/node_container_manager_linux.go validateNodeAllocatable */
-function overReserved(total: bigint): string {
-  return `invalid Node Allocatable configuration. Resource "memory" has a reservation of ${total} but capacity of ${MEMORY - total}. Expected capacity >= reservation.`;
 }
 
 /** In systemctl's format: `Fri 2026-11-20 14:12:50 UTC`. */
