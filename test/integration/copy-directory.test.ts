@@ -43,6 +43,14 @@ describe.each(SHELLS)('directories in %s', (shell) => {
     expect(readFileSync(at('synced'), 'utf8')).toBe('etcd.partial\netcd\n');
   });
 
+  it('are copied and swapped below the directory that stands for the host', async () => {
+    put('member', 'data');
+    const env = { KUBELETADM_ROOT: directory };
+    expect(await run(copyDirectory('/member', '/backup/etcd'), env)).toMatchObject({ exitCode: 0 });
+    expect(await run(swapDirectory({ path: '/member', by: '/backup/etcd', kept: '/kept' }), env)).toMatchObject({ exitCode: 0 });
+    expect([text('member'), text('kept')]).toEqual(['data', 'data']);
+  });
+
   it('are not copied to an existing directory, nor without a source', async () => {
     put('member', 'data');
     put('other', 'kept');

@@ -47,13 +47,16 @@ esac
 `;
 const SHELLS = ['dash', 'bash', 'busybox'].filter((name) => findProgram(name) !== null);
 
+/** Its path on the host, for which a directory stands. */
+const SOCKET = '/x.sock';
+
 describe.each(SHELLS)('container runtime commands in %s', (shell) => {
   let directory = '';
   let server: Server;
   let socket = '';
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'ka-cri-'));
-    socket = join(directory, 'x.sock');
+    socket = join(directory, SOCKET);
     server = createServer();
     await new Promise<void>((resolve) => server.listen(socket, resolve));
     for (const name of ['cat', 'dirname', 'find', 'grep', 'head', 'ls', 'sed', 'sort', 'tail', 'touch'])
@@ -88,26 +91,26 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
     install('crictl', CRICTL);
     install('ctr', CTR);
     const at = `crictl --runtime-endpoint unix://${socket}`;
-    expect(await run(listImages(`unix://${socket}`))).toMatchObject({ exitCode: 0, stdout: '{"images":[]}' });
-    expect(await run(pullImage(socket, 'registry.k8s.io/pause:3'))).toMatchObject({
+    expect(await run(listImages(`unix://${SOCKET}`))).toMatchObject({ exitCode: 0, stdout: '{"images":[]}' });
+    expect(await run(pullImage(SOCKET, 'registry.k8s.io/pause:3'))).toMatchObject({
       exitCode: 0,
       calls: [`${at} --timeout 10s images --output json`, `${at} --timeout 15m pull registry.k8s.io/pause:3`],
     });
-    expect(await run(lastLog(socket, 'etcd'))).toMatchObject({ exitCode: 0, stdout: 'from crictl' });
+    expect(await run(lastLog(SOCKET, 'etcd'))).toMatchObject({ exitCode: 0, stdout: 'from crictl' });
   });
 
   it("use containerd's ctr without crictl", async () => {
     install('ctr', CTR);
     const at = `ctr --address ${socket} --namespace k8s.io`;
-    expect(await run(listImages(`unix://${socket}`))).toMatchObject({ exitCode: 0, stdout: 'registry.k8s.io/pause:3' });
-    const pulled = await run(pullImage(`unix://${socket}`, 'pause:3'));
+    expect(await run(listImages(`unix://${SOCKET}`))).toMatchObject({ exitCode: 0, stdout: 'registry.k8s.io/pause:3' });
+    const pulled = await run(pullImage(`unix://${SOCKET}`, 'pause:3'));
     expect(pulled).toMatchObject({ exitCode: 0, stdout: '' });
     expect(pulled.calls.at(-1)).toMatch(
       / --timeout 15m images pull (?:--hosts-dir \/etc\/containerd\/certs\.d )?docker\.io\/library\/pause:3$/,
     );
-    expect(await run(pullImage(socket, 'x/y:1'), { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
-    expect(await run(listPods(socket))).toMatchObject({ exitCode: 0, stdout: 'a\nb' });
-    const { exitCode, calls } = await run(removePods(socket, false));
+    expect(await run(pullImage(SOCKET, 'x/y:1'), { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
+    expect(await run(listPods(SOCKET))).toMatchObject({ exitCode: 0, stdout: 'a\nb' });
+    const { exitCode, calls } = await run(removePods(SOCKET, false));
     expect([exitCode, ...calls.slice(-5)]).toEqual([
       0,
       `${at} containers ls -q`,
@@ -116,12 +119,12 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
       `${at} tasks rm -f b`,
       `${at} containers rm b`,
     ]);
-    expect(await run(removePods(socket, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'cannot remove these Pods: a' });
+    expect(await run(removePods(SOCKET, false), { NEVER: 'a' })).toMatchObject({ exitCode: 1, stderr: 'cannot remove these Pods: a' });
   });
 
   it('list the live containers and sandboxes of a Pod', async () => {
     install('ctr', CTR);
-    const list = listLiveContainers(socket, 'etcd-cp-1');
+    const list = listLiveContainers(SOCKET, 'etcd-cp-1');
     expect(await run(list)).toMatchObject({ exitCode: 0, stdout: '' });
     expect(await run(list, { LIVE: 'x 7 RUNNING\n' })).toMatchObject({ exitCode: 0, stdout: 'x' });
     expect(await run(list, { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
@@ -130,25 +133,25 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
     expect(await run(list, { LIVE: '0a\n' })).toMatchObject({ exitCode: 0, stdout: '0a' });
     expect(await run(list, { SANDBOX: '0b\n' })).toMatchObject({ exitCode: 0, stdout: '0b' });
     expect(await run(list, { NEVER: 'x' })).toMatchObject({ exitCode: 1 });
-    expect(await run(listLiveContainers(`${socket}.gone`, 'etcd-cp-1'))).toMatchObject({ exitCode: 1 });
+    expect(await run(listLiveContainers(`${SOCKET}.gone`, 'etcd-cp-1'))).toMatchObject({ exitCode: 1 });
   });
 
   it('do not run without a client or without a socket', async () => {
-    expect(await run(listImages(socket))).toMatchObject({ exitCode: 127 });
+    expect(await run(listImages(SOCKET))).toMatchObject({ exitCode: 127 });
     install('crictl', CRICTL);
-    for (const command of [listImages, listPods]) expect(await run(command(`${socket}.gone`))).toMatchObject({ exitCode: 1, calls: [] });
+    for (const command of [listImages, listPods]) expect(await run(command(`${SOCKET}.gone`))).toMatchObject({ exitCode: 1, calls: [] });
   });
 
   it('remove all pods: a stop that fails is repeated, and a pod that remains does not keep the others', async () => {
     install('crictl', CRICTL);
     const removed = (calls: readonly string[]): readonly string[] => calls.flatMap((call) => / rmp -f (\w)$/.exec(call)?.[1] ?? []);
-    const once = await run(removePods(socket, false), { ONCE: 'b' });
+    const once = await run(removePods(SOCKET, false), { ONCE: 'b' });
     expect([once.exitCode, removed(once.calls)]).toEqual([0, ['a', 'b', 'c']]);
     rmSync(join(directory, 'calls'));
-    const never = await run(removePods(socket, false), { NEVER: 'b' });
+    const never = await run(removePods(SOCKET, false), { NEVER: 'b' });
     expect([never.exitCode, never.stderr, removed(never.calls)]).toEqual([1, 'cannot remove these Pods: b', ['a', 'c']]);
     expect(never.calls.filter((call) => call.includes('stopp b'))).toHaveLength(5);
-    expect(await run(removePods(socket, true), { NEVER: 'b' })).toMatchObject({ exitCode: 0 });
+    expect(await run(removePods(SOCKET, true), { NEVER: 'b' })).toMatchObject({ exitCode: 0 });
   });
 
   /** Files of the kernel's cgroups, by path, each with its processes. */
@@ -191,8 +194,8 @@ describe.each(SHELLS)('container runtime commands in %s', (shell) => {
   it('fail when processes of pods remain that the runtime does not know', async () => {
     install('crictl', CRICTL);
     cgroups({ 'cgroup.controllers': 'cpu\n', 'kubepods.slice/kubepods-pod9.slice/docker-x.scope/cgroup.procs': '11\n' });
-    expect(await run(removePods(socket, false))).toMatchObject({ exitCode: 1, stderr: '1 Pod processes are still running' });
-    expect(await run(removePods(socket, true))).toMatchObject({ exitCode: 0 });
+    expect(await run(removePods(SOCKET, false))).toMatchObject({ exitCode: 1, stderr: '1 Pod processes are still running' });
+    expect(await run(removePods(SOCKET, true))).toMatchObject({ exitCode: 0 });
   });
 });
 

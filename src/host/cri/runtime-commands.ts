@@ -3,8 +3,8 @@
  * containerd's ctr if crictl is not installed. Both get the socket; ctr does not work with other runtimes.
  */
 
-/** `$1` is the socket, which is checked first because crictl would wait for it. */
-const TOOLS = `p=\${1#unix://}; s=unix://$p; [ -S "$p" ] || exit 1
+/** `$1` is the socket, which is checked first because crictl would wait for it. The lab sets KUBELETADM_ROOT. */
+const TOOLS = `p=\${KUBELETADM_ROOT-}\${1#unix://}; s=unix://$p; [ -S "$p" ] || exit 1
 has() { command -v "$1" >/dev/null 2>&1; }
 cri() { crictl --runtime-endpoint "$s" "$@"; }
 ctrd() { ctr --address "$p" --namespace k8s.io "$@"; }
