@@ -49,8 +49,23 @@ Try these commands in another terminal, in this order:
   kubectl --kubeconfig ${lab.kubeconfig} -n kube-system get configmap kubelet-config -o yaml
   ssh -F ${lab.sshConfig} node1 'ls $KUBELETADM_ROOT/var/lib/kubelet'
 
+A control plane of stand-in static pods, on a host that has not joined. Its endpoint must be this loopback address, and
+other control planes cannot join it:
+${controlPlaneCommands(lab)}
 Ctrl-C stops the lab.
 `;
+}
+
+/** Clients on the local host connect to the endpoint: the address of the host inside the lab may be another machine. */
+function controlPlaneCommands({ hosts, sshConfig }: Lab): string {
+  const last = hosts.at(-1);
+  const commands = [
+    `init --kubernetes-version v1.36.1 --control-plane-endpoint ${last?.loopback}:6443`,
+    'certs renew all',
+    'upgrade apply v1.36.2 --yes',
+    'reset --force',
+  ];
+  return commands.map((command) => `  kubeletadm ${command} --ssh-config ${sshConfig} --host ${last?.name}\n`).join('');
 }
 
 function untilInterrupted(signal: AbortSignal): Promise<void> {

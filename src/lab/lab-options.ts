@@ -25,6 +25,8 @@ export interface LabHost {
   readonly port: number;
   /** The directory that is the host's root. */
   readonly rootDir: string;
+  /** The address of the local host at which processes of the host listen, for `--control-plane-endpoint`. */
+  readonly loopback: string;
   /** Number of kubelet starts. */
   readonly kubeletStarts: () => number;
   /**

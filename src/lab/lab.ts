@@ -9,7 +9,8 @@ import { KUBE_SYSTEM } from '../kube/well-known.ts';
 import { generateToken } from '../kubeadm/token/token-secret.ts';
 import type { Catalogue } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
-import { startApiServer } from './api-server/server.ts';
+import { type LabApiServer, startApiServer } from './api-server/server.ts';
+import { type LabNetwork, labNetwork } from './hosts/lab-network.ts';
 import { createRootTree } from './hosts/root-tree.ts';
 import { newSshKey } from './hosts/ssh-key.ts';
 import { type SshServer, startSshServer } from './hosts/ssh-server.ts';
@@ -42,14 +43,12 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
   await writePrivate(join(directory, 'id_ed25519'), user.private);
   const names = Array.from({ length: count }, (_, i) => `node${i + 1}`);
   const catalogue = await loadCatalogue();
+  const network = labNetwork(Number(new URL(api.url).port));
+  const apiStarted = (server: LabApiServer): void => proxyNodes(server, started);
   const started = await Promise.all(
-    names.map((name, i) => startHost({ name, index: i, directory, bin, authorizedKey: user.public, catalogue })),
+    names.map((name, index) => startHost({ name, index, directory, bin, authorizedKey: user.public, catalogue, network, apiStarted })),
   );
-  for (const { host, standIn } of started)
-    api.proxyNode(host.name, (path) => {
-      if (standIn.configz === null) return 'down';
-      return path === '/configz' ? { status: 200, body: { kubeletconfig: standIn.configz } } : null;
-    });
+  apiStarted(api);
   await writeFile(files.sshConfig, sshConfig(directory, started));
   await writeFile(join(directory, 'known_hosts'), started.map(({ host, hostKey }) => `[127.0.0.1]:${host.port} ${hostKey}\n`).join(''));
   return {
@@ -59,11 +58,20 @@ export async function startLab({ directory, hosts: count }: LabOptions): Promise
     token,
     hosts: started.map(({ host }) => host),
     close: async () => {
-      for (const { standIn } of started) standIn.close();
+      await Promise.all(started.map(({ standIn }) => standIn.close()));
       await Promise.all(started.flatMap(({ ssh, socket }) => [ssh.close(), new Promise((resolve) => socket.close(resolve))]));
       await api.close();
     },
   };
+}
+
+/** The API server reaches the kubelets of all hosts. */
+function proxyNodes(api: LabApiServer, hosts: readonly StartedHost[]): void {
+  for (const { host, standIn } of hosts)
+    api.proxyNode(host.name, (path) => {
+      if (standIn.configz === null) return 'down';
+      return path === '/configz' ? { status: 200, body: { kubeletconfig: standIn.configz } } : null;
+    });
 }
 
 /**
@@ -95,13 +103,16 @@ async function startHost(options: {
   readonly bin: string;
   readonly authorizedKey: string;
   readonly catalogue: Catalogue;
+  readonly network: LabNetwork;
+  readonly apiStarted: (api: LabApiServer) => void;
 }): Promise<StartedHost> {
-  const { name, index, directory, bin, authorizedKey, catalogue } = options;
+  const { name, index, directory, bin, authorizedKey, catalogue, network, apiStarted } = options;
   const rootDir = join(directory, name);
   await rm(rootDir, { recursive: true, force: true });
   // The second host shows that detection is per host: its systemd-resolved runs.
   const resolved = index === 1;
-  const address = `192.168.99.${11 + index}`;
+  const address = network.addressOf(index);
+  const loopback = network.loopbackOf(address) ?? '';
   const socket = await createRootTree(rootDir, { hostname: name, address, resolved });
   const standIn = new StandInHost({
     rootDir,
@@ -111,11 +122,17 @@ async function startHost(options: {
     now: () => new Date(),
     address,
     catalogue,
+    network,
+    apiStarted,
   });
   const key = newSshKey(name);
   const env = { PATH: `${bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`, HOME: rootDir, KUBELETADM_ROOT: rootDir };
-  const ssh = await startSshServer({ hostKey: key.private, authorizedKey, env, answer: (line) => standIn.answer(line) });
-  const host: LabHost = { name, port: ssh.port, rootDir, kubeletStarts: () => standIn.starts, agent: () => standIn.agent };
+  const ssh = await startSshServer({
+    ...{ hostKey: key.private, authorizedKey, env },
+    answer: (line) => standIn.answer(line),
+    loopbackOf: (to) => (to === '127.0.0.1' ? loopback : network.loopbackOf(to)),
+  });
+  const host: LabHost = { name, port: ssh.port, rootDir, loopback, kubeletStarts: () => standIn.starts, agent: () => standIn.agent };
   return { host, standIn, ssh, socket, hostKey: key.public.split(' ').slice(0, 2).join(' ') };
 }
 

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { readPod } from '../../src/kubelet/workload/pod.ts';
 import { PROBE_NAME, probePod, readProbe } from '../../src/kubelet/workload/probe-pod.ts';
 import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
+import { labNetwork } from '../../src/lab/hosts/lab-network.ts';
 import { StandInKubelet } from '../../src/lab/hosts/stand-in-kubelet.ts';
 
 const NODE = 'node1';
@@ -43,7 +44,14 @@ describe('the pods of a lab host', () => {
     api = await startApiServer();
     put('/etc/kubernetes/kubelet.conf', await api.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']));
     put('/etc/resolv.conf', '');
-    kubelet = new StandInKubelet({ rootDir: root, hostname: NODE, address: '192.168.99.11', version: 'v1.36.2', log: () => undefined });
+    kubelet = new StandInKubelet({
+      rootDir: root,
+      network: labNetwork(6443),
+      hostname: NODE,
+      address: '192.168.99.11',
+      version: 'v1.36.2',
+      log: () => undefined,
+    });
   });
   afterEach(async () => {
     kubelet.stop();

@@ -14,6 +14,7 @@ import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../src/kubeadm/node-agent/agent-units.ts';
 import type { Catalogue } from '../../src/kubelet/catalogue.ts';
 import { podFiles } from '../../src/lab/hosts/kubelet-pods.ts';
+import { labNetwork } from '../../src/lab/hosts/lab-network.ts';
 import { createRootTree } from '../../src/lab/hosts/root-tree.ts';
 import { writeStandInCommands } from '../../src/lab/hosts/stand-in-commands.ts';
 import { StandInHost } from '../../src/lab/hosts/stand-in-host.ts';
@@ -135,6 +136,7 @@ export async function agentHost({
     rootDir: root,
     hostname: NODE,
     address: '10.99.0.11',
+    network: labNetwork(6443),
     kubeletVersion: 'v1.36.2',
     resolved: false,
     now: () => clock.now(),

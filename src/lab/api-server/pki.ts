@@ -13,10 +13,11 @@ import {
   Pkcs10CertificateRequestGenerator,
   type PublicKey,
   SubjectAlternativeNameExtension,
-  type X509Certificate,
+  X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
 
+const RSA = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } as const;
 const EC = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const SUBJECT_ALTERNATIVE_NAME = '2.5.29.17';
 const YEAR_MS = 365 * 24 * 3600 * 1000;
@@ -94,7 +95,24 @@ export async function createCa(commonName = 'kubernetes', validity: Validity = {
   return authorityOf(certificate, keys.privateKey, await exportKey(keys.privateKey));
 }
 
-function authorityOf(certificate: X509Certificate, signingKey: webcrypto.CryptoKey, keyPem: string): CertificateAuthority {
+/**
+ * An existing CA.
+ * @param pair its certificate and its EC P-256 or RSA key
+ * @throws Error for another key
+ */
+export async function loadCa({ certPem, keyPem }: KeyPair): Promise<CertificateAuthority> {
+  const key = createPrivateKey(keyPem);
+  const algorithm = key.asymmetricKeyType === 'rsa' ? RSA : EC;
+  const signingKey = await webcrypto.subtle.importKey('pkcs8', key.export({ format: 'der', type: 'pkcs8' }), algorithm, false, ['sign']);
+  return authorityOf(new X509Certificate(certPem), signingKey, keyPem, algorithm);
+}
+
+function authorityOf(
+  certificate: X509Certificate,
+  signingKey: webcrypto.CryptoKey,
+  keyPem: string,
+  signingAlgorithm: typeof EC | typeof RSA = EC,
+): CertificateAuthority {
   const issue = async (
     subject: Name,
     publicKey: webcrypto.CryptoKey | PublicKey,
@@ -108,7 +126,7 @@ function authorityOf(certificate: X509Certificate, signingKey: webcrypto.CryptoK
       ...periodOf(validity),
       publicKey,
       signingKey,
-      signingAlgorithm: EC,
+      signingAlgorithm,
       extensions: [new BasicConstraintsExtension(false, undefined, true), ...extensions],
     });
     return pemOf(issued);

@@ -50,6 +50,8 @@ export interface ApiServerOptions {
   /** Delay of the bootstrap signer; default 0. */
   readonly signerDelayMs?: number;
   readonly gates?: Partial<FeatureGates>;
+  /** The objects of an earlier server; default: none. */
+  readonly store?: Store;
   /** Number of changes that a watch can resume from. */
   readonly historyLimit?: number;
 }
@@ -104,7 +106,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<La
   const { host = '127.0.0.1', clock = SYSTEM_CLOCK } = options;
   const ca = options.ca ?? (await createCa());
   const admin = await ca.issueClient({ commonName: 'kubernetes-admin', organizations: [MASTERS_GROUP_NAME] });
-  const store = createStore({ historyLimit: options.historyLimit });
+  const store = options.store ?? createStore({ historyLimit: options.historyLimit });
   const gates: FeatureGates = { dynamicKubeletConfig: false, ...options.gates };
   const registry = createRegistry({ store, now: clock.now, gates });
   const authenticator = createAuthenticator({ store, now: clock.now, ...(options.tokens ? { tokens: options.tokens } : {}) });

@@ -1,14 +1,23 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { request } from 'node:https';
+import { Agent, request } from 'node:https';
 import { join } from 'node:path';
+import { type ConnectionOptions, checkServerIdentity, connect } from 'node:tls';
 import type { JsonObject } from '../../base/json.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import type { LabNetwork } from './lab-network.ts';
 
 /** The response of an API server. */
 export interface ApiAnswer {
   readonly status: number;
   readonly body: JsonObject;
+}
+
+/** The host of a client. */
+export interface ApiClientHost {
+  /** The host's root directory, below which kubeconfigs and their files are. */
+  readonly rootDir: string;
+  readonly network: LabNetwork;
 }
 
 export interface ApiRequest {
@@ -21,12 +30,11 @@ export interface ApiRequest {
 
 /**
  * Sends a request to an API server with the credentials of a kubeconfig on a lab host.
- * @param rootDir the host's root directory, below which the kubeconfig's files are
  * @param file the kubeconfig, as a path of the host
  * @throws Error without a response, or for an unusable kubeconfig
  */
-export async function queryApiServer(rootDir: string, file: string, asked: ApiRequest): Promise<ApiAnswer> {
-  const response = await send(rootDir, file, asked);
+export async function queryApiServer(host: ApiClientHost, file: string, asked: ApiRequest): Promise<ApiAnswer> {
+  const response = await send(host, file, asked);
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);
   return { status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonObject };
@@ -39,11 +47,11 @@ export async function queryApiServer(rootDir: string, file: string, asked: ApiRe
  * @throws Error without a response, for a refused watch, or for an unusable kubeconfig
  */
 export async function watchApiServer(
-  rootDir: string,
+  host: ApiClientHost,
   file: string,
   { path, signal, onEvent }: { readonly path: string; readonly signal: AbortSignal; readonly onEvent: () => void },
 ): Promise<void> {
-  const response = await send(rootDir, file, { method: 'GET', path }, signal);
+  const response = await send(host, file, { method: 'GET', path }, signal);
   if (response.statusCode !== 200) {
     response.destroy();
     throw new Error(`the API server refused the watch: ${response.statusCode}`);
@@ -52,7 +60,7 @@ export async function watchApiServer(
   for await (const _events of response) onEvent();
 }
 
-async function send(rootDir: string, file: string, asked: ApiRequest, signal?: AbortSignal): Promise<IncomingMessage> {
+async function send({ rootDir, network }: ApiClientHost, file: string, asked: ApiRequest, signal?: AbortSignal): Promise<IncomingMessage> {
   const read = (path: string): string => readFileSync(join(rootDir, path), 'utf8');
   const { cluster, user } = resolveContext(parseKubeconfig(read(file), file));
   const decode = (data: string): string => Buffer.from(data, 'base64').toString('utf8');
@@ -75,9 +83,24 @@ async function send(rootDir: string, file: string, asked: ApiRequest, signal?: A
     ...(user?.token === undefined ? {} : { authorization: `Bearer ${user.token.reveal()}` }),
   };
   return new Promise((resolve, reject) => {
-    const target = { method: asked.method, headers, ...credentials, agent: false as const, ...(signal === undefined ? {} : { signal }) };
+    const agent = agentFor(network, new URL(cluster.server).hostname);
+    const target = { method: asked.method, headers, ...credentials, agent, ...(signal === undefined ? {} : { signal }) };
     const call = request(`${cluster.server}${asked.path}`, target, resolve);
     call.on('error', reject);
     call.end(payload ?? undefined);
   });
+}
+
+/** Connects to the address at which a lab host listens; the certificate must name the address inside the lab. */
+function agentFor(network: LabNetwork, address: string): Agent | false {
+  const host = network.loopbackOf(address);
+  if (host === null) return false;
+  const agent = new Agent();
+  agent.createConnection = (options) =>
+    connect({
+      ...(options as ConnectionOptions),
+      host,
+      checkServerIdentity: (_, certificate) => checkServerIdentity(address, certificate),
+    });
+  return agent;
 }

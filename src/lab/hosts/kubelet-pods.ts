@@ -6,11 +6,10 @@ import type { KubeObject } from '../../kube/object.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { podsOfNode } from '../../kubelet/workload/pod.ts';
 import { itemsOf, memberOf, textOf } from '../api-server/members.ts';
-import { type ApiRequest, queryApiServer, watchApiServer } from './api-client.ts';
+import { type ApiClientHost, type ApiRequest, queryApiServer, watchApiServer } from './api-client.ts';
 import { createPodRunner, type PodApi, type PodFiles } from './pod-runner.ts';
 
-export interface KubeletPodsOptions {
-  readonly rootDir: string;
+export interface KubeletPodsOptions extends ApiClientHost {
   readonly nodeName: string;
   readonly address: string;
   /** The configuration of the kubelet with its defaults and with absolute paths. */
@@ -26,7 +25,7 @@ const RETRY_MS = 1_000;
  */
 export async function runKubeletPods(options: KubeletPodsOptions): Promise<void> {
   const { rootDir, nodeName, config, signal } = options;
-  const runner = createPodRunner({ ...options, api: podApi(rootDir, nodeName), files: podFiles(rootDir), now: () => new Date() });
+  const runner = createPodRunner({ ...options, api: podApi(options, nodeName), files: podFiles(rootDir), now: () => new Date() });
   let retry: NodeJS.Timeout | undefined;
   const sync = (): void => {
     clearTimeout(retry);
@@ -41,7 +40,7 @@ export async function runKubeletPods(options: KubeletPodsOptions): Promise<void>
     const selector = encodeURIComponent(podsOfNode(nodeName));
     const path = `/api/v1/pods?watch=true&fieldSelector=${selector}`;
     while (!signal.aborted) {
-      await watchApiServer(rootDir, KUBELET_CONF, { path, signal, onEvent: sync }).catch(() => undefined);
+      await watchApiServer(options, KUBELET_CONF, { path, signal, onEvent: sync }).catch(() => undefined);
       await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
     }
   } finally {
@@ -72,7 +71,7 @@ export function podFiles(rootDir: string): PodFiles {
  * Calls `onChange` after changes in a directory, which may not exist yet.
  * @returns ends the watch
  */
-function watchDirectory(rootDir: string, directory: string, onChange: () => void): () => void {
+export function watchDirectory(rootDir: string, directory: string, onChange: () => void): () => void {
   if (directory === '') return () => undefined;
   const path = placeOf(rootDir, directory);
   let watcher: FSWatcher | null = null;
@@ -95,9 +94,9 @@ function watchDirectory(rootDir: string, directory: string, onChange: () => void
   };
 }
 
-function podApi(rootDir: string, nodeName: string): PodApi {
+function podApi(host: ApiClientHost, nodeName: string): PodApi {
   const ask = async (asked: ApiRequest, isAllowed: (status: number) => boolean = () => false): Promise<JsonObject> => {
-    const { status, body } = await queryApiServer(rootDir, KUBELET_CONF, asked);
+    const { status, body } = await queryApiServer(host, KUBELET_CONF, asked);
     if (status >= 400 && !isAllowed(status)) throw new Error(`${asked.method} ${asked.path}: ${String(body.message ?? status)}`);
     return body;
   };

@@ -67,6 +67,7 @@ WantedBy=multi-user.target
   '/proc/swaps': 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n',
   '/proc/sys/net/ipv4/ip_forward': '1\n',
   '/proc/sys/net/ipv6/conf/default/forwarding': '1\n',
+  '/proc/net/route': 'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\neth0\t00000000\t0163A8C0\t0003\t0\t0\t0\t00000000\n',
   '/proc/net/tcp': '  sl  local_address rem_address   st\n',
 };
 

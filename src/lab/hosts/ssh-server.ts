@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2';
@@ -14,6 +14,8 @@ export interface SshServerOptions {
   /** Environment of the commands: PATH with the stand-ins first, KUBELETADM_ROOT. */
   readonly env: Readonly<Record<string, string>>;
   readonly answer: (commandLine: string) => CommandAnswer;
+  /** The loopback address for a destination of a forwarded connection; null: the connection is refused. */
+  readonly loopbackOf: (address: string) => string | null;
 }
 
 export interface SshServer {
@@ -34,6 +36,7 @@ export async function startSshServer(options: SshServerOptions): Promise<SshServ
     connection.on('close', () => connections.delete(connection));
     connection.on('error', () => connections.delete(connection));
     connection.on('authentication', (context) => authenticate(context, Array.isArray(allowed) ? allowed[0] : allowed));
+    connection.on('tcpip', (accept, reject, { destIP, destPort }) => forward(options.loopbackOf(destIP), destPort, { accept, reject }));
     connection.on('session', (accept) => {
       const opened = accept();
       opened.on('exec', (acceptExec, _reject, { command }) => runCommand(acceptExec(), command, options));
@@ -63,6 +66,25 @@ function authenticate(context: AuthContext, allowed: ssh2.ParsedKey): void {
   if (!same || (signature !== undefined && blob !== undefined && allowed.verify(blob, signature, context.hashAlgo) !== true))
     context.reject(['publickey']);
   else context.accept();
+}
+
+function forward(
+  host: string | null,
+  port: number,
+  { accept, reject }: { readonly accept: () => ServerChannel; readonly reject: () => void },
+): void {
+  if (host === null) {
+    reject();
+    return;
+  }
+  const socket = connect({ host, port });
+  socket.once('error', reject).once('connect', () => {
+    socket.off('error', reject);
+    const channel = accept();
+    socket.on('error', () => channel.close()).on('close', () => channel.close());
+    channel.on('error', () => socket.destroy()).on('close', () => socket.destroy());
+    channel.pipe(socket).pipe(channel);
+  });
 }
 
 function runCommand(channel: ServerChannel, command: string, { env, answer }: SshServerOptions): void {

@@ -35,11 +35,12 @@ esac
 );
 
 /** Container runtimes and the logind of the local host must not appear on the lab's hosts. */
-const ABSENT = ['containerd', 'crio', 'docker', 'systemd-analyze', 'busctl'];
+const ABSENT = ['containerd', 'ctr', 'crio', 'podman', 'docker', 'systemd-analyze', 'busctl'];
 
 /** The lab's hosts have only the user root: files of the local user are shown as root's. */
 const PLAIN: Readonly<Record<string, string>> = {
   id: '#!/bin/sh\necho 0\n',
+  nproc: '#!/bin/sh\necho 4\n',
   chown: '#!/bin/sh\nexit 0\n',
   sync: '#!/bin/sh\nexit 0\n',
   losetup: '#!/bin/sh\nexit 0\n',

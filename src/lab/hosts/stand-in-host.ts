@@ -7,9 +7,13 @@ import { AGENT_SERVICE, AGENT_UNIT } from '../../kubeadm/node-agent/agent-units.
 import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
+import type { LabApiServer } from '../api-server/server.ts';
+import { watchDirectory } from './kubelet-pods.ts';
 import { configDropInsOf, configPathOf, kubeletCommand, kubeletDropIns, kubeletUnit } from './kubelet-unit.ts';
+import type { LabNetwork } from './lab-network.ts';
 import { loadPayload } from './load-payload.ts';
 import type { CommandAnswer } from './stand-in-commands.ts';
+import { StandInControlPlane } from './stand-in-control-plane.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
 import { readYaml, startupFailure, whyRefused } from './startup-failure.ts';
 
@@ -22,6 +26,9 @@ export interface StandInHostOptions {
   readonly now: () => Date;
   /** The host's address inside the lab. */
   readonly address: string;
+  readonly network: LabNetwork;
+  /** Called with each API server that starts on the host. */
+  readonly apiStarted?: (api: LabApiServer) => void;
   readonly catalogue: Catalogue;
 }
 
@@ -55,6 +62,10 @@ const CHANGING: ReadonlySet<string> = new Set(['start', 'stop', 'restart', 'enab
 export class StandInHost {
   readonly #options: StandInHostOptions;
   readonly #client: StandInKubelet;
+  readonly #controlPlane: StandInControlPlane;
+  /** Pulled images. */
+  readonly #images = new Set<string>();
+  #stopWatching: () => void = () => undefined;
   #kubelet: KubeletProcess = NO_PROCESS;
   #enabled = false;
   #starts = 0;
@@ -66,8 +77,10 @@ export class StandInHost {
 
   constructor(options: StandInHostOptions) {
     this.#options = options;
-    const { rootDir, hostname, address, kubeletVersion: version } = options;
-    this.#client = new StandInKubelet({ rootDir, hostname, address, version, log: (level, text) => this.#log(level, text) });
+    const { rootDir, network, hostname, address, kubeletVersion: version, apiStarted: started = () => undefined } = options;
+    const log = (level: 'I' | 'E', text: string): void => this.#log(level, text);
+    this.#client = new StandInKubelet({ rootDir, network, hostname, address, version, log });
+    this.#controlPlane = new StandInControlPlane({ rootDir, loopback: network.loopbackOf(address) ?? '127.0.0.1', started, log });
   }
 
   /** Number of kubelet starts, which a second run must not increase. */
@@ -95,8 +108,24 @@ export class StandInHost {
   }
 
   /** Switches the host off. */
-  close(): void {
+  close(): Promise<void> {
+    return this.#stop();
+  }
+
+  /** Stops the kubelet and, in contrast to a real host, its static pods. */
+  #stop(): Promise<void> {
     this.#client.stop();
+    this.#stopWatching();
+    return this.#controlPlane.sync(null);
+  }
+
+  /** Runs the kubelet and the static pods of a control plane. */
+  #run(config: JsonObject): void {
+    const { rootDir } = this.#options;
+    const directory = typeof config.staticPodPath === 'string' ? config.staticPodPath : '';
+    this.#stopWatching();
+    this.#stopWatching = watchDirectory(rootDir, directory, () => void this.#controlPlane.sync(directory));
+    this.#client.start(config);
   }
 
   /** Answers one command line of the stand-in commands. */
@@ -110,9 +139,9 @@ export class StandInHost {
       case 'kubelet':
         return this.#runKubelet(args);
       case 'crictl':
-        return args.includes('runtime-config') ? print('cgroup driver: SYSTEMD') : fail(1);
+        return this.#crictl(args);
       case 'curl':
-        return this.#curl(args.find((arg) => arg.startsWith('http://')) ?? '');
+        return this.#curl(args.find((arg) => /^https?:/.test(arg)) ?? '');
       case 'uname':
         return print(args.includes('-n') ? this.#options.hostname : args.includes('-r') ? '6.12.0-lab' : 'x86_64');
       case 'getent':
@@ -155,7 +184,7 @@ export class StandInHost {
     }
     if (verb === 'enable') this.#enabled = true;
     if (verb === 'stop') {
-      this.#client.stop();
+      void this.#stop();
       this.#kubelet = NO_PROCESS;
       this.#showProcess();
     }
@@ -237,7 +266,7 @@ export class StandInHost {
     if (failure === null) {
       this.#kubelet = { active: true, exitStatus: 0, config: readYaml(join(this.#options.rootDir, path)), path, command };
       this.#showProcess();
-      this.#client.start(this.configz ?? readYaml(join(this.#options.rootDir, path)));
+      this.#run(this.configz ?? readYaml(join(this.#options.rootDir, path)));
       this.#log('I', 'server.go:72] "Kubelet version" kubeletVersion="%s"'.replace('%s', this.#options.kubeletVersion));
       return;
     }
@@ -249,16 +278,41 @@ export class StandInHost {
     this.#log('E', `${place}] "${message}" err=${JSON.stringify(failure)}`);
   }
 
+  /** The pods are those of a control plane. */
+  #crictl(args: readonly string[]): CommandAnswer {
+    const verb = args.find((arg) => /^(?:runtime-config|images|pull|pods|ps|stopp|rmp)$/.test(arg));
+    switch (verb) {
+      case 'runtime-config':
+        return print('cgroup driver: SYSTEMD');
+      case 'images':
+        return print(JSON.stringify({ images: [{ repoTags: [...this.#images] }] }));
+      case 'pull':
+        this.#images.add(args.at(-1) ?? '');
+        return print();
+      case 'pods': {
+        const [, name] = /io\.kubernetes\.pod\.name=(\S+)/.exec(args.join(' ')) ?? [];
+        const pods = this.#controlPlane.components.map((component) => `${component}-${this.#options.hostname}`);
+        return print(...pods.filter((pod) => name === undefined || pod === name));
+      }
+      case undefined:
+        return fail(1);
+      default:
+        return print();
+    }
+  }
+
   #curl(url: string): CommandAnswer {
     const { active, config } = this.#kubelet;
     const address = `${String(config.healthzBindAddress ?? '127.0.0.1')}:${String(config.healthzPort ?? 10248)}`;
     if (active && url === `http://${address}/healthz`) return print('ok', '200');
     if (url.includes('/runtime.v1.RuntimeService/')) return print('grpc-status: 0');
+    const component = URL.canParse(url) ? this.#controlPlane.answer(new URL(url)) : null;
+    if (component !== null) return print(component, '200');
     if (this.#agent !== null && url.endsWith('/readyz')) return print('ok', '200');
     return {
       exitCode: 7,
       lines: [
-        `curl: (7) Failed to connect to ${upTo(url.replace(/^http:\/\//, ''), '/').replace(':', ' port ')} after 0 ms: Couldn't connect to server`,
+        `curl: (7) Failed to connect to ${upTo(url.replace(/^https?:\/\//, ''), '/').replace(':', ' port ')} after 0 ms: Couldn't connect to server`,
         '000',
       ],
     };

@@ -15,12 +15,11 @@ import {
 } from '../../kube/well-known.ts';
 import { itemsOf, memberOf, textOf } from '../api-server/members.ts';
 import { createCertificateRequest } from '../api-server/pki.ts';
-import { type ApiAnswer, type ApiRequest, queryApiServer } from './api-client.ts';
+import { type ApiAnswer, type ApiClientHost, type ApiRequest, queryApiServer } from './api-client.ts';
 import { runKubeletPods } from './kubelet-pods.ts';
 import { nodeResources, pressuresOf } from './stand-in-admission.ts';
 
-export interface StandInKubeletOptions {
-  readonly rootDir: string;
+export interface StandInKubeletOptions extends ApiClientHost {
   readonly hostname: string;
   readonly address: string;
   /** For example `v1.36.2`. */
@@ -54,6 +53,7 @@ export class StandInKubelet {
     this.stop();
     const running = new AbortController();
     this.#running = running;
+    if (config.rotateCertificates === true) this.#storeGivenCertificate();
     this.#machineId = existsSync(this.#at('/etc/machine-id')) ? this.#read('/etc/machine-id').trim() : '';
     void this.#run(running.signal, config).catch(() => {});
   }
@@ -78,12 +78,21 @@ export class StandInKubelet {
     }
   }
 
+  /** A certificate that kubelet.conf embeds is stored as the first one of the rotation. */
+  #storeGivenCertificate(): void {
+    if (!existsSync(this.#at(KUBELET_CONF)) || existsSync(this.#at(KUBELET_CLIENT_PEM))) return;
+    const { user } = resolveContext(parseKubeconfig(this.#read(KUBELET_CONF), KUBELET_CONF));
+    if (user?.certData === undefined || user.keyData === undefined) return;
+    const decode = (data: string): string => Buffer.from(data, 'base64').toString('utf8');
+    this.#write(KUBELET_CLIENT_PEM, decode(user.certData) + decode(user.keyData.reveal()));
+  }
+
   async #run(signal: AbortSignal, config: JsonObject): Promise<void> {
     await this.#untilDone(signal, async () => this.hasIdentity() || (await this.#bootstrap(signal)));
     await this.#untilDone(signal, () => this.#register(config));
     void this.#keepReporting(signal, config).catch(() => {});
-    const { rootDir, address } = this.#options;
-    void runKubeletPods({ rootDir, nodeName: this.#nodeName(), address, config, signal }).catch(() => {});
+    const { rootDir, network, address } = this.#options;
+    void runKubeletPods({ rootDir, network, nodeName: this.#nodeName(), address, config, signal }).catch(() => {});
     if (config.serverTLSBootstrap === true && !existsSync(this.#at(KUBELET_SERVER_PEM)))
       await this.#untilDone(signal, () => this.#askServingCertificate(signal));
   }
@@ -180,7 +189,7 @@ export class StandInKubelet {
   async #register(config: JsonObject): Promise<boolean> {
     const name = this.#nodeName();
     const path = `/api/v1/nodes/${name}`;
-    const found = await queryApiServer(this.#options.rootDir, KUBELET_CONF, { method: 'GET', path });
+    const found = await queryApiServer(this.#options, KUBELET_CONF, { method: 'GET', path });
     if (found.status === 404) {
       const labels = { 'kubernetes.io/hostname': this.#options.hostname, 'kubernetes.io/os': 'linux', ...this.#labels() };
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } };
@@ -254,7 +263,7 @@ export class StandInKubelet {
   }
 
   async #ask(conf: string, asked: ApiRequest): Promise<JsonObject> {
-    const { status, body }: ApiAnswer = await queryApiServer(this.#options.rootDir, conf, asked);
+    const { status, body }: ApiAnswer = await queryApiServer(this.#options, conf, asked);
     if (status >= 400) throw new Error(String(body.message ?? status));
     return body;
   }

@@ -22,7 +22,14 @@ function labOf(names: readonly string[]): Lab {
     sshConfig: '/lab/ssh_config',
     caFile: '/lab/ca.crt',
     token: new Secret('abcdef.0123456789abcdef'),
-    hosts: names.map((name) => ({ name, port: 22, rootDir: `/lab/${name}`, kubeletStarts: () => 1, agent: () => null })),
+    hosts: names.map((name) => ({
+      name,
+      port: 22,
+      rootDir: `/lab/${name}`,
+      loopback: '127.0.0.2',
+      kubeletStarts: () => 1,
+      agent: () => null,
+    })),
     close: async () => undefined,
   };
 }

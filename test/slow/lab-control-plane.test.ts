@@ -1,0 +1,90 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type NetConnectOpts, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab, LabHost } from '../../src/lab/lab-options.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+describe('a control plane of stand-in static pods', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-lab-control-plane-'));
+  const destinations = new Set<string>();
+  let lab: Lab;
+  let first: LabHost;
+
+  beforeAll(async () => {
+    const { connect } = Socket.prototype;
+    vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: unknown[]) {
+      const options = [args[0]].flat()[0] as NetConnectOpts;
+      if ('port' in options) destinations.add(options.host ?? 'localhost');
+      return Reflect.apply(connect, this, args);
+    });
+    lab = await startLab({ directory, hosts: 2 });
+    first = lab.hosts[0] as LabHost;
+  });
+  afterEach(() => {
+    expect([...destinations].filter((host) => !host.startsWith('127.'))).toEqual([]);
+  });
+  afterAll(async () => {
+    vi.restoreAllMocks();
+    await lab.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const run = async (host: string, ...words: readonly string[]): Promise<CliResult> => {
+    const result = await runCommand([...words, '--ssh-config', lab.sshConfig, '--host', host]);
+    expect(result, `${words.join(' ')}\n${result.stderr}`).toMatchObject({ code: 0 });
+    return result;
+  };
+  const file = (path: string): string => readFileSync(join(first.rootDir, path), 'utf8');
+  const asAdmin = async <T>(work: (cluster: Cluster) => Promise<T>): Promise<T> => {
+    const cluster = kubeCluster({ kubeconfig: { text: file('etc/kubernetes/admin.conf'), file: 'admin.conf' } });
+    try {
+      return await work(cluster);
+    } finally {
+      await cluster.close();
+    }
+  };
+
+  it('is created by init, and accepts workers', async () => {
+    const config = join(directory, 'init.yaml');
+    const endpoint = `${first.loopback}:6443`;
+    writeFileSync(
+      config,
+      `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.1\nencryptionAlgorithm: ECDSA-P256\ncontrolPlaneEndpoint: ${endpoint}\n`,
+    );
+    const { stdout } = await run('node1', 'init', '--config', config);
+    const words = [...stdout.matchAll(/^ *kubeletadm (join .*)$/gm)].map(([, command = '']) => command.trim().split(' ')).at(-1);
+    await run('node2', ...(words ?? []));
+    expect(await asAdmin((cluster) => cluster.version())).toBe('v1.36.1');
+    const { items } = await asAdmin((cluster) => cluster.list({ apiVersion: 'v1', kind: 'Node' }));
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['node1', 'node2']);
+  });
+
+  it('shows and renews its certificates', async () => {
+    const { stdout } = await run('node1', 'certs', 'check-expiration');
+    expect(stdout).toMatch(/^apiserver-etcd-client .* 364d .* etcd-ca /m);
+    const before = file('etc/kubernetes/pki/apiserver.crt');
+    await run('node1', 'certs', 'renew', 'all');
+    expect(file('etc/kubernetes/pki/apiserver.crt')).not.toBe(before);
+  });
+
+  it('is upgraded, keeps its objects, and is unchanged by a second upgrade', async () => {
+    const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mine', namespace: 'default' } };
+    await asAdmin((cluster) => cluster.create(configMap));
+    await run('node1', 'upgrade', 'apply', 'v1.36.2', '--yes');
+    expect(await asAdmin((cluster) => cluster.version())).toBe('v1.36.2');
+    const found = await asAdmin((cluster) => cluster.get({ ...configMap, name: 'mine', namespace: 'default' }));
+    expect(found?.metadata.name).toBe('mine');
+    expect((await run('node1', 'upgrade', 'node')).stdout).toMatch(/Nothing to do\.\n$/);
+  });
+
+  it('loses its data with reset, and its API server stops', async () => {
+    await run('node1', 'reset', '--force');
+    expect(readdirSync(join(first.rootDir, 'var/lib/etcd'))).toEqual([]);
+    expect(file('proc/net/tcp')).not.toMatch(/:192B /);
+  });
+});
