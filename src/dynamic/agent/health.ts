@@ -13,6 +13,7 @@ export type FailureSign =
   | 'not-serving'
   | 'not-ready'
   | 'pressure'
+  | 'cpu'
   | PodLoss['kind']
   | 'probe-pod';
 
@@ -34,6 +35,8 @@ export interface Observation {
   readonly pid?: number | null;
   /** Age of the process; null: unknown. */
   readonly ageMs?: number | null;
+  /** Average CPUs that the process used since its start. Absent or null: unknown. */
+  readonly cpuShare?: number | null;
   /** Null: the kubelet serves no healthz. */
   readonly healthz: { readonly ok: true } | { readonly ok: false; readonly why: string } | null;
   /**
@@ -129,6 +132,8 @@ export const DEFAULT_TIMING: Timing = {
     'not-serving': 45_000,
     'not-ready': 30_000,
     pressure: 20_000,
+    // The average since the start of the process is compared.
+    cpu: 0,
     'pod-rejected': 0,
     'pod-evicted': 0,
     'static-pod-gone': 10_000,
@@ -259,8 +264,28 @@ function signsOf(watch: HealthHistory, { hash, baseline }: Trial, seen: Observat
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
   const added = pressures.filter((name) => baseline?.pressures.includes(name) !== true);
   if (added.length > 0) signs.push({ sign: 'pressure', cause: `the Node has ${added.join(', ')}` });
-  signs.push(...podSigns(seen));
+  signs.push(...cpuSigns(seen, baseline), ...podSigns(seen));
   return signs;
+}
+
+/** The CPU time of a start, and of pods that start with it, is small against the CPU time of this period. */
+const CPU_PERIOD_MS = 180_000;
+/** Average CPUs, and the factor to the average before the switch. A kubelet with many pods uses 0.1 to 0.3. */
+const CPU_LIMIT = { cpus: 0.4, times: 3 };
+
+/** A value such as `fileCheckFrequency: 1µs` keeps a kubelet busy, but healthy. */
+function cpuSigns({ cpuShare, ageMs }: Observation, baseline: TrialBaseline | null): readonly Failure[] {
+  const before = baseline?.cpuShare ?? null;
+  if (cpuShare == null || before === null || (ageMs ?? 0) < CPU_PERIOD_MS) return [];
+  if (cpuShare <= CPU_LIMIT.cpus || cpuShare <= CPU_LIMIT.times * before) return [];
+  const percent = (share: number): string => `${Math.round(share * 100)}%`;
+  const minutes = Math.floor((ageMs ?? 0) / 60_000);
+  return [
+    {
+      sign: 'cpu',
+      cause: `the kubelet uses ${percent(cpuShare)} of a CPU, as average of ${minutes} minutes, and used ${percent(before)} before`,
+    },
+  ];
 }
 
 const MOST_PODS = 5;

@@ -13,7 +13,7 @@ import type { Observation } from './health.ts';
 import { type ManagerStateSwitches, NO_STATE_SWITCH } from './manager-state-switch.ts';
 
 /** Observation of a kubelet on its host. */
-export type HostObservation = Pick<Observation, 'unit' | 'runs' | 'healthz' | 'cause'> & {
+export type HostObservation = Pick<Observation, 'unit' | 'runs' | 'healthz' | 'cause' | 'cpuShare'> & {
   /** Process ID; null: no process. */
   readonly pid: number | null;
   /** Age of the process; null: unknown. */
@@ -52,6 +52,7 @@ export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSe
     unit: unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts },
     pid: commandLine?.pid ?? null,
     ageMs: commandLine?.ageMs ?? null,
+    cpuShare: cpuShareOf(commandLine),
     runs: runsOf(commandLine),
     healthz,
     cause: isRunning && healthz?.ok !== false ? null : await causeOf(host, unit, { isRunning, sinceSeconds, signal }),
@@ -61,6 +62,11 @@ export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSe
 /** The payload of the kubelet process; null: the local configuration, or no process. */
 export async function runningPayload(host: Host): Promise<string | null> {
   return payloadOn(await observe(host, kubeletCommandLine));
+}
+
+function cpuShareOf(process: KubeletCommandLine | null): number | null {
+  const { cpuMs = null, ageMs = null } = process ?? {};
+  return cpuMs === null || ageMs === null || ageMs === 0 ? null : cpuMs / ageMs;
 }
 
 function payloadOn(commandLine: KubeletCommandLine | null): string | null {

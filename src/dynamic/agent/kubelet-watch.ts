@@ -164,7 +164,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const kubelet = await observeKubelet(host, catalogue, signal);
     const { config } = kubelet.running.layered;
     const from = { healthzUrl: healthzUrl(config), restarts: null, sinceSeconds: switchedAt / 1000, signal };
-    const { unit, healthz, ageMs } = await inspectKubelet(host, from);
+    const { unit, healthz, ageMs, cpuShare = null } = await inspectKubelet(host, from);
     const { ready, pressures } = readNodeReport(known, startOf(ageMs));
     const isUp = unit?.activeState === 'active' && healthz?.ok !== false;
     const isReady = ready?.is ?? null;
@@ -174,6 +174,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       ...(await workload.before(probedKubelet(config, known), isUp && isNodeReady(known))),
       isReady,
       pressures,
+      cpuShare,
       isCredentialAccepted: isKnown ? await isAccepted(kubelet) : null,
     };
   };

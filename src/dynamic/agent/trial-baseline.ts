@@ -22,6 +22,8 @@ export interface TrialBaseline extends WorkloadBaseline {
   readonly pressures: readonly string[];
   /** Whether the kubelet's API accepted the credential of the node. */
   readonly isCredentialAccepted: boolean | null;
+  /** Average CPUs that the kubelet used since its start. Absent or null: not known, so that it is not compared. */
+  readonly cpuShare?: number | null;
 }
 
 /**
@@ -40,6 +42,7 @@ export function mergeBaselines(earlier: TrialBaseline | null, now: TrialBaseline
     isReady: earlier.isReady === false ? now.isReady : earlier.isReady,
     pressures: now.pressures.filter((name) => earlier.pressures.includes(name)),
     isCredentialAccepted: earlier.isCredentialAccepted === false ? now.isCredentialAccepted : earlier.isCredentialAccepted,
+    cpuShare: earlier.cpuShare ?? now.cpuShare ?? null,
   };
 }
 
@@ -57,7 +60,7 @@ export function baselineToJson({ pods, ...facts }: TrialBaseline): JsonObject {
 /** Reads that member; null: none. Files of earlier versions have only the pods. */
 export function baselineFromJson(json: Json | undefined): TrialBaseline | null {
   if (!isJsonObject(json)) return null;
-  const { noProbe, staticPodPath, isReady, pressures, isCredentialAccepted } = json;
+  const { noProbe, staticPodPath, isReady, pressures, isCredentialAccepted, cpuShare } = json;
   const pods = Array.isArray(json.pods)
     ? json.pods.flatMap((pod: Json) =>
         isJsonObject(pod) && typeof pod.uid === 'string' && typeof pod.name === 'string'
@@ -72,5 +75,6 @@ export function baselineFromJson(json: Json | undefined): TrialBaseline | null {
     isReady: typeof isReady === 'boolean' ? isReady : null,
     pressures: Array.isArray(pressures) ? pressures.filter((name: Json) => typeof name === 'string') : [],
     isCredentialAccepted: typeof isCredentialAccepted === 'boolean' ? isCredentialAccepted : null,
+    ...(typeof cpuShare === 'number' ? { cpuShare } : {}),
   };
 }

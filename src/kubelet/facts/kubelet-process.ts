@@ -50,13 +50,15 @@ export interface KubeletCommandLine {
   readonly argv: readonly string[];
   /** Age by the monotonic clock; null if unknown. */
   readonly ageMs: number | null;
+  /** CPU time that it and its ended children have used since its start; null if unknown. */
+  readonly cpuMs: number | null;
 }
 
 const COMMAND_LINE_SCRIPT = `p=$(systemctl show kubelet --property=MainPID 2>/dev/null); p=\${p#MainPID=}
 case $p in ''|0|*[!0-9]*) exit 3;; esac
 ${SKIP_WRAPPER}
-t() { s=$(cat "/proc/$1/stat" 2>/dev/null) || return 0; set -- \${s##*) }; printf %s "\${20}"; }
-printf '%s %s %s\\n' "$p" "$(t "$p")" "$(t self)"; cat "/proc/$p/cmdline"`;
+t() { s=$(cat "/proc/$1/stat" 2>/dev/null) || return 0; set -- \${s##*) }; printf '%s %s' "\${20}" "$((\${12}+\${13}+\${14}+\${15}))"; }
+a=$(t "$p"); b=$(t self); printf '%s %s %s %s\\n' "$p" "\${a% *}" "\${b% *}" "\${a#* }"; cat "/proc/$p/cmdline"`;
 
 /**
  * Process times are in hundredths of a second, independent of the kernel's clock (USER_HZ).
@@ -71,11 +73,12 @@ const MS_A_TICK = 10;
 export const kubeletCommandLine = defineFact(
   { found: { kind: 'command', argv: ['sh', '-c', COMMAND_LINE_SCRIPT] } },
   ({ found }): KubeletCommandLine | null => {
-    const match = found.exitCode === 0 ? /^([1-9][0-9]*)(?: ([0-9]*) ([0-9]*))?\n([\s\S]+)$/.exec(found.stdout) : null;
+    const match = found.exitCode === 0 ? /^([1-9][0-9]*)(?: ([0-9]*) ([0-9]*)(?: ([0-9]*))?)?\n([\s\S]+)$/.exec(found.stdout) : null;
     if (match === null) return null;
-    const [, pid, started = '', now = '', argv = ''] = match;
+    const [, pid, started = '', now = '', cpu = '', argv = ''] = match;
     const ageMs = started === '' || now === '' ? null : Math.max(0, Number(now) - Number(started)) * MS_A_TICK;
+    const cpuMs = cpu === '' ? null : Number(cpu) * MS_A_TICK;
     // Between fork and exec the process is still systemd, with the name (kubelet).
-    return argv.startsWith('(') ? null : { pid: Number(pid), argv: argv.replace(/\0$/, '').split('\0'), ageMs };
+    return argv.startsWith('(') ? null : { pid: Number(pid), argv: argv.replace(/\0$/, '').split('\0'), ageMs, cpuMs };
   },
 );

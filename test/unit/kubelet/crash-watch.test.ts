@@ -93,7 +93,10 @@ describe('watchKubelet', () => {
 describe('healthText', () => {
   const healthz = { status: 200, body: 'ok' };
   const text = (state: Parameters<typeof fakeUnit>[0], ageMs: number | null) =>
-    healthText({ state: { unit: fakeUnit(state).state, healthz }, process: ageMs === null ? null : { pid: 7, argv: [], ageMs } });
+    healthText({
+      state: { unit: fakeUnit(state).state, healthz },
+      process: ageMs === null ? null : { pid: 7, argv: [], ageMs, cpuMs: null },
+    });
 
   it.each([
     ['ok', { activeState: 'active', subState: 'running' }, 1_000],

@@ -53,6 +53,8 @@ export interface Behaviour {
   readonly logs?: string;
   /** The kubelet does not exit, but is killed by this signal. The journal is empty. */
   readonly killedBy?: number;
+  /** CPUs that the kubelet uses since its start, by the age of the process in seconds; default: unknown. */
+  readonly cpus?: (seconds: number) => number;
   readonly healthz?: number;
   readonly notReady?: boolean;
   readonly pressure?: string;
@@ -190,7 +192,7 @@ export function newWorld(options: WorldOptions = {}): World {
         return {
           stdout: script.includes('--version')
             ? `${pid}\nKubernetes ${version}\n${argv}`
-            : `${pid} ${ticks(startedAt)} ${ticks(clock.elapsedMs)}\n${argv}`,
+            : `${pid} ${ticks(startedAt)} ${ticks(clock.elapsedMs)} ${cpuTicks()}\n${argv}`,
         };
       },
       kubelet: { stdout: `Kubernetes ${version}\n` },
@@ -275,6 +277,11 @@ export function newWorld(options: WorldOptions = {}): World {
     startPods();
     tick();
   }
+  const cpuTicks = (): number | '' => {
+    const seconds = (clock.elapsedMs - startedAt) / 1000;
+    const { cpus } = behaviour();
+    return cpus === undefined ? '' : ticks(cpus(seconds) * seconds * 1000);
+  };
   const ticks = (ms: number): number => Math.floor(ms / 10);
   const startTimes: number[] = [];
   unit.onStart = () => {

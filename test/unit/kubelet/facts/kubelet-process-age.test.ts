@@ -10,10 +10,13 @@ describe('kubeletCommandLine', () => {
       pid: 812,
       argv: ['/usr/bin/kubelet', '--config=/a b\n'],
       ageMs: 1230,
+      cpuMs: null,
     });
+    expect(parse('812 5000 5123 45\nkubelet\0')).toMatchObject({ ageMs: 1230, cpuMs: 450 });
   });
 
   it('returns no age if the kernel does not report it', () => {
+    expect(parse('812  5123 \nkubelet\0')).toMatchObject({ ageMs: null, cpuMs: null });
     expect(parse('812  5123\nkubelet\0')?.ageMs).toBeNull();
     expect(parse('812 5000 \nkubelet\0')?.ageMs).toBeNull();
   });
