@@ -49,6 +49,17 @@ describe('a control plane of stand-in static pods', () => {
     }
   };
 
+  it('does not start with an endpoint that may be another machine for the local host', async () => {
+    const config = join(directory, 'other.yaml');
+    const init =
+      'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\ntimeouts:\n  controlPlaneComponentHealthCheck: 3s\n---\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.1\nencryptionAlgorithm: ECDSA-P256\n';
+    writeFileSync(config, init);
+    const { code, stderr } = await runCommand(['init', '--config', config, '--ssh-config', lab.sshConfig, '--host', 'node1']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`the lab requires init --control-plane-endpoint ${first.loopback}:6443`);
+    await run('node1', 'reset', '--force');
+  });
+
   it('is created by init, and accepts workers', async () => {
     const config = join(directory, 'init.yaml');
     const endpoint = `${first.loopback}:6443`;

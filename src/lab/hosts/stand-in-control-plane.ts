@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { JsonObject } from '../../base/json.ts';
@@ -43,6 +43,8 @@ export class StandInControlPlane {
   readonly #running = new Map<StaticPodName, RunningComponent>();
   /** The objects in an etcd data directory, by the id in it: a copy of the directory has the same objects. */
   readonly #stores = new Map<string, Store>();
+  /** Why components do not start. */
+  readonly #failures = new Map<string, string>();
   #syncing: Promise<void> = Promise.resolve();
   #version = '';
 
@@ -64,6 +66,11 @@ export class StandInControlPlane {
     return [...this.#running.keys()];
   }
 
+  /** The last line in the log of a component that does not start; null: it runs, or has no manifest. */
+  failureOf(name: string): string | null {
+    return this.#failures.get(name) ?? null;
+  }
+
   /** Answers a GET of a health endpoint or of /version; null: nothing listens on the port. */
   answer(url: URL): string | null {
     const port = Number(url.port);
@@ -78,6 +85,7 @@ export class StandInControlPlane {
         return text === null ? [] : [[name, text] as const];
       }),
     );
+    this.#failures.clear();
     const before = [...this.#running.values()];
     const isCurrent = (name: StaticPodName): boolean => this.#running.get(name)?.manifest === manifests.get(name);
     for (const name of COMPONENTS.toReversed()) {
@@ -97,6 +105,7 @@ export class StandInControlPlane {
       const health = healthUrl === null ? [] : [Number(new URL(healthUrl).port)];
       this.#running.set(name, { manifest, ports: [...ports, ...health], close });
     } catch (error) {
+      this.#failures.set(name, String(error));
       this.#options.log('E', `"Error syncing pod" pod="kube-system/${name}" err=${JSON.stringify(String(error))}`);
     }
   }
@@ -116,6 +125,9 @@ export class StandInControlPlane {
     const caFile = flagValue(words, 'client-ca-file') ?? '';
     const serving = { certPem: fileOf('tls-cert-file'), keyPem: fileOf('tls-private-key-file') };
     const port = Number(flagValue(words, 'secure-port') ?? 6443);
+    // Otherwise kubeconfigs and join commands name an address that may be another machine for the local host.
+    if (new X509Certificate(serving.certPem).checkIP(host) === undefined)
+      throw new Error(`the lab requires init --control-plane-endpoint ${host}:${port}`);
     this.#version = imageTag(readManifest(manifest, name).image ?? '');
     const api = await startApiServer({
       ...{ host, port, gitVersion: this.#version, controllers: CONTROLLERS, store: this.#store(etcd.manifest) },
