@@ -33,6 +33,7 @@ export interface TrialBaseline extends WorkloadBaseline {
  */
 export function mergeBaselines(earlier: TrialBaseline | null, now: TrialBaseline): TrialBaseline {
   if (earlier === null) return now;
+  const cpuShare = earlier.cpuShare ?? now.cpuShare;
   const names = new Set((now.pods ?? []).map(({ name }) => name));
   const lost = (earlier.pods ?? []).filter(({ name, isStatic }) => isStatic && !names.has(name));
   return {
@@ -42,7 +43,7 @@ export function mergeBaselines(earlier: TrialBaseline | null, now: TrialBaseline
     isReady: earlier.isReady === false ? now.isReady : earlier.isReady,
     pressures: now.pressures.filter((name) => earlier.pressures.includes(name)),
     isCredentialAccepted: earlier.isCredentialAccepted === false ? now.isCredentialAccepted : earlier.isCredentialAccepted,
-    cpuShare: earlier.cpuShare ?? now.cpuShare ?? null,
+    ...(cpuShare === undefined ? {} : { cpuShare }),
   };
 }
 
