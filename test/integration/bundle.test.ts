@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { decodeManifest } from '../../src/host/bundle/manifest.ts';
 import { writeDockerArchive, writeOciArchive } from '../support/image-archives.ts';
 import { runCommand } from '../support/run-cli.ts';
 
@@ -156,6 +157,30 @@ describe('bundle create', () => {
       runCommand(['bundle', 'create', '-o', at('bundle.tar'), ...VERSION, '--arch', 'arm64', '--images-with', 'ctr', '--package', path]);
     expect((await onlyPackages(at('packages'))).stderr).toContain('[BUNDLE_WRONG_ARCHITECTURE]');
     expect((await onlyPackages(at('bin/kubelet'))).stderr).toContain('[BUNDLE_INPUT]');
+  });
+
+  it.each(['manifest.json', 'files/kubelet', 'extra'])('refuses a second or unlisted entry %s, which tar would extract', async (entry) => {
+    await create();
+    const before = await show('--verify');
+    mkdirSync(at('more/files'), { recursive: true });
+    writeFileSync(at(`more/${entry}`), 'other');
+    execFileSync('tar', ['-C', at('more'), '--format=ustar', '-rf', at('bundle.tar'), entry]);
+    const { code, stderr } = await show('--verify');
+    expect([before.code, code]).toEqual([0, 2]);
+    expect(stderr).toMatch(new RegExp(`the entry ${entry} is not the next one of its manifest.*\\[BUNDLE_INVALID\\]`, 's'));
+  });
+
+  it.each(['files/.', 'files/..', 'images/..'])('refuses the path %s in a manifest', (path) => {
+    const contents = [{ type: 'file', path, sha256: '0'.repeat(64), size: 0 }];
+    const text = JSON.stringify({
+      apiVersion: 'kubeletadm.dev/v1alpha1',
+      kind: 'Bundle',
+      kubernetesVersion: 'v1.36.2',
+      architecture: 'amd64',
+      contents,
+    });
+    expect(() => decodeManifest(text, 'bundle.tar')).toThrow('its manifest is invalid at contents.0.path');
+    expect(() => decodeManifest(text.replace(path, 'files/..a'), 'bundle.tar')).not.toThrow();
   });
 
   it('warns about archives without a wanted image', async () => {

@@ -9,6 +9,7 @@ import { extract, type Header, pack } from 'tar-stream';
 import { AppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { systemErrorText } from '../../base/system-error.ts';
+import { printable } from '../../base/text/printable.ts';
 import {
   type BundleContent,
   type BundleManifest,
@@ -368,7 +369,7 @@ async function readManifest(file: string): Promise<string> {
 async function verifyBundle(file: string, { contents }: BundleManifest, signal: AbortSignal): Promise<void> {
   const archive = extract();
   const source: Readable = createReadStream(file);
-  const expected = contents.values();
+  const expected = [{ path: MANIFEST_NAME, sha256: null }, ...contents].values();
   let failure: unknown = null;
   source.on('error', (error) => {
     if (isReadError(error)) failure ??= unreadable(file, error);
@@ -378,15 +379,14 @@ async function verifyBundle(file: string, { contents }: BundleManifest, signal: 
   });
   try {
     for await (const entry of archive) {
-      if (entry.header.name === MANIFEST_NAME) {
-        entry.resume();
-        continue;
-      }
-      const next: BundleContent | undefined = expected.next().value;
-      if (next === undefined || next.path !== entry.header.name) throw invalidBundle(file, `${entry.header.name} is not in its manifest`);
+      // Each entry once: tar(1) would extract a second manifest over the first.
+      const next = expected.next().value;
+      if (next?.path !== entry.header.name)
+        throw invalidBundle(file, `the entry ${printable(entry.header.name, 100)} is not the next one of its manifest`);
       const hash = createHash('sha256');
       for await (const chunk of entry as AsyncIterable<Buffer>) hash.update(chunk);
-      if (hash.digest('hex') !== next.sha256) throw invalidBundle(file, `the SHA-256 of ${next.path} differs from its manifest`);
+      if (next.sha256 !== null && hash.digest('hex') !== next.sha256)
+        throw invalidBundle(file, `the SHA-256 of ${next.path} differs from its manifest`);
     }
   } catch (error) {
     failure ??= error instanceof AppError ? error : invalidBundle(file, 'it is damaged or incomplete');

@@ -16,10 +16,10 @@ export const MAX_NAME_BYTES = 100;
 export const MAX_CONTENT_BYTES = 8 * 1024 ** 3 - 1;
 
 const common = {
-  /** Name in the archive. */
+  /** Name in the archive: a file in one of three directories, thus neither `.` nor `..`. */
   path: z
     .string()
-    .regex(/^(?:images|packages|files)\/[\w.+~-]+$/)
+    .regex(/^(?:images|packages|files)\/(?!\.{1,2}$)[\w.+~-]+$/)
     .max(MAX_NAME_BYTES),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   /** In bytes. */
