@@ -5,7 +5,7 @@ import { upTo } from '../../base/text/up-to.ts';
 import { execStartWords } from '../../host/systemd/exec-start.ts';
 import { AGENT_SERVICE, AGENT_UNIT } from '../../kubeadm/node-agent/agent-units.ts';
 import { type Catalogue, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
-import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
+import { placedFlags } from '../../kubelet/effective/kubelet-setup.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import type { LabApiServer } from '../api-server/server.ts';
 import { watchDirectory } from './kubelet-pods.ts';
@@ -97,9 +97,9 @@ export class StandInHost {
     const { config } = loadPayload(join(rootDir, path), options);
     if (config === null) return null;
     const dropIns = configDropInsOf(rootDir, command) ?? [];
-    if (dropIns.length === 0) return effectiveConfiguration(config, options);
+    const words = command.map((word) => ({ word, source: 'command line' }));
     const configFile = { path, text: readFileSync(join(rootDir, path), 'utf8') };
-    return layerRunningConfig({ ...options, configFile, dynamicConfig: null, dropIns, flags: [] }).layered.config;
+    return layerRunningConfig({ ...options, configFile, dynamicConfig: null, dropIns, flags: placedFlags(words, options) }).layered.config;
   }
 
   /** The agent's process; a new value after each start, null while its unit is stopped. */

@@ -30,6 +30,8 @@ export interface StandInKubeletOptions extends ApiClientHost {
 const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const RETRY_MS = 100;
 const HEARTBEAT_MS = 10_000;
+/** The real kubelet reports again when its runtime is ready, soon after its first report. */
+const SECOND_REPORT_MS = 1_000;
 
 /**
  * The part of a lab host's kubelet that uses the API server: TLS bootstrap, its Node, its serving certificate,
@@ -203,8 +205,8 @@ export class StandInKubelet {
 
   /** Sends heartbeats. */
   async #keepReporting(signal: AbortSignal, config: JsonObject): Promise<void> {
-    for (;;) {
-      await sleep(HEARTBEAT_MS, undefined, { signal, ref: false });
+    for (let pauseMs = SECOND_REPORT_MS; ; pauseMs = HEARTBEAT_MS) {
+      await sleep(pauseMs, undefined, { signal, ref: false });
       await this.#register(config).catch(() => false);
     }
   }
