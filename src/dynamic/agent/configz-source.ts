@@ -25,13 +25,13 @@ export interface ConfigzSourceOptions {
   readonly signal: AbortSignal;
 }
 
-export type CredentialResult = 'accepted' | 'rejected' | 'no-answer';
+export type CredentialResult = 'accepted' | 'rejected' | 'no-answer' | 'no-certificate';
 
 /** The running configuration could not be read. */
 export class ConfigzUnavailableError extends AppError {
   /**
    * Result of the kubelet's own credential: `accepted` (but without access to configz), `rejected` by this
-   * kubelet itself, `no-answer` (also if the kubelet may have asked the API server in vain), or null: unknown.
+   * kubelet itself, `no-certificate` (the kubelet waits for the approval of its CSR), `no-answer` (also if the kubelet may have asked the API server in vain), or null: unknown.
    */
   readonly credential: CredentialResult | null;
   /** Reason as a clause. */
@@ -72,8 +72,8 @@ export function configzSource({ host, web, kubeconfig, signal }: ConfigzSourceOp
       const pem = (await observe(host, fileFacts([server.certificateFile]), signal)).get(server.certificateFile)?.content;
       if (pem === undefined && serverTLSBootstrap === true)
         throw new ConfigzUnavailableError(
-          `${server.certificateFile} does not exist, because no CSR of the kubelet for a serving certificate was approved (serverTLSBootstrap: true). See kubectl get csr`,
-          'no-answer',
+          `${server.certificateFile} does not exist, because no CSR of the kubelet for a serving certificate was approved (serverTLSBootstrap: true). Run kubeletadm csr approve`,
+          'no-certificate',
         );
       if (pem === undefined || !pem.includes('BEGIN CERTIFICATE'))
         throw new ConfigzUnavailableError(`the serving certificate ${server.certificateFile} cannot be read`, null);

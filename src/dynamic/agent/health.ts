@@ -11,6 +11,7 @@ export type FailureSign =
   | 'configz'
   | 'locked-out'
   | 'not-serving'
+  | 'not-signed'
   | 'not-ready'
   | 'pressure'
   | 'cpu'
@@ -56,7 +57,7 @@ export interface Observation {
    * Reason why the kubelet's API does not accept the credential of the node: the kubelet rejects it, or does
    * not answer. Null: it does, or not known.
    */
-  readonly credentialRefusal?: { readonly why: string; readonly isRejection: boolean } | null;
+  readonly credentialRefusal?: { readonly why: string; readonly isRejection: boolean; readonly needsApproval?: boolean } | null;
   /** Pods that ran before the switch and are lost. Absent or null: not known. */
   readonly losses?: readonly PodLoss[] | null;
   /** Absent or null: no probe pod is used. */
@@ -117,7 +118,7 @@ export interface Timing {
   readonly switchRetryMaxMs: number;
 }
 
-/** The kubelet's own trial was ten minutes. No sign may last longer than a minute. */
+/** The kubelet's own trial was ten minutes. A sign that waits for no person may not last longer than a minute. */
 export const DEFAULT_TIMING: Timing = {
   trialMs: 600_000,
   maxSignMs: {
@@ -128,8 +129,9 @@ export const DEFAULT_TIMING: Timing = {
     configz: 0,
     // Two answers of the kubelet: a client certificate is checked without the API server.
     'locked-out': 5_000,
-    // A CSR for a serving certificate is approved in this time.
     'not-serving': 45_000,
+    // A person approves the CSR for the serving certificate. The trial begins after that.
+    'not-signed': 300_000,
     'not-ready': 30_000,
     pressure: 20_000,
     // The average since the start of the process is compared.
@@ -191,7 +193,8 @@ export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observatio
       signs,
       unprovenMs,
       unproven:
-        unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'the state of the kubelet cannot be observed completely',
+        found.find(({ sign }) => sign === 'not-signed')?.cause ??
+        (unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'the state of the kubelet cannot be observed completely'),
     },
     failure,
   };
@@ -255,9 +258,10 @@ function signsOf(watch: HealthHistory, { hash, baseline }: Trial, seen: Observat
   } else if (!isUp(seen) && !hasCrashed(watch, unit))
     signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
   if (seen.credentialRefusal != null && isUp(seen) && baseline?.isCredentialAccepted !== false) {
-    const { why, isRejection } = seen.credentialRefusal;
+    const { why, isRejection, needsApproval = false } = seen.credentialRefusal;
     // The API server authenticates to kubelets with a certificate of the same CA.
     if (isRejection) signs.push({ sign: 'locked-out', cause: `the kubelet API no longer accepts the credential of this node: ${why}` });
+    else if (needsApproval) signs.push({ sign: 'not-signed', cause: `the kubelet has no serving certificate: ${why}` });
     else signs.push({ sign: 'not-serving', cause: `the kubelet API no longer answers: ${why}` });
   }
   if (ready !== null && !ready.is && baseline?.isReady !== false)

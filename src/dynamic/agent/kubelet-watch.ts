@@ -206,7 +206,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
 
 function refusalOf(issue: FactReadFailure | null): NonNullable<Observation['credentialRefusal']> | null {
   if (issue === null || issue.credential === null || issue.credential === 'accepted') return null;
-  return { why: issue.why, isRejection: issue.credential === 'rejected' };
+  return { why: issue.why, isRejection: issue.credential === 'rejected', needsApproval: issue.credential === 'no-certificate' };
 }
 
 /** The members of a configuration that a probe pod depends on. @param node null: not known */

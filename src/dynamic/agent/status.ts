@@ -86,8 +86,10 @@ export function agentConditionOf(state: AgentState): ConfigCondition {
     case 'trial':
       // Until the first healthy check, so that a rollout waiting for a healthy trial does not take a start
       // for one.
-      if (state.switching !== null || !state.watch.wasHealthy)
-        return { status: 'Unknown', reason: STARTING_REASON, message: `starting: ${changesText(state.assigned.changes)}` };
+      if (state.switching !== null || !state.watch.wasHealthy) {
+        const missing = state.switching === null && state.watch.unproven !== null ? ` (${state.watch.unproven})` : '';
+        return { status: 'Unknown', reason: STARTING_REASON, message: `starting${missing}: ${changesText(state.assigned.changes)}` };
+      }
       return {
         status: 'True',
         reason: TRIAL_REASON,

@@ -154,7 +154,7 @@ describe('configz', () => {
     [
       'no serving certificate was signed',
       { yaml: 'serverTLSBootstrap: true\n' },
-      'no-answer',
+      'no-certificate',
       /kubelet-server-current\.pem does not exist, because no CSR .* was approved/,
     ],
     ['the kubelet listens on the loopback address', { yaml: 'address: 127.0.0.1\n' }, 'no-answer', /listens only on 127\.0\.0\.1/],
