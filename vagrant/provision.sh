@@ -46,7 +46,7 @@ printf 'net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\nnet.bri
 sysctl -q --system
 
 apt update
-apt install -y --no-install-recommends ca-certificates curl
+apt install -y --no-install-recommends ca-certificates curl gpg
 
 # containerd with its defaults, but with the cgroup driver of the kubelet: systemd. kubernetes-cni installs the network
 # plugins in containerd's default directory, /opt/cni/bin.
@@ -96,8 +96,18 @@ UNIT
 fi
 
 repository=https://pkgs.k8s.io/core:/stable:/v$minor/deb
-install -d -m 0755 /etc/apt/keyrings
-curl -fsSL --retry 5 "$repository/Release.key" -o /etc/apt/keyrings/kubernetes.asc
+# The server of the packages also has the key, so its fingerprint is pinned, as for `install: packages` in a fleet file.
+fingerprint=DE15B14486CD377B9E876E1A234654DA9A296436
+release=$(mktemp)
+curl -fsSL --retry 5 "$repository/Release.key" -o "$release"
+found=$(gpg --batch --show-keys --with-colons "$release" | awk -F: '$1 == "pub" { primary = 1 } $1 == "fpr" && primary { print $10; primary = 0 }')
+if [ "$found" != "$fingerprint" ]; then
+  rm -f "$release"
+  echo "provision.sh: the key of $repository is ${found:-no OpenPGP key}, not $fingerprint" >&2
+  exit 1
+fi
+install -D -m 0644 "$release" /etc/apt/keyrings/kubernetes.asc
+rm -f "$release"
 echo "deb [signed-by=/etc/apt/keyrings/kubernetes.asc] $repository/ /" >/etc/apt/sources.list.d/kubernetes.list
 apt update
 apt install -y --no-install-recommends kubelet cri-tools kubernetes-cni conntrack iptables "$@"

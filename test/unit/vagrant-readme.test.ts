@@ -1,6 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { KUBERNETES_KEY_FINGERPRINT } from '../../src/host/install/model.ts';
 import { readCommandLine } from '../support/read-command-line.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 
@@ -88,5 +92,44 @@ describe('the scripts of vagrant/', () => {
     const pins = scripts.flatMap((name) => [...textOf(name).matchAll(/\w+_sha256=([0-9a-f]+)/g)].map(([, sum = '']) => sum));
     expect(pins).toHaveLength(8);
     expect(new Set(pins.filter((sum) => sum.length === 64)).size).toBe(8);
+  });
+
+  /** Runs a part of a script with stand-ins for the programs that download and install. */
+  const runPart = (script: string, { stubs, args = [] }: { readonly stubs: string; readonly args?: readonly string[] }) =>
+    spawnSync('sh', ['-c', `set -eu\n${stubs}\n${script}`, 'sh', ...args], { encoding: 'utf8' });
+
+  it('accept the packages only with the signing key of Kubernetes', () => {
+    const provision = textOf('provision.sh');
+    expect(provision).toContain(`\nfingerprint=${KUBERNETES_KEY_FINGERPRINT}\n`);
+    const part = /^fingerprint=.*?^rm -f "\$release"$/ms.exec(provision)?.[0] ?? 'exit 99';
+    const run = (shown: string) =>
+      runPart(part, {
+        stubs: `repository=https://packages.test\ncurl() { :; }\ninstall() { echo installed; }\ngpg() { printf '${shown}'; }`,
+      });
+    const [known, other] = [KUBERNETES_KEY_FINGERPRINT, '1B2F41208366FFA1AB29264A993911C9808C95AA'];
+    const listed = (fingerprint: string): string =>
+      `pub:-:4096:1:\\nfpr:::::::::${fingerprint}:\\nsub:-:\\nfpr:::::::::${'0'.repeat(40)}:\\n`;
+    expect(run(listed(known))).toMatchObject({ status: 0, stdout: 'installed\n' });
+    for (const shown of [listed(other), listed(known) + listed(other), ''])
+      expect(run(shown)).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(`not ${known}`) });
+  });
+
+  it('install the package of kubeletadm only with the checksum of the local file', () => {
+    const install = /<<~'SH'\n(.*?)^SH$/ms.exec(VAGRANTFILE)?.[1] ?? 'exit 99';
+    const directory = mkdtempSync(join(tmpdir(), 'ka-vagrant-'));
+    try {
+      const uploaded = join(directory, 'kubeletadm.deb');
+      const script = install.replaceAll('/tmp/kubeletadm.deb', uploaded);
+      const run = (sum: string) => runPart(script, { stubs: 'dpkg() { cat "$2"; }', args: [sum] });
+      writeFileSync(uploaded, 'package');
+      expect(run(createHash('sha256').update('other').digest('hex'))).toMatchObject({
+        status: 1,
+        stdout: expect.stringContaining('FAILED'),
+      });
+      expect(run(createHash('sha256').update('package').digest('hex'))).toMatchObject({ status: 0, stdout: 'package' });
+      expect(VAGRANTFILE).not.toContain('dpkg -i /tmp');
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
   });
 });
