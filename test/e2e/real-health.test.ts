@@ -107,7 +107,9 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
       expect(done.code, done.stderr).toBe(0);
       const state = '/var/lib/kubelet/cpu_manager_state';
       lab.run('node2', `systemctl stop kubelet; sed -i 's/"checksum":/"checksum":1/' ${state}; systemctl start kubelet; sleep 5`);
-      const { code, stderr } = await upgrade2();
+      const refused = await upgrade2();
+      expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/cpu_manager_state is corrupt.*\[KubeletState\]/)]);
+      const { code, stderr } = await upgrade2('--ignore-preflight-errors', 'KubeletState');
       expect(code, stderr).not.toBe(0);
       expect(stderr).toMatch(/cpu_manager_state of the CPU manager does not fit: checkpoint is corrupted/);
     });
