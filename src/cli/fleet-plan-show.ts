@@ -23,7 +23,7 @@ export async function runShowPlan(services: Services, { selection, output, ...re
     services.output.stdout(renderDocument({ ...plan, hosts }, output.format));
     return 0;
   }
-  const signed = signer === null ? [] : [`signed by ${signer.principal} with the key ${signer.fingerprint}`];
+  const signed = signer === null ? [] : [`signed with the key ${signer.fingerprint} by ${signer.principal}`];
   const groups = groupsOf(plan, hosts);
   services.output.stdout(
     joinLines([

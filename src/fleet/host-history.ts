@@ -44,7 +44,7 @@ const ENTRY = z.object({
   command: text,
   reason: text.optional(),
   plan: text.optional(),
-  signer: z.object({ principal: text, fingerprint: text }).optional(),
+  signer: z.object({ fingerprint: text, principal: text }).optional(),
   result: z.enum(['started', 'changed', 'failed', 'refused', 'rolled-back']),
   problems: z.array(text).optional(),
   highestImpact: z.union([z.enum(IMPACTS), z.null()]).optional(),

@@ -1,9 +1,9 @@
 /** The signer of a plan, as the list of allowed signers names it. */
 export interface PlanSigner {
-  /** The principal of the list, for example an e-mail address. */
-  readonly principal: string;
   /** SHA-256 fingerprint of the key, as ssh-keygen prints it. */
   readonly fingerprint: string;
+  /** The principal of the list, for example an e-mail address, or a text about the pattern that the list has instead. */
+  readonly principal: string;
 }
 
 /** Where the signature of a plan and the keys that may sign are stored on the local host. */

@@ -55,8 +55,23 @@ describe('the signature of a saved plan', { timeout: 60_000 }, () => {
       await sign('plan.json', signer);
       expect(await apply('plan.json', '--require-signature', list)).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
       const shown = await run('plan', 'show', path('plan.json'), '--require-signature', list);
-      expect(shown.stdout).toMatch(new RegExp(`^signed by ${signer}@example\\.com with the key SHA256:[\\w+/]{43}$`, 'm'));
+      expect(shown.stdout).toMatch(new RegExp(`^signed with the key SHA256:[\\w+/]{43} by ${signer}@example\\.com$`, 'm'));
     }
+  });
+
+  it.each([
+    ['*@example.com', 'any signer that matches *@example.com'],
+    ['!bob@example.com,*', 'any signer that matches !bob@example.com'],
+    ['alice?example.com', 'any signer that matches alice?example.com'],
+    ['alice@example.com', 'alice@example.com'],
+  ])('names the key, and for the list %s: %s', async (pattern, principal) => {
+    writeFileSync(path('pattern.json'), saved(60_000));
+    await sign('pattern.json', 'alice');
+    writeFileSync(path('patterns'), `${pattern} ${readFileSync(`${key('alice')}.pub`, 'utf8')}`);
+    const files = { plan: 'pattern.json', signature: path('pattern.json.sig'), allowedSigners: path('patterns') };
+    const signer = await signatures.verify(readFileSync(path('pattern.json'), 'utf8'), files);
+    expect(signer.fingerprint).toMatch(/^SHA256:[\w+/]{43}$/);
+    expect(signer.principal).toBe(principal);
   });
 
   it('is refused if one byte of the plan changed', async () => {

@@ -39,9 +39,14 @@ export function sshKeygenSignatures({ program }: { readonly program?: string } =
   };
 }
 
-/** Reads `Good "NAMESPACE" signature for PRINCIPAL with ED25519 key SHA256:...`. */
+/**
+ * A signature names no principal: a pattern of the list, such as `*@example.com`, is not the name of the signer.
+ * Reads `Good "NAMESPACE" signature for PRINCIPAL with ED25519 key SHA256:...`.
+ * @see ssh-keygen(1), ALLOWED SIGNERS; openssh match_pattern_list
+ */
 function signerOf(principal: string, stdout: string): PlanSigner {
-  return { principal, fingerprint: /\bkey (SHA256:\S+)\s*$/.exec(stdout)?.[1] ?? 'unknown' };
+  const fingerprint = /\bkey (SHA256:\S+)\s*$/.exec(stdout)?.[1] ?? 'unknown';
+  return { fingerprint, principal: /[*?!]/.test(principal) ? `any signer that matches ${principal}` : principal };
 }
 
 function notSigned(key: string, why: string): AppError {
