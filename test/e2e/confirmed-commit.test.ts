@@ -115,7 +115,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     expect(record()).toContain(`why ${why}`);
     expect(tree()).toBe(before);
     expect(kubeletStart()).not.toBe(startedBefore);
-    expect(lab.run('node1', 'ls -A /var/lib/kubeletadm; ls -A /run/kubeletadm* 2>/dev/null || true')).toMatch(
+    expect(lab.run('node1', 'ls -A /var/lib/kubeletadm; ls -A /run/kubeletadm.lock 2>/dev/null || true')).toMatch(
       /^reverted\n(\/run\/kubeletadm\.lock\n)?$/,
     );
     expect(
@@ -130,7 +130,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     expect(stderr).toContain('rolls back automatically unless the change is confirmed within 300 s');
     expect(stderr).toContain('node1 [kubelet-start] change confirmed over a new connection');
     expect(
-      lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
+      lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm.lock 2>/dev/null || true'),
     ).toBe('maxPods: 41\n');
     expect(lab.run('node1', 'systemctl list-units --all --no-legend "kubeletadm*"; ls /etc/systemd/system')).not.toMatch(
       /kubeletadm|kubelet.service.wants/,
@@ -145,7 +145,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('a change with confir
     const good = await runCommand(asAdmin(argvOf('maxPods: 46\n')));
     expect(good.code, good.stderr).toBe(0);
     expect(
-      lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm* 2>/dev/null || true'),
+      lab.run('node1', 'grep maxPods /var/lib/kubelet/config.yaml; ls -d /var/lib/kubeletadm /run/kubeletadm.lock 2>/dev/null || true'),
     ).toBe('maxPods: 46\n');
     const bad = await runCommand(asAdmin(argvOf('tlsCertFile: /nowhere.crt\ntlsPrivateKeyFile: /nowhere.key\n', ...ANYTHING)));
     expect(bad.code, bad.stderr).toBe(5);

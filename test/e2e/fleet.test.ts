@@ -234,15 +234,15 @@ const BARE = ['node1', 'node2'];
  * Removes the kubelet and the runtime socket that the lab installs. Only the test's package repository is
  * reachable.
  */
-const NOTHING_INSTALLED = `systemctl disable -q --now kubelet; rm -rf /usr/bin/kubelet /usr/lib/systemd/system/kubelet.service /var/run/containerd
+const NOTHING_INSTALLED = `systemctl disable -q --now kubelet; systemctl stop lab-cri; rm -rf /usr/bin/kubelet /usr/lib/systemd/system/kubelet.service /var/run/containerd
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*; systemctl daemon-reload`;
 
 const STAND_IN = readFileSync(fileURLToPath(new URL('../lab/stand-in-kubelet.py', import.meta.url)));
 
-/** A container runtime with a socket. */
+/** A container runtime: the stand-in of the lab's hosts. */
 const RUNTIME_UNIT = `[Service]
 RuntimeDirectory=containerd
-ExecStart=/usr/bin/python3 -c 'import socket, signal; socket.socket(socket.AF_UNIX).bind("/run/containerd/containerd.sock"); signal.pause()'
+ExecStart=/usr/bin/python3 /usr/local/lib/lab-cri.py
 [Install]
 WantedBy=multi-user.target
 `;

@@ -195,7 +195,7 @@ systemctl daemon-reload
  * `:status: 200`, and the trailers `grpc-status: 0`).
  */
 const STAND_IN_RUNTIME = `
-cat > /usr/local/lib/lab-runtime.py <<'X'
+cat > /usr/local/lib/lab-cri.py <<'X'
 import os, socket, threading
 path = "/var/run/containerd/containerd.sock"
 os.path.exists(path) and os.remove(path)
@@ -211,8 +211,8 @@ def serve(client):
             client.sendall(frame(1, 4, stream, b"\\x88" + field(b"content-type", b"application/grpc")) + frame(0, 0, stream, bytes(5)) + frame(1, 5, stream, field(b"grpc-status", b"0")))
 while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
 X
-systemctl stop lab-runtime 2>/dev/null
-systemd-run -q --unit=lab-runtime python3 /usr/local/lib/lab-runtime.py
+systemctl stop lab-cri 2>/dev/null
+systemd-run -q --unit=lab-cri python3 /usr/local/lib/lab-cri.py
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -S /var/run/containerd/containerd.sock ] && break; sleep 0.2; done
 `;
 
