@@ -118,6 +118,10 @@ describe.skipIf(requirement('kubelets that read other files', missing))('kubelet
     expect(drift.stdout, drift.stderr).toMatch(/--max-pods=50/);
     const { stdout, stderr } = await explain();
     expect(stdout, stderr).toMatch(/--max-pods=50.*restart the kubelet/);
+    const planned = await upgrade('--dry-run');
+    expect(planned.stdout, planned.stderr).toMatch(
+      /restart-unit kubelet: the command line of the kubelet changed .*--max-pods=50.*20-local\.conf/,
+    );
     lab.run('node2', `rm ${LOCAL}; echo KUBELET_EXTRA_ARGS= >/etc/default/kubelet; systemctl daemon-reload; ${RESTART}`);
   });
 

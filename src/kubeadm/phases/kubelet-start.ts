@@ -210,7 +210,7 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const removed = planRemovals(facts);
   const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files, ...removed];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
-  const restart = planUnit(facts, unitFiles.length > 0, [...unitFiles, ...files, ...removed]);
+  const restart = planUnit(facts, unitFiles.length > 0, { writes: [...unitFiles, ...files, ...removed], setups: input.setups });
   const states = restart.some(({ kind }) => kind === 'restart-unit') ? planStates(facts, input) : [];
   const changes = [...withImpact(facts, input, [...states, ...writes, ...restart]), ...planConfirmation(facts)];
   const { commit } = facts;
@@ -352,7 +352,12 @@ function planWithoutSystemd(init: KubeletStartFacts['init'], changes: readonly C
   return { changes, deferred: where, ...(changes.length === 0 ? { noop: 'the files are unchanged' } : {}) };
 }
 
-function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: readonly HostChange[]): readonly HostChange[] {
+interface Planned {
+  readonly writes: readonly HostChange[];
+  readonly setups: SetupChange | undefined;
+}
+
+function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, planned: Planned): readonly HostChange[] {
   const { unit } = facts.health;
   const changes: HostChange[] = [];
   if (unitFilesChange || unit?.needsReload === true) {
@@ -364,12 +369,12 @@ function planUnit(facts: KubeletStartFacts, unitFilesChange: boolean, writes: re
   if (unit === null || unit.unitFileState === 'disabled' || unit.loadState === 'not-found') {
     changes.push({ kind: 'enable-unit', unit: UNIT, reason: 'the unit is not enabled at boot' });
   }
-  const reason = whyRestart(facts, writes);
+  const reason = whyRestart(facts, planned);
   if (reason !== null) changes.push({ kind: 'restart-unit', unit: UNIT, reason });
   return changes;
 }
 
-function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostChange[]): string | null {
+function whyRestart({ health, files }: KubeletStartFacts, { writes, setups }: Planned): string | null {
   const changed = writes.flatMap((change) => (change.kind === 'write-file' || change.kind === 'remove-file' ? [change.path] : []));
   if (changed.length > 0) return `${changed.join(', ')} ${changed.length === 1 ? 'changes' : 'change'}`;
   if (health.unit?.activeState !== 'active') return `the kubelet is ${health.unit?.activeState ?? 'not running'}`;
@@ -378,7 +383,19 @@ function whyRestart({ health, files }: KubeletStartFacts, writes: readonly HostC
   // The running kubelet has not read these files: a run was killed before the restart, or a file was edited.
   const { startedAt } = health.unit;
   const newer = startedAt === null ? [] : [...files].filter(([, file]) => (file?.modifiedAt ?? 0) > startedAt).map(([path]) => path);
-  return newer.length === 0 ? null : `${newer.join(', ')} changed since the kubelet started`;
+  if (newer.length > 0) return `${newer.join(', ')} changed since the kubelet started`;
+  const places = pendingPlaces(setups);
+  return places === null ? null : `the command line of the kubelet changed since it started${places === '' ? '' : `: ${places}`}`;
+}
+
+/** Where flags are set that the running kubelet does not have; empty: it has flags that are no longer set. Null: neither. */
+function pendingPlaces(setups: SetupChange | undefined): string | null {
+  if (setups === undefined || setups.before === null) return null;
+  const { before, after } = setups;
+  const textOf = ({ flags }: KubeletSetup): string => flags.map(({ name, value }) => `--${name}=${value}`).join('\0');
+  if (textOf(before) === textOf(after)) return null;
+  const added = after.flags.filter(({ name, value }) => !before.flags.some((flag) => flag.name === name && flag.value === value));
+  return [...new Set(added.map(({ name, value, source }) => `--${name}=${value} (${source})`))].join(', ');
 }
 
 /** Restores the previous files and restarts the kubelet with them. */

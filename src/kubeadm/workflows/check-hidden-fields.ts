@@ -72,7 +72,7 @@ export function checkHiddenFields({ host, design, setups, reading, clusterIsDecl
             refusal(
               host,
               `the change of ${names.join(', ')} would have no effect: ${refused.map(describeHidden).join('; ')}`,
-              'Remove the flag or the field where it is set. A flag kept for this node is removed with --kubelet-extra-args NAME-',
+              'Remove the flag or the field where it is set',
             ),
           ],
   };

@@ -164,6 +164,32 @@ describe('kubelet-start plans', () => {
     }
   });
 
+  it('a restart when the next start has other flags, without a newer file that is known', async () => {
+    const setup = (...flags: readonly string[]) => ({
+      words: [],
+      flags: flags.map((value) => ({ name: 'max-pods', value, source: 'KUBELET_EXTRA_ARGS in 20-local.conf' })),
+      configFile: { path: CONFIG, text: '' },
+      dynamicConfig: null,
+      dropIns: [],
+      files: [],
+      missing: [],
+    });
+    for (const [before, after, expected] of [
+      [setup(), setup(), []],
+      [
+        setup(),
+        setup('50'),
+        [
+          'restart-unit kubelet: the command line of the kubelet changed since it started: --max-pods=50 (KUBELET_EXTRA_ARGS in 20-local.conf)',
+        ],
+      ],
+      [setup('50'), setup(), ['restart-unit kubelet: the command line of the kubelet changed since it started']],
+    ] as const) {
+      const { host } = world(DONE);
+      expect((await plan(host, { ...INPUT, setups: { before, after } })).changes.map(line)).toEqual(expected);
+    }
+  });
+
   it('a restart when the kubelet runs and healthz fails', async () => {
     const { host } = world(DONE);
     host.http = () => ({ status: 500, body: '' });
