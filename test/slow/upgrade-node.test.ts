@@ -151,14 +151,16 @@ describe('upgrade node', { timeout: 120_000 }, () => {
     const change = ['--cgroup-driver', 'cgroupfs'];
     const planned = await upgrade(...change, '--dry-run');
     expect(planned.code).toBe(3);
-    expect(planned.stdout).toContain('      cgroupDriver: systemd -> cgroupfs  (unsafe)\n');
+    expect(planned.stdout).toContain(
+      '      cgroupDriver: systemd -> cgroupfs  (unsafe, because needs a drain and usually a reboot; must match the runtime)\n',
+    );
     expect(planned.stdout).toMatch(/; highest impact: unsafe\.\n$/);
     const refused = await upgrade(...change);
     const drain = await upgrade(...change, '--allow', 'drain');
     for (const { code, stderr } of [planned, refused, drain]) {
       expect([code, stderr.match(/IMPACT_NOT_ALLOWED/g)]).toEqual([3, ['IMPACT_NOT_ALLOWED']]);
       expect(stderr).toMatch(
-        /^node2: the change has the impact unsafe, .*: cgroupDriver: systemd -> cgroupfs \(unsafe\)\. .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m,
+        /^node2: the change has the impact unsafe, .*: cgroupDriver: systemd -> cgroupfs \(unsafe, because [^)]*\)\. .*then pass --allow unsafe\. \[IMPACT_NOT_ALLOWED\]$/m,
       );
     }
     expect([config(), lab.hosts[1]?.kubeletStarts()]).toEqual([before, starts]);

@@ -91,7 +91,7 @@ const UNITS: Readonly<Record<string, number>> = {
 /** Seconds of a time span of systemd.time(7), such as `1min 30s`; null: invalid. */
 export function parseTimeSpan(text: string): number | null {
   if (text.trim() === 'infinity') return Number.POSITIVE_INFINITY;
-  const parts = [...text.matchAll(/(\d{1,15}(?:\.\d{1,9})?)\s{0,9}([a-zµ]{0,9})/gi)];
+  const parts = [...text.matchAll(/(\d{1,15}(?:\.\d{1,9})?)\s{0,9}([a-z\u00b5]{0,9})/gi)];
   const written = parts.map(([part]) => part.replaceAll(/\s/g, '')).join('');
   if (written === '' || written !== text.replaceAll(/\s/g, '')) return null;
   const amounts = parts.map(
