@@ -136,6 +136,7 @@ function defineUserData(config: Command, on: On): void {
       'file with CA certificates to verify the server of the URL with (default: the CA certificates of the host)',
     )
     .option('--rootfs <dir>', 'directory with files for the host, e.g. the output of join --rootfs (default: no files)')
+    .option('--allow-secret <path>', 'path on the host of a file in --rootfs that is not searched for secrets (repeatable)', collect)
     .option('--program <path>', 'path of kubeletadm or kubeadm on the host', '/usr/local/bin/kubeletadm')
     .option('--http-proxy <url>', 'proxy for http requests of the container runtime, the kubelet and join')
     .option('--https-proxy <url>', 'proxy for https requests of the container runtime, the kubelet and join')
@@ -154,6 +155,7 @@ function userDataRequest(_: readonly string[], options: CommandOptions): UserDat
     format: flagChoice(options, 'output', ['cloud-init', 'butane', 'ignition']),
     variant: flagChoice(options, 'variant', ['fcos', 'flatcar']),
     rootDir: flagText(options, 'rootfs'),
+    allowedSecrets: flagList(options, 'allowSecret'),
     joinFile: flagText(options, 'joinFile') ?? '',
     joinFileCa: flagText(options, 'joinFileCa'),
     program: flagText(options, 'program') ?? '',
@@ -209,7 +211,7 @@ const IMAGES_EXAMPLES = `  kubeletadm config images list --kubernetes-version v1
   kubeletadm config images list --config init.yaml | xargs -n1 crictl pull
   kubeletadm config images list --image-repository registry.example.org/k8s -o json`;
 
-const USER_DATA_NOTES = `User data contains no secret: a file with a token, a private key or a password is refused, and the bootstrap kubeconfig of join --rootfs is omitted. kubeletadm-join.service fetches the join file, runs join, and retries both until join succeeds.`;
+const USER_DATA_NOTES = `The command refuses files with a text that looks like a token, a private key or a password, and omits the bootstrap kubeconfig of join --rootfs. It does not find compressed or encoded secrets, and secrets under other names. kubeletadm-join.service fetches the join file, runs join, and retries both until join succeeds.`;
 
 const USER_DATA_EXAMPLES = `  kubeletadm join --config join.yaml --rootfs ./node
   kubeletadm config user-data --rootfs ./node --join-file https://config.example.com/join.yaml > user-data.yaml

@@ -19,6 +19,7 @@ export interface UserDataRequest {
   readonly joinFileCa: string | undefined;
   readonly program: string;
   readonly proxy: ProxyOptions;
+  readonly allowedSecrets: readonly string[];
 }
 
 /** `config user-data`: prints user data with which a host joins a cluster at its first boot. */
@@ -27,7 +28,13 @@ export async function runUserData(services: Services, request: UserDataRequest):
   const caPem = joinFileCa === undefined ? null : await services.input.readText(joinFileCa);
   const joinFile = parseJoinFile(request.joinFile, caPem);
   const entries = rootDir === undefined ? [] : await services.readHostEntries(rootDir);
-  const { content, omitted } = firstBoot({ entries, joinFile, program: hostPath(program, '--program'), proxy: hostProxy(request.proxy) });
+  const { content, omitted } = firstBoot({
+    entries,
+    joinFile,
+    program: hostPath(program, '--program'),
+    proxy: hostProxy(request.proxy),
+    allowedSecrets: request.allowedSecrets,
+  });
   if (omitted !== null)
     services.output.stderr(`${omitted} is omitted, because this file contains a bootstrap token; join creates the file on the host\n`);
   services.output.document(showUserData(content, format, request.variant));

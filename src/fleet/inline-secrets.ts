@@ -1,4 +1,5 @@
 import type { Problem } from '../base/errors.ts';
+import { findSecret } from '../base/text/find-secret.ts';
 import { formatFieldPath, type PathSegment, showFieldPath } from '../codec/field-path.ts';
 import { entryOf, type SourceDocument, type SourceNode } from '../codec/source.ts';
 import { inlineSecret } from './fleet-problems.ts';
@@ -21,6 +22,7 @@ const TOKEN = /(?:^|[^a-z0-9])[a-z0-9]{6}\.(?=[a-z]*[0-9])[a-z0-9]{16}(?![a-z0-9
 const HOST_NAMES: ReadonlySet<string> = new Set(['name', 'address', 'nodeName', 'endpoint', 'bastion']);
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 const HINT_PROXY = 'Set proxy.credentials to {env: NAME} or {file: PATH}';
+const HINT_HOOK = 'Store the secret in a file on the host that only root can read, and let the command read this file';
 const HINT_TOKEN = 'Set cluster.token to {env: NAME} or {file: PATH}';
 
 /** Finds secrets anywhere in a fleet file. The messages contain no values. */
@@ -42,6 +44,8 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
           found(inlineSecret('a secret', hint), keyOffset, [...steps, key]);
         else if (key === 'credentials' && steps.at(-1) === 'proxy' && value.kind === 'scalar' && value.scalar.type !== 'null')
           found(inlineSecret('a user or a password', HINT_PROXY), value.offset, [...steps, key]);
+        else if (key === 'command' && steps.includes('hooks') && findSecret(commandText(value)) !== null)
+          found(inlineSecret('a text that looks like a secret', HINT_HOOK), value.offset, [...steps, key]);
         else if (value !== token?.value) walk(value, [...steps, key]);
       }
     }
@@ -52,6 +56,12 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
   };
   if (document.root !== null) walk(document.root, []);
   return problems;
+}
+
+/** The words of a hook command as one text. */
+function commandText(node: SourceNode): string {
+  if (node.kind === 'list') return node.items.map(commandText).join(' ');
+  return node.kind === 'scalar' ? node.text : '';
 }
 
 const SECRET_NAME = /pass(?:word|phrase|wd)|(?:^|_)pass(?:_|$)|secret|(?:^|_)token(?:_|$)|vault|private_?key(?:_?data)?$|api_?key/i;

@@ -1,5 +1,5 @@
 import { AppError, type Problem } from '../../base/errors.ts';
-import { maskSecrets } from '../../base/text/mask.ts';
+import { findSecret } from '../../base/text/find-secret.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { type JoinFileSource, joinUnit } from './join-unit.ts';
 import type { FirstBoot, HostEntry } from './model.ts';
@@ -12,6 +12,8 @@ export interface FirstBootInput {
   /** Path of kubeletadm or kubeadm on the host. */
   readonly program: string;
   readonly proxy: HostProxy;
+  /** Paths of files on the host that are not searched for secrets. */
+  readonly allowedSecrets: readonly string[];
 }
 
 /** Path on the host of the CA certificates that verify the server of the join file. */
@@ -32,7 +34,7 @@ const SYSTEM_DIRECTORIES: ReadonlySet<string> = new Set(
  * @returns also the path of the bootstrap kubeconfig if the directory has one: it contains a token, and join creates it
  * @throws AppError USER_DATA_SECRET or USER_DATA_UNUSABLE (exit code 2), with all problems
  */
-export function firstBoot({ entries, joinFile, program, proxy }: FirstBootInput): {
+export function firstBoot({ entries, joinFile, program, proxy, allowedSecrets }: FirstBootInput): {
   readonly content: FirstBoot;
   readonly omitted: string | null;
 } {
@@ -49,7 +51,10 @@ export function firstBoot({ entries, joinFile, program, proxy }: FirstBootInput)
     ...kept
       .filter(({ path }) => reserved.has(path))
       .map(({ path }) => unusable(`${path}: kubeletadm writes this file itself`, `Remove ${path}`)),
-    ...[...kept, ...own].flatMap(secretProblems),
+    ...allowedSecrets
+      .filter((path) => !kept.some((entry) => entry.kind === 'file' && entry.path === path))
+      .map((path) => unusable(`--allow-secret ${path}: the directory has no such file`, 'Pass the path of the file on the host')),
+    ...[...kept.filter(({ path }) => !allowedSecrets.includes(path)), ...own].flatMap(secretProblems),
   ];
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   const omitted = kept.length === entries.length ? null : BOOTSTRAP_CONF;
@@ -64,15 +69,17 @@ function isWritten(entry: HostEntry, all: readonly HostEntry[]): boolean {
   return isEmpty || entry.mode !== 0o755 || entry.uid !== 0 || entry.gid !== 0;
 }
 
+/** In case of doubt, a text is a secret. The message does not contain the secret. */
 function secretProblems(entry: HostEntry): readonly Problem[] {
   if (entry.kind !== 'file') return [];
-  const found = secretIn(entry.content);
-  if (found === null) return [];
-  const place = found.line === null ? entry.path : `${entry.path}:${found.line}`;
-  const message = `${place}: the file contains ${found.what}, and every process on a host can read the user data of the host`;
-  return [
-    { code: 'USER_DATA_SECRET', message, hint: 'Remove the secret from the directory, and let the host fetch the secret when it boots' },
-  ];
+  const text = entry.content.toString('latin1');
+  const at = findSecret(text);
+  if (at === null) return [];
+  const place = text.includes('\0') ? entry.path : `${entry.path}:${text.slice(0, at).split('\n').length}`;
+  const what = text.startsWith('-----BEGIN', at) ? 'a private key' : 'what looks like a token, a key or a password';
+  const message = `${place}: the file contains ${what}, and every process on a host can read the user data of the host`;
+  const hint = `Remove the secret from the directory, and let the host fetch the secret when it boots. If it is no secret: --allow-secret ${entry.path}`;
+  return [{ code: 'USER_DATA_SECRET', message, hint }];
 }
 
 function hasJoined({ path }: HostEntry): Problem {
@@ -84,37 +91,4 @@ function hasJoined({ path }: HostEntry): Problem {
 
 function unusable(message: string, hint: string): Problem {
   return { code: 'USER_DATA_UNUSABLE', message, hint };
-}
-
-interface FoundSecret {
-  readonly what: string;
-  /** Null in a binary file. */
-  readonly line: number | null;
-}
-
-/** Credentials of registries and proxies, in YAML, JSON, TOML and environment files. */
-const PASSWORD = /(?:^|[{,])[ \t]*["']?(?:auth|passw(?:or)?d|identitytoken|registrytoken)["']?[ \t]*[:=][ \t]*["']?[^"'\s,}]/im;
-const USER_IN_URL = /:\/\/[^\s/:@]+:[^\s/@]+@/;
-const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----\r?\n[A-Za-z0-9+/=]{16}/;
-
-/**
- * Finds a private key, a token or a password in a file. In case of doubt, a text is a secret.
- * @returns the first one, without its value; null: none
- */
-function secretIn(content: Buffer): FoundSecret | null {
-  const text = content.toString('latin1');
-  if (text.includes('\0')) return PRIVATE_KEY.test(text) ? { what: 'a private key', line: null } : null;
-  const masked = maskSecrets(text);
-  const found = [firstDifference(text, masked), text.search(PASSWORD), text.search(USER_IN_URL)].filter((at) => at >= 0);
-  if (found.length === 0) return null;
-  const at = Math.min(...found);
-  const what = text.startsWith('-----BEGIN', at) ? 'a private key' : 'a token, a key or a password';
-  return { what, line: text.slice(0, at).split('\n').length };
-}
-
-function firstDifference(text: string, masked: string): number {
-  if (text === masked) return -1;
-  let at = 0;
-  while (text[at] === masked[at]) at += 1;
-  return at;
 }

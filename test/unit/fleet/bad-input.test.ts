@@ -352,6 +352,16 @@ describe('a secret in a fleet file', () => {
       `baseline: {ssh: {identityFiles: ["${KEY}"]}}\n`,
       'fleet.yaml:3:34 baseline.ssh.identityFiles[0]: a private key is not allowed',
     ],
+    [
+      'a header in a hook',
+      'baseline: {hooks: {afterChange: {command: [curl, -H, "Authorization: Bearer hunter2", https://example.com]}}}\n',
+      'baseline.hooks.afterChange.command: a text that looks like a secret is not allowed',
+    ],
+    [
+      'a password in a hook',
+      'baseline: {hooks: {beforeChange: {command: curl -u me:hunter2 https://example.com}}}\n',
+      'baseline.hooks.beforeChange.command: a text that looks like a secret is not allowed',
+    ],
   ])('%s is refused with its position and without its value', (_, body, line) => {
     const problems = problemsOf(body + N1);
     expect(problems[0]).toContain(line);

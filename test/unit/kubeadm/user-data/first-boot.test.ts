@@ -21,7 +21,7 @@ function directory(path: string, mode = 0o755): HostEntry {
 /** The problems of the files, as `CODE message`. */
 function problemsOf(...entries: readonly HostEntry[]): readonly string[] {
   try {
-    firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM, proxy: NO_PROXY });
+    firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM, allowedSecrets: [], proxy: NO_PROXY });
     return [];
   } catch (error) {
     if (!isAppError(error)) throw error;
@@ -42,6 +42,14 @@ describe('the content of user data', () => {
       ['/etc/e.toml', '[plugins]\n  password = "hunter2"\n', 2],
       ['/etc/f.conf', '[Service]\nEnvironment=HTTPS_PROXY=http://user:hunter2@proxy.example.com\n', 2],
       ['/etc/g.der', `\0${key}`, null],
+      ['/etc/h.bin', `\0kubeadm join --token ${TOKEN}\n`, null],
+      ['/etc/i.bin', '\0password: hunter2\n', null],
+      ['/etc/j.yaml', 'machine-password: hunter2\n', 1],
+      ['/etc/k.env', 'DB_PASSWORD=hunter2\n', 1],
+      ['/etc/shadow', 'core:$6$hunter2hunter2$abcdefgh:1:0:9:7:::\n', 1],
+      ['/etc/l.ini', '[default]\nsecret_access_key = hunter2\n', 2],
+      ['/etc/m.yaml', 'apiToken: hunter2\n', 1],
+      ['/etc/n.sh', 'curl -H "Authorization: Bearer hunter2" https://example.com\n', 1],
     ];
     for (const [path, text, line] of secrets) {
       const [problem = '', ...others] = problemsOf(file(path, text));
@@ -52,6 +60,17 @@ describe('the content of user data', () => {
     expect(problemsOf(...secrets.map(([path, text]) => file(path, text)))).toHaveLength(secrets.length);
   });
 
+  it('accepts a file that is named as allowed, and no other', () => {
+    const entries = [file('/etc/a', 'password: x1\n'), file('/etc/b', 'password: x1\n')];
+    const run =
+      (...allowedSecrets: readonly string[]) =>
+      () =>
+        firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM, proxy: NO_PROXY, allowedSecrets });
+    expect(run('/etc/a')).toThrow('/etc/b:1: the file contains');
+    expect(run('/etc/a', '/etc/b')().content.entries).toHaveLength(2);
+    expect(run('/etc/a', '/etc/b', '/etc/c')).toThrow('--allow-secret /etc/c: the directory has no such file');
+  });
+
   it('may have files that only name secrets', () => {
     const harmless = [
       'authentication:\n  webhook:\n    enabled: true\n  x509:\n    clientCAFile: /etc/kubernetes/pki/ca.crt\n',
@@ -59,6 +78,9 @@ describe('the content of user data', () => {
       'users:\n- name: a\n  user:\n    tokenFile: /var/run/token\n',
       '-----BEGIN CERTIFICATE-----\nMHcCAQEEIIrYSSNQFaA2Hwf1\n',
       'https://proxy.example.com:3128/path@2\n',
+      'curl -H "Authorization: Bearer $TOKEN" -u "$USER:$PASSWORD" https://example.com\n',
+      'PASSWORD=$(cat /etc/secret)\nautomountServiceAccountToken: false\nsecretName: a\nDB_PASSWORD=${X}\n',
+      'authentication:\n  tokenFile: /etc/token\ndocker run -u 1000:1000 image\n',
     ];
     expect(problemsOf(...harmless.map((text, i) => file(`/etc/${i}`, text)))).toEqual([]);
   });
@@ -68,6 +90,7 @@ describe('the content of user data', () => {
     const { content, omitted } = firstBoot({
       entries: [bootstrap, file('/etc/a', 'a')],
       joinFile: JOIN_FILE,
+      allowedSecrets: [],
       program: PROGRAM,
       proxy: NO_PROXY,
     });
@@ -92,14 +115,14 @@ describe('the content of user data', () => {
       directory('/var/lib/kubelet', 0o700),
       file('/var/lib/kubelet/b', ''),
     ];
-    const { content } = firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM, proxy: NO_PROXY });
+    const { content } = firstBoot({ entries, joinFile: JOIN_FILE, program: PROGRAM, allowedSecrets: [], proxy: NO_PROXY });
     expect(content.entries.filter(({ kind }) => kind === 'directory').map(({ path }) => path)).toEqual(['/opt/empty', '/var/lib/kubelet']);
   });
 });
 
 describe('the join file', () => {
   const unitOf = (text: string, caPem: string | null = null) =>
-    firstBoot({ entries: [], joinFile: parseJoinFile(text, caPem), program: PROGRAM, proxy: NO_PROXY }).content;
+    firstBoot({ entries: [], joinFile: parseJoinFile(text, caPem), program: PROGRAM, allowedSecrets: [], proxy: NO_PROXY }).content;
 
   it('is fetched by https into memory, with the words of systemd', () => {
     const { unit, entries } = unitOf('https://config.example.com/a%20b?n=$HOME#x', '-----BEGIN CERTIFICATE-----\n');
@@ -149,7 +172,7 @@ describe('the proxy', () => {
 
   it('is given to the runtime, the kubelet and join, in drop-ins', () => {
     const proxy = hostProxy({ httpsProxy, noProxy });
-    const { content } = firstBoot({ entries: [], joinFile: JOIN_FILE, program: PROGRAM, proxy });
+    const { content } = firstBoot({ entries: [], joinFile: JOIN_FILE, program: PROGRAM, allowedSecrets: [], proxy });
     const lines = `Environment="HTTPS_PROXY=http://proxy.example.com:3128/a%%20b"\nEnvironment="NO_PROXY=${noProxy}"\n`;
     expect(content.entries.map((entry) => (entry.kind === 'file' ? `${entry.path}\n${entry.content}` : ''))).toEqual(
       ['containerd', 'crio', 'kubelet'].map(
