@@ -152,7 +152,7 @@ describe.each(SHELLS)('a change on a host with faults at any point, in $name', (
       expect(changed).not.toEqual(old);
       expect(kubeletNew).not.toBe(kubeletOld);
       expect(await program(host, CONFIRM)).toBe(true);
-      expect(everythingIn(host.root)).toEqual({ run: '755 directory', ...changed });
+      expect(everythingIn(host.root)).toEqual({ run: '755 directory', 'run/kubeletadm.mutex': '600 ', ...changed });
     }, 120_000);
     afterAll(() => {
       rmSync(top, { recursive: true, force: true });
