@@ -159,16 +159,17 @@ function readFailure({ target: { name: host, user }, command, exit, stdout, stde
  * time limit and ignores failures: the command may have ended, or the user may lack the permission to stop
  * it.
  */
-async function stopRemote(connection: SshConnection, { opened, processId }: RemoteProcess): Promise<void> {
+async function stopRemote(connection: SshConnection, { opened, processId, takeStderr }: RemoteProcess): Promise<void> {
   if (connection.lost !== null) return;
+  void opened.then((channel) => channel instanceof Error || discardOutput(channel, takeStderr));
   const id = await resolveWithin(STOP_TIMEOUT_MS, processId);
-  void opened.then((channel) => channel instanceof Error || discardOutput(channel));
   if (id !== null && /^[0-9]+$/.test(id))
     await resolveWithin(STOP_TIMEOUT_MS, startSession(connection.ssh, { command: renderKillCommand(id), stdin: '' }).ended);
   void opened.then((channel) => channel instanceof Error || channel.close());
 }
 
-/** node-ssh keeps all output of a command: without its listeners, further output is dropped. */
-function discardOutput(channel: ssh2.ClientChannel): void {
-  for (const stream of [channel, channel.stderr]) stream.removeAllListeners('data').resume();
+/** node-ssh keeps all output of a command: without its listeners, further output is dropped. stderr has the process id. */
+function discardOutput(channel: ssh2.ClientChannel, takeStderr: (chunk: Buffer) => void): void {
+  channel.removeAllListeners('data').resume();
+  channel.stderr.removeAllListeners('data').on('data', takeStderr);
 }
