@@ -106,7 +106,10 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
       const done = await upgrade2(...policy);
       expect(done.code, done.stderr).toBe(0);
       const state = '/var/lib/kubelet/cpu_manager_state';
-      lab.run('node2', `systemctl stop kubelet; sed -i 's/"checksum":/"checksum":1/' ${state}; systemctl start kubelet; sleep 5`);
+      lab.run(
+        'node2',
+        `systemctl stop kubelet; sed -i 's/"checksum":/"checksum":1/' ${state}; systemctl start kubelet; until [ $(systemctl show kubelet -p NRestarts --value) -gt 0 ]; do sleep 0.1; done`,
+      );
       const refused = await upgrade2();
       expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/cpu_manager_state is corrupt.*\[KubeletState\]/)]);
       const { code, stderr } = await upgrade2('--ignore-preflight-errors', 'KubeletState');
