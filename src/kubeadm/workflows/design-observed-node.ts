@@ -20,6 +20,7 @@ import type { Finding } from '../preflight/check.ts';
 import type { GroupInput } from '../render/group-design.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
 import { unitFactOf } from '../render/unit-files.ts';
+import { hasIdentity } from './bootstrap-files.ts';
 import { checkConfigSource } from './check-config-source.ts';
 import { checkDirectoriesOfNode } from './check-directories-of-node.ts';
 import { checkHiddenFields } from './check-hidden-fields.ts';
@@ -113,7 +114,7 @@ export async function designObservedNode(
       nodeLocalCRISocket,
     }),
   );
-  const reading = kubeletReading(options, design);
+  const reading = { ...kubeletReading(options, design), hasIdentity: hasIdentity(facts) };
   const isNew = facts.identity.state === 'missing';
   const start = startInput(design, options, cluster);
   const files = cluster.writes?.(design) ?? [...start.files, ...start.unitFiles];

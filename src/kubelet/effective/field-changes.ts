@@ -2,6 +2,7 @@ import { isAppError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
 import type { FieldChange, Impact } from '../../host/plan/impact.ts';
+import { KUBELET_CONF } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
 import type { LayeredConfig, Origin } from '../layers.ts';
 import { type ClassifyOptions, classifyChanges } from '../validate/classify-changes.ts';
@@ -20,6 +21,8 @@ export interface KubeletReading {
   readonly minor: Minor;
   /** Root directory of the kubelet. */
   readonly rootDir: string;
+  /** /etc/kubernetes/kubelet.conf has usable credentials. Absent: unknown. */
+  readonly hasIdentity?: boolean;
   /** `layerRunningConfig`, possibly computed once for equal hosts. */
   readonly layersOf: (input: RunningConfigInput) => RunningConfig['layered'];
   /** `configFieldChanges` of results of `layersOf`, possibly computed once for equal hosts. */
@@ -106,7 +109,7 @@ export function runningInput(setup: KubeletSetup, reading: FlagReading): Running
   return { ...input, flags: input.flags.filter(({ name }) => isFieldFlag(name, reading) || name === 'root-dir') };
 }
 
-type FlagReading = Pick<KubeletReading, 'catalogue' | 'minor'>;
+type FlagReading = Pick<KubeletReading, 'catalogue' | 'minor' | 'hasIdentity'>;
 
 function isFieldFlag(name: string, { catalogue, minor }: FlagReading): boolean {
   return (catalogue.flag(name, minor)?.field ?? null) !== null;
@@ -114,6 +117,7 @@ function isFieldFlag(name: string, { catalogue, minor }: FlagReading): boolean {
 
 /** Effects of flags without a field. Others need only a restart of the kubelet. */
 const FLAG_IMPACTS: Readonly<Record<string, Impact>> = {
+  // A kubelet with valid credentials does not read the file (1.36 pkg/kubelet/certificate/bootstrap LoadClientConfig).
   'bootstrap-kubeconfig': 'unsafe',
   'cert-dir': 'unsafe',
   'cloud-config': 'unsafe',
@@ -147,7 +151,8 @@ function flagChanges(before: KubeletSetup, after: KubeletSetup, reading: FlagRea
       const [previous, next] = [old.get(name), now.get(name)];
       // A removed flag that this kubelet does not know had no effect on it.
       const isKnown = reading.catalogue.flag(name, reading.minor) !== null;
-      const impact = isKnown ? (FLAG_IMPACTS[name] ?? 'safe') : 'safe';
+      const isUnused = name === 'bootstrap-kubeconfig' && reading.hasIdentity === true && now.get('kubeconfig')?.value === KUBELET_CONF;
+      const impact = isKnown && !isUnused ? (FLAG_IMPACTS[name] ?? 'safe') : 'safe';
       const files = [next, previous].map((flag) => placeOfFlag(flag?.source ?? '')).filter((file) => file !== '');
       const values = { before: masked(name, previous?.value), after: masked(name, next?.value) };
       return { field: `--${name}`, ...values, impact, files: [...new Set(files)] };

@@ -39,6 +39,18 @@ describe('kubeletFieldChanges', () => {
     });
   });
 
+  it('treats --bootstrap-kubeconfig as safe for a kubelet with usable credentials, which does not read the file', () => {
+    const kubeconfig = '--kubeconfig=/etc/kubernetes/kubelet.conf';
+    const bootstrap = `${kubeconfig} --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf`;
+    const impactOf = (before: string, after: string, hasIdentity: boolean) =>
+      changes(['', before], ['', after], { hasIdentity })?.ofFlags.find(({ field }) => field === '--bootstrap-kubeconfig')?.impact;
+    expect(impactOf(kubeconfig, bootstrap, true)).toBe('safe');
+    expect(impactOf(bootstrap, kubeconfig, true)).toBe('safe');
+    expect(impactOf(kubeconfig, bootstrap, false)).toBe('unsafe');
+    const other = bootstrap.replace('kubelet.conf', 'other.conf');
+    expect(impactOf('--kubeconfig=/etc/kubernetes/other.conf', other, true)).toBe('unsafe');
+  });
+
   it('finds no change in another spelling of the same values', () => {
     expect(changes(['syncFrequency: 1m\n'], ['syncFrequency: 60s\nmaxPods: 110\n'])).toEqual({ ofConfig: [], ofFlags: [] });
   });
