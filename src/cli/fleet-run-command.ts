@@ -130,7 +130,7 @@ export function definePlan(plan: Command, on: On): void {
   addOptionGroup(plan, HEADINGS.output, (output) =>
     output
       .option('--out <file>', 'file to save the plan to, for apply')
-      .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h)')
+      .option('--valid-for <duration>', 'time after which apply refuses the saved plan, e.g. 8h (default: 24h; 1h with --sign)')
       .option(
         '--sign <key>',
         'file of the SSH key that signs the saved plan: a private key, or a public key whose private key is in ssh-agent. The signature is written next to the plan: plan.json.sig for --out plan.json',
@@ -200,6 +200,10 @@ export function defineApply(apply: Command, on: On): void {
       .option(
         '--replan',
         'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
+      )
+      .option(
+        '--again',
+        'also apply a saved plan to a host that the plan changed before and that was changed since (default: refuse the host)',
       )
       .addOption(new Option('--retry <result>', 'apply only to the hosts that failed in the last run').choices(['failed'])),
   );
@@ -320,6 +324,7 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     allow: allowedImpact(options),
     takeOver: options.takeOver === true,
     replan: options.replan === true,
+    again: options.again === true,
     bundle: flagText(options, 'bundle'),
     verbosity: verbosityOf(options),
   };

@@ -382,7 +382,7 @@ function isUnreachable(error: AppError): boolean {
   return NO_ROUTE.test(error.code);
 }
 
-function hasChanges({ phases }: HostPlan): boolean {
+export function hasChanges({ phases }: HostPlan): boolean {
   return phases.some(({ plan }) => plan.changes.length > 0);
 }
 

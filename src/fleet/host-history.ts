@@ -24,6 +24,10 @@ export interface RunAttribution {
   readonly reason?: string | undefined;
   /** `id` of the saved plan; absent: not from a saved plan. */
   readonly plan?: string | undefined;
+  /** `validity.digest` of the saved plan, which differs between plans of the same content. */
+  readonly planDigest?: string | undefined;
+  /** `--again`: the plan may be applied to a host that it has changed already. */
+  readonly again?: true | undefined;
   /** The verified signer of the plan. */
   readonly signer?: PlanSigner | null | undefined;
 }
@@ -44,6 +48,8 @@ const ENTRY = z.object({
   command: text,
   reason: text.optional(),
   plan: text.optional(),
+  planDigest: text.optional(),
+  again: z.literal(true).optional(),
   signer: z.object({ fingerprint: text, principal: text }).optional(),
   result: z.enum(['started', 'changed', 'failed', 'refused', 'rolled-back']),
   problems: z.array(text).optional(),
@@ -74,7 +80,7 @@ export interface RecordedChange {
 
 /** The entry of a change; long lists and texts are cut. */
 export function historyEntry({ id, time, operator, note, result, problems, plan }: RecordedChange): HistoryEntry & { readonly id: string } {
-  const { command, reason, plan: planId, signer } = note;
+  const { command, reason, plan: planId, planDigest, again, signer } = note;
   const fields = plan.phases.flatMap(({ plan: { changes } }) =>
     changes.flatMap((change) => ('fields' in change ? (change.fields ?? []) : [])),
   );
@@ -85,6 +91,8 @@ export function historyEntry({ id, time, operator, note, result, problems, plan 
     command,
     ...(reason === undefined ? {} : { reason: cut(reason) }),
     ...(planId === undefined ? {} : { plan: planId }),
+    ...(planDigest === undefined ? {} : { planDigest }),
+    ...(again === undefined ? {} : { again }),
     ...(signer === undefined || signer === null ? {} : { signer }),
     result,
     ...(problems.length === 0 ? {} : { problems: problems.slice(0, MAX_ITEMS) }),

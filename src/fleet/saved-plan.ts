@@ -112,6 +112,8 @@ export interface SavedHost {
 
 /** Default time for which a plan may be applied. */
 export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
+/** The same for a signed plan, whose file is a permission to change the hosts. */
+export const SIGNED_PLAN_VALID_FOR_MS = 3_600_000;
 
 /** Builds the plan to save. Equal hosts, facts, files and times give identical bytes. */
 export function savePlan(

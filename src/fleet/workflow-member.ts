@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { isAppError } from '../base/errors.ts';
+import { AppError, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
 import type { NodeClaimRegistration } from '../host/node-claim.ts';
@@ -10,8 +10,8 @@ import type { PlanStep } from '../host/plan-after.ts';
 import type { WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import type { FleetMember } from './fleet.ts';
-import type { RunAttribution } from './host-history.ts';
+import { type FleetMember, hasChanges } from './fleet.ts';
+import { HISTORY_PATH, parseHistory, type RunAttribution } from './host-history.ts';
 import { type ChangeEnd, type ChangeStart, recordChange, recordStart } from './record-change.ts';
 
 export interface WorkflowMember {
@@ -57,6 +57,7 @@ export function workflowMember(member: WorkflowMember): FleetMember {
         const start = startRecord(member);
         const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter, start.opening) };
         const { apply, ...planned } = await member.planHost({ ...context, signal });
+        if (hasChanges(planned.host)) await requireFirstApply(host, member.writing?.note, signal);
         return {
           planned,
           apply: (until): Promise<HostPlan> => {
@@ -72,6 +73,23 @@ export function workflowMember(member: WorkflowMember): FleetMember {
       }
     },
   };
+}
+
+/**
+ * Refuses a host that the same saved plan has changed before, by the journal of the host. A failed, rolled-back or
+ * unfinished change may be repeated.
+ * @throws AppError PLAN_ALREADY_APPLIED (exit code 3)
+ */
+async function requireFirstApply(host: Host, note: RunAttribution | undefined, signal: AbortSignal): Promise<void> {
+  if (note?.planDigest === undefined || note.again === true) return;
+  const { file } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, { signal });
+  const applied = parseHistory(file?.content ?? '').findLast(
+    ({ planDigest, result }) => planDigest === note.planDigest && result === 'changed',
+  );
+  if (applied === undefined) return;
+  const message = `the plan was applied to this host at ${applied.time} by ${applied.operator}, and the host was changed since`;
+  const hint = `Find the later change with kubeletadm fleet history ${host.name}. Then create a new plan, or repeat this one with --again`;
+  throw new AppError({ host: host.name, code: 'PLAN_ALREADY_APPLIED', message, hint }, { exitCode: 3 });
 }
 
 /** A claim that remembers the Node. */

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HISTORY_PATH, parseHistory } from '../../src/fleet/host-history.ts';
+import { HISTORY_PATH, type HistoryResult, parseHistory } from '../../src/fleet/host-history.ts';
 import type { Host } from '../../src/host/host.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 import { startLab } from '../../src/lab/lab.ts';
@@ -87,6 +87,72 @@ hosts: [{name: node1}, {name: node2}]
     expect(again).toMatchObject({ code: 0, stdout: '2 hosts: 2 unchanged.\n' });
     expect((await ofFleet('plan')).stdout).toBe('2 hosts: 2 unchanged.\n');
     expect(readFileSync(journal(1), 'utf8')).toBe(before);
+  });
+
+  describe('of a saved plan that is applied a second time', () => {
+    let kept: readonly string[];
+    const planned = () => JSON.parse(readFileSync(path('once.json'), 'utf8'));
+    const apply = (...args: readonly string[]): Promise<CliResult> =>
+      run('apply', path('once.json'), '--require-signature', path('signers'), ...args);
+    /** Another operator restores the previous values. */
+    const setBack = async (...args: readonly string[]): Promise<void> => {
+      fleet(110);
+      const { code, stderr } = await ofFleet('apply', '--yes', ...args);
+      expect(code, stderr).toBe(0);
+    };
+    beforeAll(async () => {
+      kept = [1, 2].map((host) => readFileSync(journal(host), 'utf8'));
+      await setBack();
+      fleet(60);
+      await ofFleet('plan', '--out', path('once.json'), '--sign', path('key'));
+      expect(await apply()).toMatchObject({ code: 0, stdout: '2 hosts: 2 changed.\n' });
+    });
+    afterAll(async () => {
+      fleet(60);
+      await ofFleet('apply', '--yes');
+      for (const [i, text] of kept.entries()) writeFileSync(journal(i + 1), text);
+    });
+    const refused =
+      /^node1: the plan was applied to this host at 20.*Z by .*@.*, and the host was changed since\..*--again\. \[PLAN_ALREADY_APPLIED\]$/m;
+
+    it('refuses the hosts that the plan changed and that were changed since', async () => {
+      const { planDigest } = entries(1).at(-1) ?? {};
+      expect(planDigest).toBe(planned().validity.digest);
+      const { createdAt, expiresAt } = planned().validity;
+      expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(3_600_000);
+      await setBack('--limit', 'node1');
+      for (const option of [[], ['--replan']]) {
+        const { code, stdout, stderr } = await apply(...option);
+        expect(stderr).toMatch(refused);
+        expect([code, stdout]).toEqual([4, '2 hosts: 1 unchanged, 1 refused.\n']);
+      }
+      expect(entries(1).at(-1)).toMatchObject({ fields: [{ field: 'maxPods', before: 60, after: 110 }] });
+    });
+
+    it('changes them with --again, which is recorded', async () => {
+      const { code, stdout, stderr } = await apply('--again');
+      expect([code, stdout], stderr).toEqual([0, '2 hosts: 1 changed, 1 unchanged.\n']);
+      expect(entries(1).at(-1)).toMatchObject({ again: true, fields: [{ field: 'maxPods', before: 110, after: 60 }] });
+      expect((await ofFleet('apply', '--yes', '--again')).stderr).toContain('--again requires a saved plan');
+    });
+
+    it('accepts a newer plan of the same content', async () => {
+      await setBack();
+      fleet(60);
+      expect((await ofFleet('plan', '--out', path('newer.json'))).code).toBe(0);
+      expect(JSON.parse(readFileSync(path('newer.json'), 'utf8')).id).toBe(planned().id);
+      expect(await run('apply', path('newer.json'))).toMatchObject({ code: 0, stdout: '2 hosts: 2 changed.\n' });
+    });
+
+    it.each<HistoryResult>(['rolled-back', 'started'])('resumes the hosts with the result %s', async (result) => {
+      await setBack();
+      const lines = entries(2).map((entry) => JSON.stringify({ ...entry, result: entry.planDigest === undefined ? entry.result : result }));
+      writeFileSync(journal(2), `${lines.join('\n')}\n`);
+      const { code, stdout, stderr } = await apply();
+      expect([code, stdout]).toEqual([4, '2 hosts: 1 changed, 1 refused.\n']);
+      expect(stderr).toMatch(refused);
+      expect(entries(2).at(-1)).toMatchObject({ result: 'changed', fields: [{ field: 'maxPods', before: 110, after: 60 }] });
+    });
   });
 
   it('is printed as a table and as JSON, and keeps control characters from the terminal', async () => {

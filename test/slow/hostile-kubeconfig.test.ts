@@ -316,6 +316,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
       allow: undefined,
       podLoss: 'refuse',
       replan: false,
+      again: false,
       verbosity: 0,
     };
     const reporter = services.reporter({ verbosity: 0, format: 'text' });

@@ -28,6 +28,8 @@ export interface FleetRunRequest extends FleetHostsRequest {
   readonly takeOver: boolean;
   /** Create and apply a new plan for hosts that changed since a plan was saved. */
   readonly replan: boolean;
+  /** Apply a saved plan also to hosts that it has changed already. */
+  readonly again: boolean;
   /** Path of a bundle whose images and files the hosts get. Undefined: none. */
   readonly bundle?: string | undefined;
   readonly verbosity: number;

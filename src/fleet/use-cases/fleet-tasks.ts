@@ -3,7 +3,7 @@ import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
 import type { FleetCluster } from '../model.ts';
 import type { PlanSigner } from '../plan-signatures.ts';
 import type { FleetFilePorts } from '../ports.ts';
-import { hostsToApply, type PlannedHost, type SavedHost } from '../saved-plan.ts';
+import { hostsToApply, type PlannedHost, type SavedHost, type SavedPlan } from '../saved-plan.ts';
 import { selectHosts } from '../select.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
@@ -83,7 +83,7 @@ export async function readTasks(
       server,
       signer,
       request: {
-        ...withPlan(request, plan.id, signer),
+        ...withPlan(request, plan, signer),
         takeOver,
         ignorePreflightErrors,
         allow: request.allow ?? allow,
@@ -95,6 +95,8 @@ export async function readTasks(
     throw usageError('--require-signature requires a saved plan', 'Pass the plan: kubeletadm apply plan.json --require-signature FILE');
   if (request.replan)
     throw usageError('--replan requires a saved plan', 'Omit --replan: kubeletadm apply -f fleet.yaml always makes a new plan');
+  if (request.again)
+    throw usageError('--again requires a saved plan', 'Omit --again: kubeletadm apply -f fleet.yaml can be repeated at any time');
   const fleet = await readFleet(services, request);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {
@@ -119,9 +121,11 @@ function usesBundle({ operations }: SavedHost): boolean {
 }
 
 /** Names the plan in the record of each changed host. */
-function withPlan(request: FleetRunRequest, plan: string, signer: PlanSigner | null): FleetRunRequest {
+function withPlan(request: FleetRunRequest, { id, validity }: SavedPlan, signer: PlanSigner | null): FleetRunRequest {
   const { note, ...writing } = request.writing;
-  return note === undefined ? request : { ...request, writing: { ...writing, note: { ...note, plan, signer } } };
+  if (note === undefined) return request;
+  const again = request.again ? true : undefined;
+  return { ...request, writing: { ...writing, note: { ...note, plan: id, planDigest: validity.digest, again, signer } } };
 }
 
 /** A host without operations in the saved plan: reports the problem from planning. */

@@ -6,7 +6,14 @@ import { fleetFailure, problemsOf } from '../fleet-failure.ts';
 import type { ResolvedFleet } from '../model.ts';
 import { type PlanSignatures, signatureFileOf } from '../plan-signatures.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { PLAN_VALID_FOR_MS, type PlanContext, type PlanOutcome, type SavedPlan, savePlan } from '../saved-plan.ts';
+import {
+  PLAN_VALID_FOR_MS,
+  type PlanContext,
+  type PlanOutcome,
+  type SavedPlan,
+  SIGNED_PLAN_VALID_FOR_MS,
+  savePlan,
+} from '../saved-plan.ts';
 import { selectHosts } from '../select.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
@@ -84,7 +91,10 @@ export async function planFleet(
     const result = await runFleet(run.members, rules, { ...view.ports, claims: run.claims });
     const { outcomes } = result;
     const planned = hosts.map((host, i) => [host, outcomeOf(outcomes[i] as HostOutcome)] as const);
-    const lifetime = { createdAt: services.clock.now(), validForMs: validForMs ?? PLAN_VALID_FOR_MS };
+    const lifetime = {
+      createdAt: services.clock.now(),
+      validForMs: validForMs ?? (signingKey === undefined ? PLAN_VALID_FOR_MS : SIGNED_PLAN_VALID_FOR_MS),
+    };
     const context = contextOf(services, request, { fleet, access });
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
     view.planned({ fleet, outcomes, access, document });
