@@ -311,7 +311,7 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
     const change = changes[i] as Change;
     if (isClusterChange(change)) {
       signal?.throwIfAborted();
-      await applyOutsideHost(context, change);
+      await applyOutsideHost(context, change, phase);
       const message = `${CLUSTER_VERBS[change.kind]} ${describeRef(changedRef(change))}`;
       context.reporter.report({ level: 'info', code: 'CHANGE_DONE', phase, message });
       i++;
@@ -325,10 +325,11 @@ async function applyChanges(changes: readonly Change[], phase: string, context: 
 }
 
 /** The cluster of the context. A phase plans such a change only after it has read the cluster. */
-async function applyOutsideHost({ cluster, etcd = null }: PhaseContext, change: ClusterChange): Promise<void> {
+async function applyOutsideHost(context: PhaseContext, change: ClusterChange, phase: string): Promise<void> {
+  const { cluster, etcd = null, host, reporter, signal } = context;
   if ('member' in change) {
     if (etcd === null) throw new Error(`${change.kind} without a connection to etcd`);
-    return applyEtcdChange(etcd, change);
+    return applyEtcdChange(etcd, change, { host, reporter, signal, phase });
   }
   if (cluster === null) throw new Error(`${change.kind} without an API server`);
   return applyClusterChange(cluster, change);

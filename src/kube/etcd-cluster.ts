@@ -1,4 +1,4 @@
-import { quickAtFirst } from '../base/wait-until.ts';
+import { quickAtFirst, type WaitContext } from '../base/wait-until.ts';
 
 /** A member of an etcd cluster, as etcd reports it. */
 export interface EtcdMemberState {
@@ -17,22 +17,28 @@ export interface EtcdHealth {
   readonly reason: string;
 }
 
+/** Shows and stops the wait for a change of the members. */
+export type EtcdWait = Omit<WaitContext, 'clock'>;
+
 /**
- * The membership of an etcd cluster. Changes that etcd refuses only for now (a member that has just started, an election,
- * another learner) are repeated for up to two minutes.
+ * The membership of an etcd cluster. Changes are repeated until they are made, or for `timeouts.etcdAPICall`. This time starts
+ * again whenever another host has joined: etcd has one learner at a time.
  * Errors (AppError): ETCD_UNREACHABLE if no endpoint responds, ETCD_TLS_FAILED for certificate errors,
  * ETCD_REFUSED with the message of etcd.
  */
 export interface EtcdCluster {
   members(): Promise<readonly EtcdMemberState[]>;
   /** Adds a learner: a member without a vote until it is promoted. */
-  addLearner(peerURL: string): Promise<void>;
+  addLearner(peerURL: string, wait?: EtcdWait): Promise<void>;
   /** Promotes a learner to a voting member, once it has caught up with the leader. */
-  promote(id: string): Promise<void>;
+  promote(id: string, wait?: EtcdWait): Promise<void>;
   /** @param id of the member */
-  remove(id: string): Promise<void>;
+  remove(id: string, wait?: EtcdWait): Promise<void>;
   health(): Promise<EtcdHealth>;
 }
+
+/** kubeadm 1.36: the default of timeouts.etcdAPICall. */
+export const ETCD_API_CALL_MS = 120_000;
 
 /** For waits for a new member: it starts within seconds, and its kubelet waits for it. */
 export const ETCD_PAUSE = quickAtFirst({ quickMs: 100, forMs: 20_000, slowMs: 500 });
@@ -44,13 +50,13 @@ export type EtcdChange =
   | { readonly kind: 'remove-etcd-member'; readonly member: string; readonly id: string; readonly reason: string };
 
 /** Applies one change of the members. Throws the errors of `EtcdCluster`. */
-export async function applyEtcdChange(etcd: EtcdCluster, change: EtcdChange): Promise<void> {
+export async function applyEtcdChange(etcd: EtcdCluster, change: EtcdChange, wait: EtcdWait): Promise<void> {
   switch (change.kind) {
     case 'add-etcd-learner':
-      return etcd.addLearner(change.peerURL);
+      return etcd.addLearner(change.peerURL, wait);
     case 'promote-etcd-member':
-      return etcd.promote(change.id);
+      return etcd.promote(change.id, wait);
     case 'remove-etcd-member':
-      return etcd.remove(change.id);
+      return etcd.remove(change.id, wait);
   }
 }

@@ -31,6 +31,8 @@ export interface HostClusterTarget {
 export interface EtcdTarget extends EtcdCredentials {
   /** `https://ADDRESS:2379` of the members. */
   readonly endpoints: readonly string[];
+  /** How long a change of the members is repeated: `timeouts.etcdAPICall`; default: two minutes. */
+  readonly changeTimeoutMs?: number | undefined;
   /** Host that opens the connections; absent: the local host. */
   readonly from: Host;
 }

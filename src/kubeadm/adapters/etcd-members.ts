@@ -7,7 +7,7 @@ import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
 import { explainNetworkError } from '../../kube/adapters/network-failure.ts';
 import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
 import type { Dial } from '../../kube/dial.ts';
-import { ETCD_PAUSE, type EtcdCluster, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
+import { ETCD_API_CALL_MS, ETCD_PAUSE, type EtcdCluster, type EtcdMemberState, type EtcdWait } from '../../kube/etcd-cluster.ts';
 import { type EtcdCredentials, type EtcdFailure, validateEtcdCredentials } from '../control-plane/etcd-credentials.ts';
 
 export interface EtcdMembersOptions extends EtcdCredentials {
@@ -15,18 +15,12 @@ export interface EtcdMembersOptions extends EtcdCredentials {
   readonly endpoints: readonly string[];
   readonly dial?: Dial | undefined;
   readonly clock: Clock;
-  /** Timeout of one call over all endpoints; default 10,000. */
+  /** Timeout of a call of one endpoint; default 10,000. */
   readonly requestTimeoutMs?: number;
+  /** How long a change is repeated: `timeouts.etcdAPICall`; default 120,000. */
+  readonly changeTimeoutMs?: number | undefined;
 }
 
-/** kubeadm 1.36: timeouts.etcdAPICall. */
-const CHANGE_MS = 120_000;
-/**
- * Messages of etcd for states that pass: a learner that is not in sync, a member that started less than 5 s ago, another
- * learner, an election, a member that stops because it was removed (etcd 3.6 api/v3rpc/rpctypes).
- */
-const TEMPORARY =
-  /in sync with leader|unhealthy cluster|not enough started members|too many learner members|no leader|leader changed|request timed out|server stopped/;
 /** gRPC status: a learner that is not in sync cannot be promoted yet. */
 const FAILED_PRECONDITION = 9;
 
@@ -35,10 +29,8 @@ const FAILED_PRECONDITION = 9;
  * @see etcd 3.5 api/etcdserverpb/rpc.proto (Cluster), and GET /health
  */
 export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
-  const { clock } = options;
-  const query = (path: string, body: JsonObject = {}): Promise<JsonObject> => queryAny(options, path, body);
   const members = async (): Promise<readonly EtcdMemberState[]> => {
-    const { members: found } = await query('/v3/cluster/member/list');
+    const { members: found } = await queryAny(options, '/v3/cluster/member/list', {});
     return (Array.isArray(found) ? found.filter(isJsonObject) : []).map((member) => ({
       name: text(member.name),
       id: text(member.ID),
@@ -47,42 +39,21 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
       isLearner: member.isLearner === true,
     }));
   };
-  /** Repeats a change that etcd refuses only for now. A refused change that the members show is complete. */
-  const change = (path: string, body: JsonObject, isMade: (members: readonly EtcdMemberState[]) => boolean): Promise<void> =>
-    waitUntil<void, unknown>(
-      { clock },
-      {
-        probe: async () => {
-          try {
-            await query(path, body);
-            return { done: undefined };
-          } catch (error) {
-            if (!isAppError(error, 'ETCD_REFUSED')) throw error;
-            const known = await members().catch((listing: unknown) => {
-              if (!isTemporary(listing)) throw listing;
-              return null;
-            });
-            if (known !== null && isMade(known)) return { done: undefined };
-            if (!isTemporary(error)) throw error;
-            return { pending: error };
-          }
-        },
-        timeoutMs: CHANGE_MS,
-        pauseMs: ETCD_PAUSE,
-        timedOut: (error) => {
-          throw error;
-        },
-      },
-    );
+  const change = (given: Omit<MemberChange, 'members' | 'make'> & { readonly path: string; readonly body: JsonObject }): Promise<void> => {
+    const { path, body, ...rest } = given;
+    return changeMembers(options, { ...rest, members, make: () => queryAny(options, `/v3/cluster/member/${path}`, body) });
+  };
   return {
     members,
-    addLearner: (peerURL) =>
-      change('/v3/cluster/member/add', { peerURLs: [peerURL], isLearner: true }, (members) =>
-        members.some(({ peerURLs }) => peerURLs.includes(peerURL)),
-      ),
-    promote: (id) =>
-      change('/v3/cluster/member/promote', { ID: id }, (members) => members.some((member) => member.id === id && !member.isLearner)),
-    remove: (id) => change('/v3/cluster/member/remove', { ID: id }, (members) => members.every((member) => member.id !== id)),
+    addLearner: (peerURL, wait) =>
+      change({
+        ...{ path: 'add', body: { peerURLs: [peerURL], isLearner: true }, wait },
+        isMade: (known) => known.some(({ peerURLs }) => peerURLs.includes(peerURL)),
+        blockedBy: (known) => known.find(({ isLearner }) => isLearner) ?? null,
+      }),
+    promote: (id, wait) =>
+      change({ path: 'promote', body: { ID: id }, wait, isMade: (known) => known.some((member) => member.id === id && !member.isLearner) }),
+    remove: (id, wait) => change({ path: 'remove', body: { ID: id }, wait, isMade: (known) => known.every((member) => member.id !== id) }),
     health: async () => {
       const { health, reason } = await queryAny(options, '/health', null);
       return { healthy: health === 'true' || health === true, reason: text(reason) };
@@ -90,28 +61,90 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
   };
 }
 
-/** @param body null: a GET */
+interface MemberChange {
+  readonly members: () => Promise<readonly EtcdMemberState[]>;
+  readonly make: () => Promise<JsonObject>;
+  readonly isMade: (members: readonly EtcdMemberState[]) => boolean;
+  /** The member with which etcd refuses the change until its host has joined. */
+  readonly blockedBy?: (members: readonly EtcdMemberState[]) => EtcdMemberState | null;
+  readonly wait: EtcdWait | undefined;
+}
+
+/**
+ * Repeats a change after every error but one of certificates, until the members show it: each new member makes etcd elect, so
+ * that requests time out. The time starts again whenever another host has joined.
+ * @see kubeadm 1.36 util/etcd addMember, MemberPromote, RemoveMember
+ */
+function changeMembers(
+  { clock, changeTimeoutMs = ETCD_API_CALL_MS }: EtcdMembersOptions,
+  { members, make, isMade, blockedBy = () => null, wait }: MemberChange,
+): Promise<void> {
+  let since = 0;
+  let blocker: EtcdMemberState | null = null;
+  return waitUntil<void, AppError>(
+    { ...wait, clock },
+    {
+      probe: async (elapsedMs) => {
+        try {
+          const known = await members();
+          if (isMade(known)) return { done: undefined };
+          const other = blockedBy(known);
+          if (other?.id !== blocker?.id) since = elapsedMs();
+          blocker = other;
+          if (other !== null) throw occupied(other);
+          await make();
+          return { done: undefined };
+        } catch (error) {
+          if (!isAppError(error) || error.code === 'ETCD_TLS_FAILED' || elapsedMs() - since >= changeTimeoutMs) throw error;
+          return { pending: error };
+        }
+      },
+      timeoutMs: Number.POSITIVE_INFINITY,
+      pauseMs: ETCD_PAUSE,
+      describe: ({ message }, waitedMs) => `waiting for etcd to change its members, ${Math.round(waitedMs / 1000)} s: ${message}`,
+      timedOut: (error) => {
+        throw error;
+      },
+    },
+  );
+}
+
+function occupied({ name, peerURLs }: EtcdMemberState): AppError {
+  const message = `etcd takes one new member at a time, and member ${name || peerURLs[0]} has not joined yet`;
+  const hint = 'Rerun its join, or remove the member (etcdctl member list, etcdctl member remove), then rerun the command';
+  return new AppError({ code: 'ETCD_UNHEALTHY', message, hint });
+}
+
+/**
+ * The answer of the first endpoint that accepts the query: a learner serves none, and a removed member stops.
+ * @param body null: a GET
+ */
 async function queryAny(options: EtcdMembersOptions, path: string, body: JsonObject | null): Promise<JsonObject> {
   const failures: string[] = [];
-  let blamed: EtcdFailure | null = null;
+  const blamed: EtcdFailure[] = [];
+  let refusal: AppError | null = null;
   for (const endpoint of options.endpoints) {
     try {
       return await queryOne(options, new URL(path, endpoint), body);
     } catch (error) {
-      if (isAppError(error)) throw error;
+      if (isAppError(error)) {
+        refusal ??= error;
+        continue;
+      }
       const issue = explainEtcdError(error, options, options.clock.now());
       failures.push(`${endpoint}: ${issue.why}`);
-      if (issue.isTls) blamed ??= issue;
+      if (issue.isTls) blamed.push(issue);
     }
   }
-  if (blamed !== null)
-    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `cannot query etcd: ${failures.join('; ')}`, hint: blamed.hint });
+  if (refusal !== null) throw refusal;
+  const [first] = blamed;
+  if (first !== undefined && blamed.length === options.endpoints.length)
+    throw new AppError({ code: 'ETCD_TLS_FAILED', message: `cannot query etcd: ${failures.join('; ')}`, hint: first.hint });
   const message = `etcd does not answer: ${failures.join('; ') || 'no etcd endpoint is known'}`;
-  throw new AppError({
-    code: 'ETCD_UNREACHABLE',
-    message,
-    hint: 'Check that the etcd Pods run (kubectl -n kube-system get pods -l component=etcd), and that port 2379 is open between the control planes',
-  });
+  const hint =
+    first?.hint ??
+    'Check that the etcd Pods run (kubectl -n kube-system get pods -l component=etcd), and that port 2379 is open between the control planes';
+  throw new AppError({ code: 'ETCD_UNREACHABLE', message, hint });
 }
 
 async function queryOne(options: EtcdMembersOptions, url: URL, body: JsonObject | null): Promise<JsonObject> {
@@ -150,13 +183,10 @@ async function queryOne(options: EtcdMembersOptions, url: URL, body: JsonObject 
 function readAnswer(status: number, reported: string): JsonObject {
   const answer: unknown = JSON.parse(reported === '' ? '{}' : reported);
   const object = isJsonObject(answer) ? answer : {};
-  if (status === 200) return object;
+  // An unhealthy member answers GET /health with 503 and its reason.
+  if (status === 200 || 'health' in object) return object;
   const message = text(object.message) || text(object.error) || reported;
   throw refused(object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`);
-}
-
-function isTemporary(error: unknown): boolean {
-  return isAppError(error, 'ETCD_REFUSED') && TEMPORARY.test(error.message);
 }
 
 function refused(message: string): AppError {

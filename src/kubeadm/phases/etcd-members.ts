@@ -1,4 +1,4 @@
-import { AppError } from '../../base/errors.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -6,7 +6,7 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
-import { ETCD_PAUSE, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
+import { ETCD_API_CALL_MS, ETCD_PAUSE, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
 import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
@@ -27,24 +27,59 @@ export interface EtcdJoinInput {
   readonly skipped: string | null;
 }
 
-async function membersOf({ etcd = null }: PhaseContext): Promise<readonly EtcdMemberState[] | null> {
-  return etcd === null ? null : etcd.members();
+/**
+ * The members; null without a connection to etcd. An error of etcd is final only after `timeouts.etcdAPICall`: each new member
+ * makes etcd elect.
+ */
+async function membersOf(
+  context: PhaseContext,
+  { timeoutMs }: Pick<EtcdJoinInput, 'timeoutMs'>,
+): Promise<readonly EtcdMemberState[] | null> {
+  const { etcd = null } = context;
+  return etcd === null ? null : retried(context, () => etcd.members(), timeoutMs);
+}
+
+function retried<T>(context: PhaseContext, query: () => Promise<T>, timeoutMs: number): Promise<T> {
+  return waitUntil<T, AppError>(context, {
+    probe: async () => {
+      try {
+        return { done: await query() };
+      } catch (error) {
+        if (!isAppError(error) || error.code === 'ETCD_TLS_FAILED') throw error;
+        return { pending: error };
+      }
+    },
+    timeoutMs,
+    pauseMs: ETCD_PAUSE,
+    describe: ({ message }, waitedMs) => `waiting for etcd, ${Math.round(waitedMs / 1000)} s: ${message}`,
+    timedOut: (error) => {
+      throw error;
+    },
+  });
 }
 
 function ownMember(members: readonly EtcdMemberState[] | null, { peerURL }: Pick<EtcdJoinInput, 'peerURL'>): EtcdMemberState | null {
   return members?.find(({ peerURLs }) => peerURLs.includes(peerURL)) ?? null;
 }
 
-/** All members followed by the joining one, as required by `--initial-cluster`. */
+/**
+ * All members followed by the joining one, as required by `--initial-cluster`. A member that has not started has its ID as its
+ * name.
+ * @see kubeadm 1.36 util/etcd addMember
+ */
 function initialCluster(members: readonly EtcdMemberState[], { nodeName, peerURL }: EtcdJoinInput): readonly EtcdMember[] {
   const others = members.filter(({ peerURLs }) => !peerURLs.includes(peerURL));
-  return [...others.flatMap(({ name, peerURLs }) => peerURLs.map((each) => ({ name, peerURL: each }))), { name: nodeName, peerURL }];
+  const nameOf = ({ name, id }: EtcdMemberState): string => name || BigInt(id).toString(16);
+  return [
+    ...others.flatMap((member) => member.peerURLs.map((each) => ({ name: nameOf(member), peerURL: each }))),
+    { name: nodeName, peerURL },
+  ];
 }
 
 const NO_ETCD = 'needs the etcd cluster';
 
 /**
- * Checks that the etcd cluster is healthy: it has a leader, and no other member is joining. Plans no changes.
+ * Checks that the etcd cluster is healthy: it has a leader, and all members with a vote have started. Plans no changes.
  * kubeadm 1.36: join phase check-etcd
  */
 export const checkEtcd = definePhase<EtcdJoinInput, null>({
@@ -53,13 +88,16 @@ export const checkEtcd = definePhase<EtcdJoinInput, null>({
   observe: async () => null,
   plan: (_, { skipped }) => (skipped === null ? { changes: [] } : { changes: [], noop: skipped }),
   verify: async (context, input) => {
-    if (input.skipped !== null || context.etcd == null) return;
-    const { healthy, reason } = await context.etcd.health();
-    if (!healthy) throw unhealthy(context.host.name, `is not healthy${reason === '' ? '' : `: ${reason}`}`);
-    const others = ((await membersOf(context)) ?? []).filter(({ peerURLs }) => !peerURLs.includes(input.peerURL));
-    const onTheWay = others.find(({ name, isLearner }) => name === '' || isLearner);
-    if (onTheWay !== undefined)
-      throw unhealthy(context.host.name, `has the member ${onTheWay.name || onTheWay.peerURLs[0]}, which has not started yet`);
+    const { etcd = null } = context;
+    if (input.skipped !== null || etcd === null) return;
+    const health = async (): Promise<void> => {
+      const { healthy, reason } = await etcd.health();
+      if (!healthy) throw unhealthy(context.host.name, `is not healthy${reason === '' ? '' : `: ${reason}`}`);
+    };
+    await retried(context, health, input.timeoutMs);
+    const missing = (await membersOf(context, input))?.find(({ name, isLearner }) => name === '' && !isLearner);
+    if (missing !== undefined)
+      throw unhealthy(context.host.name, `has the member ${missing.peerURLs[0]}, which has a vote and has not started`);
   },
 });
 
@@ -68,42 +106,56 @@ function unhealthy(host: string, why: string): AppError {
   return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd cluster ${why}`, hint });
 }
 
-interface JoinFacts {
+/**
+ * Adds the member as a learner, which does not count for the quorum.
+ * kubeadm 1.36: join phase etcd-join
+ */
+export const etcdJoin = definePhase<EtcdJoinInput, readonly EtcdMemberState[] | null>({
+  name: 'etcd-join',
+  short: 'Add the local etcd member to the cluster',
+  observe: async (context, input) => (input.skipped === null ? membersOf(context, input) : null),
+  plan: (members, input) => {
+    const { nodeName, peerURL, skipped } = input;
+    if (skipped !== null) return { changes: [], noop: skipped };
+    if (members === null) return { changes: [], deferred: NO_ETCD };
+    if (ownMember(members, input) !== null) return { changes: [], noop: 'the etcd cluster has the member' };
+    return { changes: [{ kind: 'add-etcd-learner', member: nodeName, peerURL, reason: 'does not exist' }] };
+  },
+});
+
+interface ManifestFacts {
   readonly members: readonly EtcdMemberState[] | null;
   readonly files: ReadonlyMap<string, FileFact | null>;
 }
 
 /**
- * Adds the member as a learner, which does not count for the quorum, and writes the manifest that starts it.
- * The manifest lists the members that exist at that time, possibly more than when the run was planned.
- * kubeadm 1.36: join phase etcd-join
+ * Writes the manifest that starts the new member. It names the members that exist after the member was added: others may
+ * have joined while it waited, and etcd exits when a member is missing. kubeadm 1.36 does this in etcd-join.
  */
-export const etcdJoin = definePhase<EtcdJoinInput, JoinFacts>({
-  name: 'etcd-join',
-  short: 'Add the local etcd member to the cluster',
-  observe: async (context, { manifestFor, skipped }) => {
-    const { directories, files: written } = manifestFor([], false);
+export const etcdManifest = definePhase<EtcdJoinInput, ManifestFacts>({
+  name: 'etcd-join/manifest',
+  short: 'Write the static Pod manifest of the new etcd member',
+  observe: async (context, input) => {
+    const { directories, files: written } = input.manifestFor([], false);
     const paths = [...directories, ...written].map(({ path }) => path);
     const [members, { files }] = await Promise.all([
-      skipped === null ? membersOf(context) : null,
+      input.skipped === null ? membersOf(context, input) : null,
       observe(context.host, combineFacts({ files: fileFacts(paths) }), context.signal),
     ]);
     return { members, files };
   },
   plan: ({ members, files }, input) => {
-    const { nodeName, peerURL, manifestFor, skipped } = input;
-    if (skipped !== null) return { changes: [], noop: skipped };
+    if (input.skipped !== null) return { changes: [], noop: input.skipped };
     if (members === null) return { changes: [], deferred: NO_ETCD };
     const own = ownMember(members, input);
-    const manifest = manifestFor(initialCluster(members, input), own !== null && own.name !== '');
+    const manifest = input.manifestFor(initialCluster(members, input), own !== null && own.name !== '');
     const writes = manifest.files.map((file) => diffFile(files.get(file.path) ?? null, file, { mayChown: manifest.mayChown }));
     const changes = [
-      ...(own === null ? [{ kind: 'add-etcd-learner', member: nodeName, peerURL, reason: 'does not exist' } as const] : []),
       ...manifest.directories.map(({ path, mode }) => diffDirectory(files.get(path) ?? null, path, mode)),
       ...writes,
       ...(writes.some((change) => change?.kind === 'write-file' && change.before !== null) ? [TAKE_OVER] : []),
     ].filter((change) => change !== null);
-    return changes.length === 0 ? { changes, noop: 'the member is added and its manifest is unchanged' } : { changes };
+    return changes.length === 0 ? { changes, noop: 'the manifest is unchanged' } : { changes };
   },
 });
 
@@ -122,7 +174,7 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
   name: 'etcd-join/promote',
   short: 'Promote the new etcd learner to a voting member',
   ready: waitForStart,
-  observe: async (context, { skipped }) => (skipped === null ? membersOf(context) : null),
+  observe: async (context, input) => (input.skipped === null ? membersOf(context, input) : null),
   plan: (members, input) => {
     if (input.skipped !== null) return { changes: [], noop: input.skipped };
     const own = ownMember(members, input);
@@ -133,18 +185,25 @@ export const etcdPromote = definePhase<EtcdJoinInput, readonly EtcdMemberState[]
 });
 
 async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promise<void> {
-  if (input.skipped !== null || context.etcd == null) return;
-  await waitUntil(
+  const { etcd = null } = context;
+  if (input.skipped !== null || etcd === null) return;
+  await waitUntil<void, AppError | null>(
     { ...context, phase: 'etcd-join/promote' },
     watchKubelet(context, 'etcd-join/promote', {
       probe: async () => {
-        const own = ownMember(await membersOf(context), input);
-        return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
+        try {
+          const own = ownMember(await etcd.members(), input);
+          return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
+        } catch (error) {
+          if (!isAppError(error) || error.code === 'ETCD_TLS_FAILED') throw error;
+          return { pending: error };
+        }
       },
       timeoutMs: input.timeoutMs,
       pauseMs: ETCD_PAUSE,
       describe: (_, waitedMs) => `waiting for the new etcd member to start, ${Math.round(waitedMs / 1000)} s`,
-      timedOut: (_, waitedMs) => {
+      timedOut: (unanswered, waitedMs) => {
+        if (unanswered !== null) throw unanswered;
         const message = `etcd-join: the new member has not started after ${Math.round(waitedMs / 1000)}s`;
         const hint = 'See crictl ps -a, crictl logs of etcd and journalctl -u kubelet on the host, then rerun the command';
         throw new AppError({ host: context.host.name, code: 'ETCD_MEMBER_NOT_STARTED', message, hint });
@@ -168,7 +227,7 @@ export interface RemoveEtcdMemberInput {
 export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly EtcdMemberState[] | null>({
   name: 'remove-etcd-member',
   short: 'Remove the local etcd member from the etcd cluster',
-  observe: (context, { peerURL }) => (peerURL === null ? Promise.resolve(null) : membersOf(context)),
+  observe: (context, { peerURL }) => (peerURL === null ? Promise.resolve(null) : membersOf(context, { timeoutMs: ETCD_API_CALL_MS })),
   plan: (members, { peerURL, noop }) => {
     if (peerURL === null) return { changes: [], noop };
     if (members === null) return { changes: [], noop: 'the etcd cluster is unreachable: its members are unchanged' };

@@ -8,7 +8,7 @@ import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.
 import { etcdPeerUrl } from '../control-plane/etcd.ts';
 import { hasLocalEtcd, localServer } from '../control-plane/model.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
-import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote } from '../phases/etcd-members.ts';
+import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdManifest, etcdPromote } from '../phases/etcd-members.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap } from '../phases/kubelet-wait-bootstrap.ts';
 import { joinMarkControlPlane, type MarkControlPlaneInput } from '../phases/mark-control-plane.ts';
@@ -87,6 +87,7 @@ export const joinControlPlaneWorkflow: Workflow<JoinControlPlaneOptions, JoinCon
     kubeletStart.select((input) => input.join.kubeletStart),
     saveStartedNodeSettings.select((input) => input.join.save),
     deferUntilEtcd(etcdJoin, (input) => input.etcd, isSkipped),
+    deferUntilEtcd(etcdManifest, (input) => input.etcd, isSkipped),
     deferUntilEtcd(etcdPromote, (input) => input.etcd, isSkipped),
     kubeletWaitBootstrap.select((input) => input.join.waitBootstrap),
     waitNode.select((input) => input.join.waitNode),
@@ -140,7 +141,9 @@ async function prepareJoinControlPlane(
     }),
     prepareJoin(context, { ...options, apiServer: async () => apiServer }, node),
   ]);
-  const routes = routesOf(options, cluster, prepared.pki.textAt);
+  const etcdCallMs = goDurationMs(prepared.timeouts.etcdAPICall);
+  const connectEtcd: ConnectEtcd = (target) => options.connectEtcd({ ...target, changeTimeoutMs: etcdCallMs });
+  const routes = routesOf({ ...options, connectEtcd }, cluster, prepared.pki.textAt);
   const components = (['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const).map((name) => prepared.manifests[name]);
   return {
     ...join,
@@ -163,7 +166,7 @@ async function prepareJoinControlPlane(
         nodeName: node.registration.name,
         peerURL: etcdPeerUrl(observed.localAPIEndpoint.advertiseAddress),
         manifestFor: prepared.joiningEtcd,
-        timeoutMs: goDurationMs(prepared.timeouts.etcdAPICall),
+        timeoutMs: etcdCallMs,
         skipped: hasLocalEtcd(cluster) ? null : EXTERNAL,
       },
       mark: {

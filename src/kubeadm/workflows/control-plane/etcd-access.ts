@@ -14,6 +14,8 @@ export type ConnectEtcd = (
   options: EtcdCredentials & {
     readonly endpoints: readonly string[];
     readonly host: Host;
+    /** `timeouts.etcdAPICall`; default: two minutes. */
+    readonly changeTimeoutMs?: number | undefined;
   },
 ) => Promise<EtcdCluster>;
 

@@ -7,8 +7,9 @@ import type { EtcdCluster } from '../../../../src/kube/etcd-cluster.ts';
 import { etcdMembers, explainEtcdError } from '../../../../src/kubeadm/adapters/etcd-members.ts';
 import type { EtcdCredentials } from '../../../../src/kubeadm/control-plane/etcd-credentials.ts';
 import { type CertificateAuthority, createCa, type KeyPair } from '../../../../src/lab/api-server/pki.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { freePort, listenOnLoopback } from '../../../support/loopback.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const PAST = { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('2021-01-01T00:00:00Z') };
 const FILES = { ca: '/pki/etcd/ca.crt', certificate: '/pki/etcd/hc.crt', key: '/pki/etcd/hc.key' };
@@ -127,69 +128,106 @@ describe('etcdMembers', () => {
     }
   });
 
-  describe('a change that etcd refuses', () => {
-    const UNHEALTHY = [503, { code: 14, message: 'etcdserver: unhealthy cluster' }] as const;
-    const TIMED_OUT = [503, { code: 14, message: 'etcdserver: request timed out' }] as const;
+  describe('a change of the members', () => {
+    const refusal = (message: string) => [503, { code: 14, message: `etcdserver: ${message}` }] as const;
+    const UNHEALTHY = refusal('unhealthy cluster');
+    const TIMED_OUT = refusal('request timed out');
     const NOT_FOUND = [404, { code: 5, message: 'etcdserver: member not found' }] as const;
-    const WITH_MEMBER = [200, { members: [{ ID: '7', name: 'cp-2', peerURLs: ['https://10.0.0.2:2380'] }] }] as const;
-    const WITHOUT_MEMBER = [200, { members: [{ ID: '1', name: 'cp-1' }] }] as const;
+    const list = (...members: readonly object[]) => [200, { members }] as const;
+    const CP_2 = { ID: '7', name: 'cp-2', peerURLs: ['https://10.0.0.2:2380'] };
+    const CP_3 = { ID: '8', name: '', peerURLs: ['https://10.0.0.3:2380'], isLearner: true };
+    const CP_4 = { ID: '9', name: 'cp-4', peerURLs: ['https://10.0.0.4:2380'], isLearner: true };
+    const WITH_MEMBER = list(CP_2);
+    const WITHOUT_MEMBER = list({ ID: '1', name: 'cp-1' });
+    const DONE = [200, {}] as const;
 
-    type Answer = readonly [status: number, body: object];
+    /** An answer; null: the connection is closed. */
+    type Answer = readonly [status: number, body: object] | null;
 
-    /** etcd that gives these answers, in order. `everyMs`: each takes so long. */
-    async function etcdThatAnswers(first: Answer | { readonly everyMs: number }, ...more: readonly Answer[]) {
-      const [everyMs, answers] = 'everyMs' in first ? [first.everyMs, more] : [0, [first, ...more]];
-      const clock = fakeClock();
+    /** An etcd member that gives these answers, in order. `everyMs`: each takes so long. The last one is repeated. */
+    async function etcdThatAnswers(everyMs: number, ...answers: readonly Answer[]) {
+      const clock = fakeClock(new Date());
       const asked: string[] = [];
       const { certPem: cert, keyPem: key } = valid.server;
-      const etcd = createServer({ cert, key }, ({ url = '' }, response) => {
+      const etcd = createServer({ cert, key }, ({ url = '', socket }, response) => {
         clock.advance(everyMs);
-        const [status, body] = answers[asked.push(url.split('/').at(-1) ?? '') - 1] ?? [500, {}];
-        response.writeHead(status).end(JSON.stringify(body));
+        const answer = answers[Math.min(asked.push(url.split('/').at(-1) ?? '') - 1, answers.length - 1)] ?? null;
+        if (answer === null) return void socket.destroy();
+        response.writeHead(answer[0]).end(JSON.stringify(answer[1]));
       });
       servers.push(etcd);
-      const endpoints = [`https://127.0.0.1:${await listenOnLoopback(etcd)}`];
-      const { caPem, client } = valid;
-      const credentials = { caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES };
-      return { asked, cluster: etcdMembers({ endpoints, ...credentials, clock }) };
+      return { asked, clock, endpoint: `https://127.0.0.1:${await listenOnLoopback(etcd)}` };
     }
 
-    it('is repeated while the cluster is unhealthy', async () => {
-      const { asked, cluster } = await etcdThatAnswers(UNHEALTHY, WITH_MEMBER, UNHEALTHY, UNHEALTHY, [200, {}]);
+    const membersAt = (clock: FakeClock, endpoints: readonly string[]): EtcdCluster => {
+      const { caPem, client } = valid;
+      return etcdMembers({ endpoints, caPem, certificatePem: client.certPem, keyPem: new Secret(client.keyPem), files: FILES, clock });
+    };
+
+    async function clusterThatAnswers(everyMs: number, ...answers: readonly Answer[]) {
+      const { asked, clock, endpoint } = await etcdThatAnswers(everyMs, ...answers);
+      return { asked, clock, cluster: membersAt(clock, [endpoint]) };
+    }
+
+    it.each([
+      ['that etcd refuses', UNHEALTHY, UNHEALTHY],
+      ['whose connection is closed', null, null],
+      ['that etcd cannot find', NOT_FOUND, NOT_FOUND],
+    ])('is repeated after a request %s', async (_, first, second) => {
+      const { asked, cluster } = await clusterThatAnswers(0, first, WITH_MEMBER, second, WITH_MEMBER, DONE);
       await cluster.remove('7');
-      expect(asked).toEqual(['remove', 'list', 'remove', 'list', 'remove']);
+      expect(asked).toEqual(['list', 'list', 'remove', 'list', 'remove']);
     });
 
     it.each([
-      ['removed', WITHOUT_MEMBER, (cluster: EtcdCluster) => cluster.remove('7')],
-      ['added', WITH_MEMBER, (cluster: EtcdCluster) => cluster.addLearner('https://10.0.0.2:2380')],
-      ['promoted', WITH_MEMBER, (cluster: EtcdCluster) => cluster.promote('7')],
-    ])('is complete if the member was %s before the request timed out', async (_, members, change) => {
-      const { asked, cluster } = await etcdThatAnswers(TIMED_OUT, members);
-      await change(cluster);
-      expect(asked).toHaveLength(2);
+      ['removed', WITH_MEMBER, WITHOUT_MEMBER, (cluster: EtcdCluster) => cluster.remove('7')],
+      ['added', WITHOUT_MEMBER, WITH_MEMBER, (cluster: EtcdCluster) => cluster.addLearner('https://10.0.0.2:2380')],
+      ['promoted', list({ ...CP_2, isLearner: true }), WITH_MEMBER, (cluster: EtcdCluster) => cluster.promote('7')],
+    ])('is complete if the member was %s before the request timed out', async (_, before, after, change) => {
+      for (const failure of [TIMED_OUT, null]) {
+        const { asked, cluster } = await clusterThatAnswers(0, before, failure, after);
+        await change(cluster);
+        expect(asked).toHaveLength(3);
+      }
     });
 
-    it('is complete if the member itself answers that it stops, and others no longer know it', async () => {
-      const STOPPED = [503, { code: 14, message: 'etcdserver: server stopped' }] as const;
-      const { asked, cluster } = await etcdThatAnswers(STOPPED, STOPPED, NOT_FOUND, WITHOUT_MEMBER);
-      await cluster.remove('7');
-      expect(asked).toEqual(['remove', 'list', 'remove', 'list']);
+    it('is sent to the next member when one is a learner or stops', async () => {
+      const learner = await etcdThatAnswers(0, refusal('rpc not supported for learner'));
+      const voter = await etcdThatAnswers(0, WITH_MEMBER, DONE);
+      await membersAt(voter.clock, [learner.endpoint, voter.endpoint]).remove('7');
+      expect(voter.asked).toEqual(['list', 'remove']);
     });
 
-    it('fails at once for a reason that does not pass', async () => {
-      const { asked, cluster } = await etcdThatAnswers(NOT_FOUND, WITH_MEMBER);
-      await expect(cluster.remove('7')).rejects.toMatchObject({
-        code: 'ETCD_REFUSED',
-        message: expect.stringContaining('member not found'),
-      });
-      expect(asked).toEqual(['remove', 'list']);
+    it('waits as long as other members join one after the other', async () => {
+      const { asked, clock, cluster } = await clusterThatAnswers(
+        50_000,
+        ...[list(CP_3), list(CP_3), list(CP_4), list(CP_4), WITHOUT_MEMBER],
+        DONE,
+      );
+      const reporter = recordingReporter();
+      await cluster.addLearner('https://10.0.0.2:2380', { reporter, phase: 'etcd-join' });
+      expect(asked).toEqual(['list', 'list', 'list', 'list', 'list', 'add']);
+      expect(clock.elapsedMs).toBeGreaterThan(240_000);
+      expect(reporter.messages('WAITING')[0]).toContain('member https://10.0.0.3:2380 has not joined yet');
+    });
+
+    it('fails when one other member does not join within two minutes', async () => {
+      const { clock, cluster } = await clusterThatAnswers(50_000, list(CP_3));
+      await expect(cluster.addLearner('https://10.0.0.2:2380')).rejects.toMatchObject({ code: 'ETCD_UNHEALTHY' });
+      expect(clock.elapsedMs).toBeLessThan(260_000);
     });
 
     it('fails with the message of etcd after two minutes', async () => {
-      const answers = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? UNHEALTHY : WITH_MEMBER));
-      const { cluster } = await etcdThatAnswers({ everyMs: 20_000 }, ...answers);
+      const { cluster } = await clusterThatAnswers(
+        20_000,
+        ...Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? WITH_MEMBER : UNHEALTHY)),
+      );
       await expect(cluster.remove('7')).rejects.toMatchObject({ message: expect.stringContaining('unhealthy cluster') });
+    });
+
+    it('reads the reason of an unhealthy member', async () => {
+      const { cluster } = await clusterThatAnswers(0, [503, { health: 'false', reason: 'RAFT NO LEADER' }]);
+      expect(await cluster.health()).toEqual({ healthy: false, reason: 'RAFT NO LEADER' });
     });
   });
 

@@ -1,10 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { AppError } from '../../../../src/base/errors.ts';
+import type { Phase, PhaseContext } from '../../../../src/host/phase.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { EtcdMemberState } from '../../../../src/kube/etcd-cluster.ts';
-import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdPromote, removeEtcdMember } from '../../../../src/kubeadm/phases/etcd-members.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
+import {
+  checkEtcd,
+  type EtcdJoinInput,
+  etcdJoin,
+  etcdManifest,
+  etcdPromote,
+  removeEtcdMember,
+} from '../../../../src/kubeadm/phases/etcd-members.ts';
+import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeEtcd, fakeEtcd } from '../../../support/fake-etcd.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { type RecordingReporter, recordingReporter } from '../../../support/recording-reporter.ts';
@@ -39,40 +47,70 @@ const contextWith = (etcd: FakeEtcd | null, files = {}): PhaseContext => ({
   clock: fakeClock(),
   reporter: recordingReporter(),
 });
-const planOf = async (phase: typeof etcdJoin, context: PhaseContext, own = input) => (await phase.inspect(context, own)).plan;
+const planOf = async (phase: Phase<EtcdJoinInput>, context: PhaseContext, own = input) => (await phase.inspect(context, own)).plan;
+const UNREACHABLE = new AppError({ code: 'ETCD_UNREACHABLE', message: 'etcd does not answer: connection timed out' });
+/** The etcd cluster, each of whose queries fails the first three times. */
+const busy = (etcd: FakeEtcd): FakeEtcd => {
+  let queries = 0;
+  const members = () => (queries++ % 4 === 3 ? etcd.members() : Promise.reject(UNREACHABLE));
+  return { ...etcd, members, health: () => members().then(() => etcd.health()) };
+};
 
 describe('etcd-join', () => {
   it('adds the member first, then writes its manifest', async () => {
-    const { changes } = await planOf(etcdJoin, contextWith(fakeEtcd([FIRST])));
-    expect(changes).toMatchObject([
-      {
-        kind: 'add-etcd-learner',
-        member: 'cp-2',
-        peerURL: input.peerURL,
-      },
+    const context = contextWith(fakeEtcd([FIRST]));
+    expect((await planOf(etcdJoin, context)).changes).toMatchObject([{ kind: 'add-etcd-learner', member: 'cp-2', peerURL: input.peerURL }]);
+    expect((await planOf(etcdManifest, context)).changes).toMatchObject([
       { kind: 'make-directory', path: '/var/lib/etcd' },
       { kind: 'write-file', path: MANIFEST },
     ]);
   });
 
-  it('lists all current members, with itself last', async () => {
-    const etcd = fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true }), member('cp-3', '10.0.0.3')]);
-    const { changes } = await planOf(etcdJoin, contextWith(etcd));
-    const all = 'cp-1=https://10.0.0.1:2380,cp-3=https://10.0.0.3:2380,cp-2=https://10.0.0.2:2380';
-    expect(changes.at(-1)).toMatchObject({ path: MANIFEST, content: manifestOf(all) });
+  it('lists all members that exist after it was added, with itself last', async () => {
+    const etcd = fakeEtcd([FIRST]);
+    const { addLearner } = etcd;
+    // Two other hosts join while the member waits; the second one has not started.
+    etcd.addLearner = async (peerURL) => {
+      etcd.all.push(member('cp-3', '10.0.0.3'), member('', '10.0.0.4', { id: '255' }));
+      await addLearner(peerURL);
+    };
+    const context = contextWith(etcd);
+    const planned = await planPhases([etcdJoin, etcdManifest], context, input);
+    const applied = await applyPhases([etcdJoin, etcdManifest], context, input, planned);
+    const all = 'cp-1=https://10.0.0.1:2380,cp-3=https://10.0.0.3:2380,ff=https://10.0.0.4:2380,cp-2=https://10.0.0.2:2380';
+    expect(applied[1]?.plan.changes.at(-1)).toMatchObject({ path: MANIFEST, content: manifestOf(all) });
   });
 
   it('resumes after an interrupted run that added the member', async () => {
-    const etcd = fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]);
-    expect((await planOf(etcdJoin, contextWith(etcd))).changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file']);
+    const context = contextWith(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));
+    expect(await planOf(etcdJoin, context)).toEqual({ changes: [], noop: 'the etcd cluster has the member' });
+    expect((await planOf(etcdManifest, context)).changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file']);
   });
 
   it('restarts the kubelet for a manifest that was generated for other members', async () => {
     const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
     const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content } };
     const etcd = fakeEtcd([FIRST, member('cp-3', '10.0.0.3'), member('', '10.0.0.2', { isLearner: true })]);
-    const { changes } = await planOf(etcdJoin, contextWith(etcd, existing));
+    const { changes } = await planOf(etcdManifest, contextWith(etcd, existing));
     expect(changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file', 'restart-unit']);
+  });
+
+  it('continues after queries to which etcd does not answer', async () => {
+    const etcd = fakeEtcd([FIRST]);
+    const context = contextWith(busy(etcd));
+    await applyPhases([checkEtcd, etcdJoin, etcdManifest], context, input, []);
+    etcd.all.push({ ...(etcd.all.pop() as EtcdMemberState), name: 'cp-2' });
+    await applyPhases([etcdPromote], context, input, []);
+    expect(etcd.all).toMatchObject([FIRST, { name: 'cp-2', isLearner: false }]);
+  });
+
+  it.each([
+    ['does not answer', { members: () => Promise.reject(UNREACHABLE) }],
+    ['has no leader', { health: async () => ({ healthy: false, reason: 'RAFT NO LEADER' }) }],
+  ])('fails if etcd %s for timeouts.etcdAPICall', async (_, given) => {
+    const context = contextWith({ ...fakeEtcd([FIRST]), ...given });
+    await expect(applyPhases([checkEtcd], context, input, [])).rejects.toMatchObject({ code: expect.stringMatching(/^ETCD_UN/) });
+    expect((context.clock as FakeClock).elapsedMs).toBe(input.timeoutMs);
   });
 
   it('plans no changes on the second run', async () => {
@@ -80,8 +118,9 @@ describe('etcd-join', () => {
     const content = manifestOf('cp-1=https://10.0.0.1:2380,cp-2=https://10.0.0.2:2380');
     const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content }, '/var/lib/etcd': directory };
     const context = contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2')]), existing);
-    expect(await planPhases([etcdJoin, etcdPromote, checkEtcd], context, input)).toMatchObject([
-      { plan: { changes: [], noop: 'the member is added and its manifest is unchanged' } },
+    expect(await planPhases([etcdJoin, etcdManifest, etcdPromote, checkEtcd], context, input)).toMatchObject([
+      { plan: { changes: [], noop: 'the etcd cluster has the member' } },
+      { plan: { changes: [], noop: 'the manifest is unchanged' } },
       { plan: { changes: [], noop: 'member cp-2 is a voting member' } },
       { plan: { changes: [] } },
     ]);
@@ -95,7 +134,7 @@ describe('etcd-join', () => {
       members: () => Promise.reject(new Error('unexpected query')),
       health: () => Promise.reject(new Error('unexpected query')),
     };
-    for (const phase of [checkEtcd, etcdJoin, etcdPromote]) {
+    for (const phase of [checkEtcd, etcdJoin, etcdManifest, etcdPromote]) {
       const inspected = await phase.inspect(contextWith(unqueried), own);
       expect(inspected.plan).toEqual({ changes: [], noop: 'etcd is external' });
       await phase.ready(contextWith(unqueried), own);
@@ -124,7 +163,7 @@ describe('etcd members', () => {
     const etcd = fakeEtcd([FIRST]);
     const context = contextWith(etcd);
     const reporter = context.reporter as RecordingReporter;
-    await applyPhases([etcdJoin], context, input, []);
+    await applyPhases([etcdJoin, etcdManifest], context, input, []);
     expect(etcd.all).toMatchObject([FIRST, { name: '', peerURLs: [input.peerURL], isLearner: true }]);
     etcd.all.push({ ...(etcd.all.pop() as EtcdMemberState), name: 'cp-2' });
     await applyPhases([etcdPromote], context, input, []);
@@ -155,8 +194,12 @@ describe('etcd members', () => {
 describe('check-etcd', () => {
   const check = async (etcd: FakeEtcd) => (await checkEtcd.inspect(contextWith(etcd), input)).verify([]);
 
-  it('accepts a healthy cluster with a joining member', async () => {
-    await check(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));
+  it.each([
+    ['the joining member', member('', '10.0.0.2', { isLearner: true })],
+    ['another joining member that has not started', member('', '10.0.0.3', { isLearner: true })],
+    ['another learner', member('cp-3', '10.0.0.3', { isLearner: true })],
+  ])('accepts a healthy cluster with %s', async (_, learner) => {
+    await check(fakeEtcd([FIRST, learner]));
   });
 
   it.each([
@@ -164,12 +207,7 @@ describe('check-etcd', () => {
     [
       'has another member that has not started',
       () => fakeEtcd([FIRST, member('', '10.0.0.3')]),
-      'has the member https://10.0.0.3:2380, which has not started yet',
-    ],
-    [
-      'has another learner',
-      () => fakeEtcd([FIRST, member('cp-3', '10.0.0.3', { isLearner: true })]),
-      'has the member cp-3, which has not started yet',
+      'has the member https://10.0.0.3:2380, which has a vote and has not started',
     ],
   ])('rejects a cluster that %s', async (_, etcd, why) => {
     await expect(check(etcd())).rejects.toMatchObject({ code: 'ETCD_UNHEALTHY', message: expect.stringContaining(why) });
