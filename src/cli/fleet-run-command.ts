@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
+import type { SignerFiles } from '../fleet/plan-signatures.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { FleetApplyRequest } from './fleet-apply.ts';
@@ -150,17 +151,14 @@ export function definePlan(plan: Command, on: On): void {
 /** `plan show`, `fleet plan show`. */
 function defineShow(show: Command, on: On): void {
   addFleetSelectionOptions(
-    show
-      .argument('<file>', "saved plan; '-' for standard input")
-      .addOption(outputOption(['text', 'json', 'yaml']))
-      .addOption(requireSignature()),
+    addSignerOptions(show.argument('<file>', "saved plan; '-' for standard input").addOption(outputOption(['text', 'json', 'yaml']))),
     'the saved plan',
   );
   on(
     show,
     ([file = ''], options): ShowPlanRequest => ({
       file,
-      allowedSigners: flagText(options, 'requireSignature'),
+      signers: signerFiles(options),
       selection: fleetRequest(options).selection,
       output: outputRequest(options),
     }),
@@ -169,11 +167,23 @@ function defineShow(show: Command, on: On): void {
   addSections(show, { examples: SHOW_EXAMPLES });
 }
 
-function requireSignature(): Option {
-  return new Option(
-    '--require-signature <file>',
-    'file of allowed signers (format: ALLOWED SIGNERS in ssh-keygen(1)); PLAN.sig must be a valid signature of one of them',
-  );
+function addSignerOptions(command: Command): Command {
+  return command
+    .option(
+      '--require-signature <file>',
+      'file of allowed signers (format: ALLOWED SIGNERS in ssh-keygen(1)); PLAN.sig must be a valid signature of one of them',
+    )
+    .option(
+      '--revoked-signers <file>',
+      'with --require-signature: keys that are no longer accepted; a key revocation list of ssh-keygen, or one public key per line',
+    );
+}
+
+function signerFiles(options: CommandOptions): SignerFiles | undefined {
+  const [allowedSigners, revokedSigners] = [flagText(options, 'requireSignature'), flagText(options, 'revokedSigners')];
+  if (allowedSigners !== undefined) return { allowedSigners, revokedSigners };
+  if (revokedSigners === undefined) return undefined;
+  throw usageError('--revoked-signers requires --require-signature', 'Also pass the file of allowed signers with --require-signature');
 }
 
 function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetPlanRequest {
@@ -211,14 +221,14 @@ export function defineApply(apply: Command, on: On): void {
     '-y, --yes',
     'apply a fleet file without asking (default: show the plan and ask). Without a terminal, this option is required. A saved plan is always applied without asking',
   );
-  apply.addOption(requireSignature());
+  addSignerOptions(apply);
   addReport(apply.addOption(outputOption(['text', 'json'], 'output format; json: one event per line')));
   on(
     addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
     ([planFile], options): FleetApplyRequest => ({
       planFile,
       isApproved: options.yes === true,
-      allowedSigners: flagText(options, 'requireSignature'),
+      signers: signerFiles(options),
       run: runRequest(options),
       retriesFailed: options.retry !== undefined,
       output: outputRequest(options),

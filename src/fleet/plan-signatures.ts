@@ -6,14 +6,20 @@ export interface PlanSigner {
   readonly principal: string;
 }
 
+/** The keys that may sign, in files on the local host. */
+export interface SignerFiles {
+  /** A list of allowed signers. @see ssh-keygen(1), ALLOWED SIGNERS */
+  readonly allowedSigners: string;
+  /** A key revocation list (KRL), or public keys, one per line. @see ssh-keygen(1), KEY REVOCATION LISTS */
+  readonly revokedSigners?: string | undefined;
+}
+
 /** Where the signature of a plan and the keys that may sign are stored on the local host. */
-export interface SignatureFiles {
+export interface SignatureFiles extends SignerFiles {
   /** Name of the plan, for messages. */
   readonly plan: string;
   /** The detached signature. */
   readonly signature: string;
-  /** A list of allowed signers. @see ssh-keygen(1), ALLOWED SIGNERS */
-  readonly allowedSigners: string;
 }
 
 /** Detached SSH signatures of saved plans. */
@@ -27,8 +33,8 @@ export interface PlanSignatures {
   sign(text: string, key: string): Promise<string>;
   /**
    * Verifies the text of a plan.
-   * @throws AppError PLAN_SIGNATURE_INVALID (exit code 2): the text or the signature was changed, or no allowed signer
-   * made the signature
+   * @throws AppError PLAN_SIGNATURE_INVALID (exit code 2): the text or the signature was changed, no allowed signer made
+   * the signature, or the key is revoked
    */
   verify(text: string, files: SignatureFiles): Promise<PlanSigner>;
 }

@@ -101,6 +101,32 @@ describe('the signature of a saved plan', { timeout: 60_000 }, () => {
     expect(elsewhere.stderr).toContain('[PLAN_SIGNATURE_INVALID]');
   });
 
+  it('is refused if the key is revoked, by a list of keys or a KRL', async () => {
+    writeFileSync(path('revoked.json'), saved(60_000));
+    await sign('revoked.json', 'alice');
+    const list = allow('signers', 'alice', 'bob');
+    execFileSync('ssh-keygen', ['-q', '-k', '-f', path('alice.krl'), `${key('alice')}.pub`]);
+    execFileSync('ssh-keygen', ['-q', '-k', '-f', path('bob.krl'), `${key('bob')}.pub`]);
+    writeFileSync(path('none'), '');
+    writeFileSync(path('damaged'), 'no key\n');
+    const withRevoked = (file: string, ...command: readonly string[]) =>
+      run(...command, path('revoked.json'), '--require-signature', list, '--revoked-signers', file);
+    for (const accepted of [`${key('bob')}.pub`, path('bob.krl'), path('none')])
+      expect(await withRevoked(accepted, 'apply')).toMatchObject({ code: 0, stderr: '' });
+    for (const refused of [`${key('alice')}.pub`, path('alice.krl'), path('damaged')])
+      for (const command of [['apply'], ['plan', 'show']]) {
+        const { code, stdout, stderr } = await withRevoked(refused, ...command);
+        expect([code, stdout]).toEqual([2, '']);
+        expect(stderr).toMatch(/the key SHA256:\S{43} of the signature .*revoked\.json\.sig is revoked by .*\[PLAN_SIGNATURE_INVALID\]/);
+      }
+    expect(await withRevoked(path('missing'), 'apply')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('missing does not exist'),
+    });
+    const alone = await apply('revoked.json', '--revoked-signers', path('alice.krl'));
+    expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('--revoked-signers requires --require-signature') });
+  });
+
   it('is required: a missing signature or list is an error', async () => {
     writeFileSync(path('unsigned.json'), saved(60_000));
     const list = allow('signers', 'alice');

@@ -1,6 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { lastLine, runSshKeygen, signWithSshKeygen } from '../../ssh/adapters/openssh/ssh-keygen.ts';
-import type { PlanSignatures, PlanSigner, SignatureFiles } from '../plan-signatures.ts';
+import { readSigner, signerName } from '../../ssh/signer.ts';
+import type { PlanSignatures, SignatureFiles } from '../plan-signatures.ts';
 
 /** Separates signatures of plans from those that the same key makes for other purposes. */
 const NAMESPACE = 'kubeletadm-plan@kubeletadm.dev';
@@ -23,7 +24,7 @@ export function sshKeygenSignatures({ program }: { readonly program?: string } =
       return signed.signature;
     },
     verify: async (text, files) => {
-      const { signature, allowedSigners } = files;
+      const { signature, allowedSigners, revokedSigners } = files;
       const found = await run(['find-principals', '-s', signature, '-f', allowedSigners], '');
       const principals = found.stdout.split('\n').filter((line) => line !== '');
       if (found.failed || principals.length === 0) throw unknownSigner(files, lastLine(found.stderr));
@@ -31,22 +32,19 @@ export function sshKeygenSignatures({ program }: { readonly program?: string } =
       for (const principal of principals.slice(0, MAX_PRINCIPALS)) {
         const args = ['verify', '-s', signature, '-f', allowedSigners, '-I', principal, '-n', NAMESPACE];
         const { failed, stdout, stderr } = await run(args, text);
-        if (!failed) return signerOf(principal, stdout);
-        reason = lastLine(stderr) || lastLine(stdout);
+        if (failed) {
+          reason = lastLine(stderr) || lastLine(stdout);
+          continue;
+        }
+        const signer = readSigner(principal, stdout);
+        // ssh-keygen reports a revoked key as any other failure, and fails for a list that it cannot read.
+        if (revokedSigners !== undefined && (await run([...args, '-r', revokedSigners], text)).failed)
+          throw revokedKey(files, signer.fingerprint, revokedSigners);
+        return { fingerprint: signer.fingerprint, principal: signerName(signer) };
       }
       throw doesNotMatch(files, reason);
     },
   };
-}
-
-/**
- * A signature names no principal: a pattern of the list, such as `*@example.com`, is not the name of the signer.
- * Reads `Good "NAMESPACE" signature for PRINCIPAL with ED25519 key SHA256:...`.
- * @see ssh-keygen(1), ALLOWED SIGNERS; openssh match_pattern_list
- */
-function signerOf(principal: string, stdout: string): PlanSigner {
-  const fingerprint = /\bkey (SHA256:\S+)\s*$/.exec(stdout)?.[1] ?? 'unknown';
-  return { fingerprint, principal: /[*?!]/.test(principal) ? `any signer that matches ${principal}` : principal };
 }
 
 function notSigned(key: string, why: string): AppError {
@@ -66,5 +64,11 @@ function doesNotMatch({ plan, signature }: SignatureFiles, why: string): AppErro
   const message = `${plan} is refused: the signature ${signature} is not valid for this plan: ${why}`;
   const hint =
     'The plan or its signature was changed after signing, or the key was not valid at this time. Sign a new plan: kubeletadm plan --out FILE --sign KEY';
+  return new AppError({ code: 'PLAN_SIGNATURE_INVALID', message, hint }, { exitCode: 2 });
+}
+
+function revokedKey({ plan, signature }: SignatureFiles, fingerprint: string, revokedSigners: string): AppError {
+  const message = `${plan} is refused: the key ${fingerprint} of the signature ${signature} is revoked by ${revokedSigners}, or ssh-keygen cannot read this file`;
+  const hint = `Ask another allowed signer to sign the plan. ${revokedSigners} must be a key revocation list (KRL), or have one public key per line`;
   return new AppError({ code: 'PLAN_SIGNATURE_INVALID', message, hint }, { exitCode: 2 });
 }

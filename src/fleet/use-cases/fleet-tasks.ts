@@ -1,7 +1,7 @@
 import { type Problem, usageError } from '../../base/errors.ts';
 import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
 import type { FleetCluster } from '../model.ts';
-import type { PlanSigner } from '../plan-signatures.ts';
+import type { PlanSigner, SignerFiles } from '../plan-signatures.ts';
 import type { FleetFilePorts } from '../ports.ts';
 import { hostsToApply, type PlannedHost, type SavedHost, type SavedPlan } from '../saved-plan.ts';
 import { selectHosts } from '../select.ts';
@@ -42,8 +42,8 @@ export interface FleetTasks {
 export interface AppliedRequest {
   /** A saved plan; undefined: the fleet file is applied. */
   readonly planFile: string | undefined;
-  /** The list of signers; one of these signers must have signed the plan; undefined: a signature is not required. */
-  readonly allowedSigners?: string | undefined;
+  /** One of these signers must have signed the plan; undefined: a signature is not required. */
+  readonly signers?: SignerFiles | undefined;
 }
 
 /**
@@ -52,7 +52,7 @@ export interface AppliedRequest {
  */
 export async function readTasks(
   services: FleetFilePorts & SavedPlanPorts,
-  { planFile, allowedSigners }: AppliedRequest,
+  { planFile, signers }: AppliedRequest,
   request: FleetRunRequest,
 ): Promise<FleetTasks> {
   const { selection } = request;
@@ -62,7 +62,7 @@ export async function readTasks(
         'a saved plan needs no fleet file',
         'Pass one of the two: kubeletadm apply plan.json, or kubeletadm apply -f fleet.yaml',
       );
-    const { plan, signer } = await readSavedPlan(services, { file: planFile, allowedSigners });
+    const { plan, signer } = await readSavedPlan(services, { file: planFile, signers });
     requireUnexpired(plan, planFile, services.clock.now());
     const { fleet, cluster, server, takeOver, allowPodLoss, allow, ignorePreflightErrors } = plan;
     if (request.bundle === undefined && plan.hosts.some(usesBundle))
@@ -91,7 +91,7 @@ export async function readTasks(
       },
     };
   }
-  if (allowedSigners !== undefined)
+  if (signers !== undefined)
     throw usageError('--require-signature requires a saved plan', 'Pass the plan: kubeletadm apply plan.json --require-signature FILE');
   if (request.replan)
     throw usageError('--replan requires a saved plan', 'Omit --replan: kubeletadm apply -f fleet.yaml always makes a new plan');

@@ -1,7 +1,7 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import { type PlanSignatures, type PlanSigner, signatureFileOf } from '../plan-signatures.ts';
+import { type PlanSignatures, type PlanSigner, type SignerFiles, signatureFileOf } from '../plan-signatures.ts';
 import { isExpired, readPlan, type SavedPlan } from '../saved-plan.ts';
 
 /** Ports for reading a saved plan and its signature. */
@@ -12,8 +12,8 @@ export interface SavedPlanPorts extends Pick<LocalFiles, 'input'>, Pick<RunTime,
 export interface SavedPlanRequest {
   /** `-` is standard input. */
   readonly file: string;
-  /** The list of signers; one of these signers must have signed the plan; undefined: a signature is not required. */
-  readonly allowedSigners: string | undefined;
+  /** One of these signers must have signed the plan; undefined: a signature is not required. */
+  readonly signers: SignerFiles | undefined;
 }
 
 /** A saved plan and its verified signer; null: the signature was not verified. */
@@ -26,22 +26,25 @@ export interface ReadPlan {
  * Reads a saved plan once, so that the verified text is the one that is applied.
  * @throws AppError with exit code 2: PLAN_NOT_SIGNED, PLAN_SIGNATURE_INVALID; errors of `readPlan`
  */
-export async function readSavedPlan(services: SavedPlanPorts, { file, allowedSigners }: SavedPlanRequest): Promise<ReadPlan> {
+export async function readSavedPlan(services: SavedPlanPorts, { file, signers }: SavedPlanRequest): Promise<ReadPlan> {
   const text = await services.input.readText(file);
-  const signer = allowedSigners === undefined ? null : await verified(services, { file, allowedSigners, text });
+  const signer = signers === undefined ? null : await verified(services, { file, signers, text });
   return { plan: readPlan(text, file), signer };
 }
 
 async function verified(
   { input, planSignatures }: SavedPlanPorts,
-  { file, allowedSigners, text }: { readonly file: string; readonly allowedSigners: string; readonly text: string },
+  { file, signers, text }: { readonly file: string; readonly signers: SignerFiles; readonly text: string },
 ): Promise<PlanSigner> {
   if (file === '-') throw usageError('--require-signature: a plan on standard input has no signature file', 'Pass the plan as a file');
   const signature = signatureFileOf(file);
+  const { allowedSigners, revokedSigners } = signers;
   if (!(await input.exists(allowedSigners)))
     throw usageError(`--require-signature: ${allowedSigners} does not exist`, 'Pass a file of allowed signers, as in ssh-keygen(1)');
+  if (revokedSigners !== undefined && !(await input.exists(revokedSigners)))
+    throw usageError(`--revoked-signers: ${revokedSigners} does not exist`, 'Pass a file of revoked keys, which may be empty');
   if (!(await input.exists(signature))) throw notSigned(file, signature);
-  return (await planSignatures()).verify(text, { plan: file, signature, allowedSigners });
+  return (await planSignatures()).verify(text, { plan: file, signature, ...signers });
 }
 
 function notSigned(file: string, signature: string): AppError {

@@ -58,7 +58,7 @@ describe('the tasks of a saved plan', () => {
   });
 
   it('are refused without a plan file if a signature is required, and for a plan on standard input', async () => {
-    const signed = { allowedSigners: 'signers' };
+    const signed = { signers: { allowedSigners: 'signers' } };
     await expect(readTasks(servicesWith(''), { planFile: undefined, ...signed }, REQUEST)).rejects.toThrow('requires a saved plan');
     await expect(readTasks(servicesWith(''), { planFile: '-', ...signed }, REQUEST)).rejects.toThrow('has no signature file');
   });
