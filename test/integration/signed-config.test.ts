@@ -242,6 +242,15 @@ describe('an agent that requires signatures', { timeout: 60_000 }, () => {
     await expectRefused(data, /the last accepted revision is unknown/, { name: 'r' });
   });
 
+  it('records the key of a signer, and a pattern of the list not as its name', async () => {
+    const anyone = { allowedSigners: `*@example.com ${publicKey('alice')}\n`, limits: { '*@example.com': { fields: ['maxPods'] } } };
+    await beginWithGood(anyone);
+    const accepted = JSON.parse(world.host.text(acceptedFile(AGENT_DIRECTORY)));
+    expect(accepted.signer).toEqual({ fingerprint: expect.stringMatching(/^SHA256:\S{43}$/), pattern: '*@example.com' });
+    const data = await sign({ kubelet: `${OVERLAY}registryPullQPS: 7\n` }, { name: 'v', revision: 2 });
+    await expectRefused(data, /any signer that matches \*@example\.com may not set registryPullQPS/, { name: 'v' });
+  });
+
   it('limits each signer to its fields and its class', async () => {
     const limits = { 'alice@example.com': {}, 'bob@example.com': { allow: 'new-pods-only', fields: ['maxPods', 'evictionHard'] } } as const;
     await beginWithGood({ limits });

@@ -24,8 +24,8 @@ export interface ChangePolicy {
   readonly isCordoned: boolean;
   /** Hashes of payloads that this node already runs or ran: only their dangerous fields are checked. Default: none. */
   readonly proven?: readonly string[];
-  /** The signer of the ConfigMap and its limits; absent: not signed, or not limited. */
-  readonly signer?: (SignerLimits & { readonly principal: string }) | undefined;
+  /** The signer of the ConfigMap (`the signer alice@example.com`) and its limits; absent: not signed, or not limited. */
+  readonly signer?: (SignerLimits & { readonly name: string }) | undefined;
 }
 
 /** A kubelet, with the settings that override its configuration file. */
@@ -161,15 +161,15 @@ function isAtMost(name: LiveChange, most: LiveChange): boolean {
  */
 export function excessOf({ ofRunning, ofPayload }: FoundChanges, sets: readonly string[] | null, { signer }: ChangePolicy): string | null {
   if (signer === undefined) return null;
-  const { principal, allow, fields } = signer;
+  const { name, allow, fields } = signer;
   const changes = [...new Map([...ofPayload, ...ofRunning].map((change) => [change.path, change])).values()];
   const more = allow === undefined ? [] : changes.filter((change) => !isAtMost(change.class, allow));
   if (more.length > 0)
-    return `the changes of ${classedFields(more).join(', ')} exceed the class ${allow} that the signer ${principal} may set on this node`;
+    return `the changes of ${classedFields(more).join(', ')} exceed the class ${allow} that ${name} may set on this node`;
   const paths = [...new Set([...(sets ?? []), ...changes.map(({ path }) => path)])];
   const others = fields === undefined ? [] : paths.filter((path) => !fields.some((field) => isAtOrBelow(path, field)));
   if (others.length === 0) return null;
-  return `the signer ${principal} may not set ${others.slice(0, 5).join(', ')}${others.length > 5 ? ` and ${others.length - 5} more fields` : ''} on this node`;
+  return `${name} may not set ${others.slice(0, 5).join(', ')}${others.length > 5 ? ` and ${others.length - 5} more fields` : ''} on this node`;
 }
 
 /** The refusal of these changes, as a clause. */

@@ -4,10 +4,11 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { configMapData } from '../../kube/object.ts';
 import { acceptedFile } from '../../kubeadm/node-agent/layout.ts';
+import { type Signer, signerName } from '../../ssh/signer.ts';
 import { type AcceptedRevision, formatAccepted, parseAccepted } from '../signing/accepted-revision.ts';
 import { type ConfigSigners, parseSigners, type SignerLimits } from '../signing/signers.ts';
 import { parseStatement, SIGNATURE_KEY, STATEMENT_KEY, sha256Of, statementMismatch } from '../signing/statement.ts';
-import { type Signer, signatureVerdict } from '../signing/verify-signature.ts';
+import { signatureVerdict } from '../signing/verify-signature.ts';
 import { type AssignedObject, type PreparedAssignment, type PrepareOptions, prepareAssigned } from './prepare-assigned.ts';
 import type { Payload } from './state.ts';
 
@@ -36,7 +37,10 @@ export async function prepareVerified(
   const { signer, limits, replay } = checked;
   const prepared = await prepareAssigned(assigned, proven, {
     ...options,
-    signer: limits === null ? undefined : { ...limits, principal: signer.principal },
+    signer:
+      limits === null
+        ? undefined
+        : { ...limits, name: signer.pattern === undefined ? `the signer ${signer.principal}` : signerName(signer) },
   });
   if (prepared.files === null) return prepared;
   if (replay === null) await checked.accept();
@@ -156,10 +160,11 @@ async function signerOf(
   return `the signature of the ConfigMap cannot be verified on this node${cause}`;
 }
 
-function limitsOf({ limits }: ConfigSigners, { principal, fingerprint }: Signer): SignerLimits | string | null {
+function limitsOf({ limits }: ConfigSigners, signer: Signer): SignerLimits | string | null {
   if (limits === null) return null;
-  if (Object.hasOwn(limits, principal)) return limits[principal] ?? null;
-  return `the signer policy of this node has no entry for ${principal} (${fingerprint})`;
+  const entry = signer.principal ?? signer.pattern ?? '';
+  if (Object.hasOwn(limits, entry)) return limits[entry] ?? null;
+  return `the signer policy of this node has no entry for ${entry} (${signer.fingerprint})`;
 }
 
 function replayOf(revision: number, digest: string, accepted: AcceptedRevision | null): string | null {

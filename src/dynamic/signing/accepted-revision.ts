@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseJsonObject } from '../../base/json.ts';
-import type { Signer } from './verify-signature.ts';
+import type { Signer } from '../../ssh/signer.ts';
 
 /** The signed configuration that a node accepted last. Its file survives restarts of the agent and `dynamic enable`. */
 export interface AcceptedRevision {
@@ -16,7 +16,7 @@ const ACCEPTED = z.strictObject({
   revision: z.int().positive(),
   statement: z.string(),
   signers: z.string(),
-  signer: z.strictObject({ principal: z.string(), fingerprint: z.string() }),
+  signer: z.strictObject({ fingerprint: z.string(), principal: z.string().optional(), pattern: z.string().optional() }),
 });
 
 export function formatAccepted({ revision, statement, signers, signer }: AcceptedRevision): string {

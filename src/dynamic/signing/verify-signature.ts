@@ -1,14 +1,7 @@
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
+import { readSigner, type Signer } from '../../ssh/signer.ts';
 import type { ConfigSigners } from './signers.ts';
 import { CONFIG_SIGNATURE_NAMESPACE } from './statement.ts';
-
-/** The signer of a configuration. */
-export interface Signer {
-  /** The principal of the list of allowed signers that matched, for example an e-mail address or a pattern. */
-  readonly principal: string;
-  /** SHA-256 fingerprint of the key, as ssh-keygen prints it. */
-  readonly fingerprint: string;
-}
 
 export type SignatureVerdict =
   | { readonly verdict: 'valid'; readonly signer: Signer }
@@ -36,7 +29,7 @@ export function signatureVerdict({ text, signature, signers: { allowedSigners, r
     const cause = causeIn(stderr);
     if (exitCode === VALID) {
       const [principal = '', ...rest] = stdout.split('\n');
-      return { verdict: 'valid', signer: { principal, fingerprint: /\bkey (SHA256:\S+)/.exec(rest.join('\n'))?.[1] ?? 'unknown' } };
+      return { verdict: 'valid', signer: readSigner(principal, rest.join('\n')) };
     }
     if (exitCode === UNKNOWN_SIGNER) return { verdict: 'unknown-signer', cause };
     if (exitCode === INVALID) return { verdict: 'invalid', cause };
