@@ -50,7 +50,7 @@ export async function servicesInRoot(services: Services, directory: string): Pro
       target.member === undefined && target.address === undefined
         ? hostThrough(localTransport({ root }), target, reporter)
         : services.connectHost(target, reporter),
-    runLocal: (argv, timeoutMs) => services.runLocal(['chroot', root, ...argv], timeoutMs),
+    runLocal: (argv, options) => services.runLocal(['chroot', root, ...argv], options),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Reporter } from './base/reporter.ts';
 import { escapeUnprintable } from './base/text/printable.ts';
 import type { Services } from './cli/services.ts';
 import type { HostTarget } from './fleet/host-target.ts';
+import type { LocalCommandOptions } from './fleet/ports.ts';
 import type { Host } from './host/host.ts';
 import type { Environment } from './run-process.ts';
 import { connectLocalHost, hostThrough, localServices } from './wiring-local.ts';
@@ -20,7 +21,7 @@ export function createServices(environment: Environment): Services {
     readProgram: async (path) => (await import('./host/adapters/large-file.ts')).readProgram(path, program),
     validateInThreads: async (files, rules) =>
       (await import('./cli/adapters/validation-threads.ts')).validateInThreads(program?.script ?? '', files, rules),
-    runLocal: (argv, timeoutMs) => runLocal(argv, { timeoutMs, signal }),
+    runLocal: (argv, options) => runLocal(argv, { ...options, signal }),
     bundleFiles: async () => (await import('./host/adapters/bundle-files.ts')).bundleFiles({ signal, onForcedExit }),
     newToken: async () => {
       const [{ generateToken }, { randomInt }] = await Promise.all([import('./kubeadm/token/token-secret.ts'), import('node:crypto')]);
@@ -61,7 +62,7 @@ function connectHost(
 
 async function runLocal(
   argv: readonly string[],
-  { timeoutMs = 120_000, signal }: { readonly timeoutMs: number | undefined; readonly signal: AbortSignal },
+  { timeoutMs = 120_000, onStderr, signal }: LocalCommandOptions & { readonly signal: AbortSignal },
 ): Promise<string> {
   const [{ localTransport }, { localCommandFailed }] = await Promise.all([
     import('./host/adapters/transport-local.ts'),
@@ -71,5 +72,6 @@ async function runLocal(
   const { exitCode, stdout, stderr } = await transport.run(argv, { timeoutMs, signal });
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
   if (exitCode !== 0) throw localCommandFailed(argv, { exitCode, stderr: text(stderr) });
+  onStderr?.(text(stderr));
   return text(stdout);
 }

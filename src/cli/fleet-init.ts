@@ -1,10 +1,13 @@
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import { AppError, type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
+import { doubtfulRoles } from '../fleet/doubtful-roles.ts';
 import { importSshConfig } from '../fleet/import-ssh-config.ts';
 import { ignoredSettingsText, importedSettings, type StarterImport, starterFile } from '../fleet/starter.ts';
-import { fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
+import { checkFleet, fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
 import { readVagrantMachines, type VagrantMachine } from '../fleet/vagrant.ts';
-import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { validateFleet } from '../fleet/validate.ts';
+import { formatMinor, NEWEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import type { Services } from './services.ts';
 
 export interface FleetInitRequest {
@@ -35,21 +38,39 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
     );
   const machines = await fromVagrant(services, request.vagrant, file);
   const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, nodeIP: request.nodeIP });
-  if (file === '-') {
-    services.output.document(text);
-    return 0;
+  if (file === '-') services.output.document(text);
+  else await services.writeLocalFile(file, text);
+  const problems = await checkWritten(services, { file, text, isImport: imports.length + machines.length > 0 });
+  const errors = problems.filter(({ severity }) => severity !== 'warning');
+  for (const problem of problems) if (!errors.includes(problem)) services.output.stderr(`warning: ${formatProblem(problem)}\n`);
+  if (file !== '-') {
+    const next = errors.length > 0 ? 'The file is not valid yet; after corrections, run' : 'Show the hosts:';
+    services.output.stdout(`${file} written. ${next} kubeletadm fleet ${errors.length > 0 ? 'validate' : 'inventory'} -f ${file}\n`);
   }
-  await services.writeLocalFile(file, text);
-  services.output.stdout(`${file} written. Show the hosts: kubeletadm fleet inventory -f ${file}\n`);
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return 0;
+}
+
+/** The problems of `fleet validate`, and imported hosts whose role is doubtful. */
+async function checkWritten(
+  services: Services,
+  { file, text, isImport }: { readonly file: string; readonly text: string; readonly isImport: boolean },
+): Promise<readonly Problem[]> {
+  const { fleet, problems } = await checkFleet(services, file, text);
+  if (problems.some(({ severity }) => severity !== 'warning')) return problems;
+  const minor = parseMinor(fleet.kubernetesVersion ?? '') ?? NEWEST_MINOR;
+  const { problems: invalid } = validateFleet(fleet, { minor, catalogue: await loadCatalogue() });
+  return [...problems, ...invalid, ...(isImport ? doubtfulRoles(fleet) : [])];
 }
 
 async function fromAnsible(services: Services, path: string | undefined, file: string): Promise<readonly StarterImport[]> {
   if (path === undefined) return [];
   const { inventory, problems } = await readAnsible(services, path);
   const errors = problems.filter(({ severity }) => severity !== 'warning');
-  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
-  for (const problem of problems) services.output.stderr(`warning: ${formatProblem(problem)}\n`);
+  if (errors.length > 0) {
+    for (const problem of problems) if (!errors.includes(problem)) services.output.stderr(`warning: ${formatProblem(problem)}\n`);
+    throw new AppError(errors, { exitCode: 2 });
+  }
   return [{ source: 'ansibleInventory', path: isAbsolute(path) || file === '-' ? path : relative(dirname(file), path), inventory }];
 }
 

@@ -148,6 +148,27 @@ export function importIgnored(message: string, hint?: string): Problem {
   return { ...error('FLEET_IMPORT_IGNORED', message, hint), severity: 'warning' };
 }
 
+/** A warning that Ansible printed about an inventory. */
+export function ansibleWarning(text: string): Problem {
+  return { ...error('FLEET_ANSIBLE_WARNING', `ansible-inventory: ${text}`), severity: 'warning' };
+}
+
+/** Imported hosts of which none is a control plane. `groups`: those of the inventory. */
+export function noControlPlane(hosts: number, groups: readonly string[]): Problem {
+  const all = hosts === 1 ? 'the only host is a worker' : `all ${hosts} hosts are workers`;
+  const names =
+    groups.length === 0 ? '' : `. Groups of the inventory: ${groups.slice(0, 20).join(', ')}${groups.length > 20 ? ', ...' : ''}`;
+  const hint = `Set role: control-plane for ${groups.length === 0 ? 'a host' : 'a group or a host'} in the fleet file, if the fleet has control planes`;
+  return { ...error('FLEET_IMPORT_ROLE', `no control plane was found: ${all}${names}`, hint), severity: 'warning' };
+}
+
+/** A group with a name like that of control planes, which got no role. `workers`: its hosts. */
+export function groupWithoutRole(group: string, workers: string): Problem {
+  const message = `the name of group "${group}" resembles that of control planes, but ${workers}`;
+  const hint = 'If they are control planes, set role: control-plane for the group in the fleet file';
+  return { ...error('FLEET_IMPORT_ROLE', message, hint), severity: 'warning' };
+}
+
 /** A fleet without hosts. */
 export function noHosts(): Problem {
   return error('FLEET_EMPTY', 'the fleet has no hosts', 'Add entries to hosts or imports');

@@ -51,15 +51,21 @@ export interface HostKeySource {
   openHostKeys(ssh: SshOptions): Promise<HostKeys>;
 }
 
+export interface LocalCommandOptions {
+  /** Default: two minutes. */
+  readonly timeoutMs?: number | undefined;
+  /** Receives the text on stderr of a successful program. */
+  readonly onStderr?: ((text: string) => void) | undefined;
+}
+
 /** Programs of the local host. */
 export interface LocalCommands {
   /**
    * Runs a program on the local host as the user, in the working directory.
-   * @param timeoutMs default: two minutes
    * @returns the output
    * @throws AppError LOCAL_COMMAND_FAILED with the last line of its output; HOST_COMMAND_NOT_FOUND
    */
-  runLocal(argv: readonly string[], timeoutMs?: number): Promise<string>;
+  runLocal(argv: readonly string[], options?: LocalCommandOptions): Promise<string>;
 }
 
 /** Ports for reading a fleet file. */

@@ -1,6 +1,7 @@
 import { parseIp } from '../base/text/ip.ts';
 import { type DeclaredField, type DeclaredSettings, declaredSettings } from './ansible/kubespray.ts';
 import type { ImportedHost, ImportedInventory } from './entries.ts';
+import { isGroupOfAllNodes, roleOfGroup } from './group-roles.ts';
 import { FLEET_API_VERSION, FLEET_KIND } from './schema.ts';
 import type { VagrantMachine } from './vagrant.ts';
 
@@ -47,10 +48,13 @@ export function importedSettings({ source, inventory }: StarterImport): Declared
   return declaredSettings(nodesOf(inventory), { allowsTemplates });
 }
 
-/** The hosts in a group of all nodes if one exists, otherwise all except bastions. */
+/** The hosts in a group of all nodes if one exists, and control planes; otherwise all hosts except bastions. */
 function nodesOf(inventory: ImportedInventory): readonly ImportedHost[] {
   const group = nodeGroupOf(inventory);
-  return inventory.hosts.filter(({ groups: own }) => (group === undefined ? !own.includes('bastion') : own.includes(group)));
+  const has = ({ groups: own }: ImportedHost, role: string): boolean => own.some((name) => roleOfGroup(name, inventory) === role);
+  return inventory.hosts.filter((host) =>
+    group === undefined ? !has(host, 'bastion') : host.groups.includes(group) || has(host, 'control-plane'),
+  );
 }
 
 /** `kubelet_custom_flags, kubelet_max_pods (declared for 1 of 2 nodes)`. */
@@ -156,10 +160,22 @@ function userOf(machines: readonly VagrantMachine[]): string | null {
   return first !== undefined && machines.every(({ user }) => user === first.user) ? first.user : null;
 }
 
+/** Groups that settings are written for come first, because long lists are cut. */
 function listedGroups(imports: readonly Pick<StarterImport, 'inventory'>[]): readonly string[] {
-  return [...new Set(imports.flatMap(({ inventory }) => inventory.groups))].filter(
+  const names = [...new Set(imports.flatMap(({ inventory }) => inventory.groups))].filter(
     (name) => /^[A-Za-z0-9_][\w.-]*$/.test(name) && name !== 'all',
   );
+  const isNeeded = (name: string): boolean =>
+    roleIn(name, imports) !== null || imports.some(({ inventory }) => nodeGroupOf(inventory) === name);
+  return names.length <= MAX_GROUPS ? names : names.toSorted((a, b) => Number(isNeeded(b)) - Number(isNeeded(a)));
+}
+
+function roleIn(group: string, imports: readonly Pick<StarterImport, 'inventory'>[]): string | null {
+  for (const { inventory } of imports) {
+    const role = inventory.groups.includes(group) ? roleOfGroup(group, inventory) : null;
+    if (role !== null) return role;
+  }
+  return null;
 }
 
 function groups({ imports = [], machines = [] }: StarterSource): string {
@@ -172,8 +188,8 @@ function groups({ imports = [], machines = [] }: StarterSource): string {
   lines.push('# Groups of the inventory; settings here apply to all their hosts.', 'groups:');
   for (const name of found.slice(0, MAX_GROUPS)) {
     lines.push(`  - name: ${quoted(name)}`);
-    const role = ROLES.get(name);
-    if (role !== undefined) lines.push(`    role: ${role}`);
+    const role = roleIn(name, imports);
+    if (role !== null) lines.push(`    role: ${role}`);
     if (imports.some(({ inventory }) => nodeGroupOf(inventory) === name && haveIp(inventory, name)))
       lines.push('    nodeIP: "{{ ip }}"    # from the inventory');
     const templates = imports
@@ -185,19 +201,8 @@ function groups({ imports = [], machines = [] }: StarterSource): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Roles of groups in the inventories of kubespray and others. */
-const ROLES: ReadonlyMap<string, string> = new Map([
-  ['bastion', 'bastion'],
-  ...['kube_control_plane', 'control_plane', 'kube_master', 'kube-master', 'masters', 'master'].map(
-    (name) => [name, 'control-plane'] as const,
-  ),
-]);
-
-/** Groups of all nodes: other hosts are not nodes, for example dedicated etcd members. */
-const NODE_GROUPS = ['k8s_cluster', 'k8s-cluster', 'k3s_cluster'];
-
-function nodeGroupOf({ hosts }: ImportedInventory): string | undefined {
-  return NODE_GROUPS.find((name) => hosts.some(({ groups: own }) => own.includes(name)));
+function nodeGroupOf({ groups: names, hosts }: ImportedInventory): string | undefined {
+  return names.find((name) => isGroupOfAllNodes(name) && hosts.some(({ groups: own }) => own.includes(name)));
 }
 
 /** kubespray's `ip` is the address for Kubernetes on a host. */
@@ -266,19 +271,20 @@ function importsText(imports: readonly StarterImport[]): string {
     lines.push(`    # ${count === 1 ? '1 host' : `${count} hosts`}: ${names.join(', ')}${count > names.length ? ', ...' : ''}`);
     const only = nodePatterns(inventory);
     if (only === null) lines.push('    # hosts: ["edge-*", "!edge-9*"]    # only these, by name or group');
-    else lines.push(`    hosts: [${only.join(', ')}]    # the others are not nodes`);
+    else lines.push(`    hosts: [${only.map(quoted).join(', ')}]    # the others are not nodes`);
     lines.push('    # groups: [edge]');
   }
   return `${lines.join('\n')}\n`;
 }
 
-/** The hosts to import from an inventory with a group of all nodes and other hosts. */
+/** The groups to import from an inventory with a group of all nodes and other hosts. */
 function nodePatterns(inventory: ImportedInventory): readonly string[] | null {
-  const { hosts } = inventory;
+  const { hosts, groups: names } = inventory;
   const group = nodeGroupOf(inventory);
   const others = hosts.filter(({ groups: own }) => group !== undefined && !own.includes(group));
   if (group === undefined || others.length === 0) return null;
-  return others.some(({ groups: own }) => own.includes('bastion')) ? [group, 'bastion'] : [group];
+  const withRole = names.filter((name) => roleOfGroup(name, inventory) !== null && others.some(({ groups: own }) => own.includes(name)));
+  return [group, ...withRole];
 }
 
 /** Unquoted if YAML reads the text as a string, otherwise quoted. */

@@ -25,8 +25,24 @@ const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
   'ansible.builtin.paramiko_ssh',
 ]);
 
-/** @see ansible plugins/connection/ssh.py: of several variables for one setting the last wins */
-export function importConnection({ variables }: InventoryHost, position: Position): ImportedConnection {
+/**
+ * Splits `user@address`, which Ansible passes to ssh as it is.
+ * @returns the user, null without one, and the address
+ */
+export function splitUser(text: string): readonly [user: string | null, address: string] {
+  const at = text.lastIndexOf('@');
+  return at > 0 && at < text.length - 1 ? [text.slice(0, at), text.slice(at + 1)] : [null, text];
+}
+
+/**
+ * @param userOfName the user in the name of the host, which is its address by default
+ * @see ansible plugins/connection/ssh.py: of several variables for one setting the last wins; openssh ssh.c main: an
+ * option overrides the user of the destination
+ */
+export function importConnection(
+  { variables }: InventoryHost,
+  { position, userOfName }: { readonly position: Position; readonly userOfName: string | null },
+): ImportedConnection {
   const text = (...names: readonly string[]): string | undefined => {
     const value = names
       .map((each) => variables.get(each))
@@ -37,7 +53,10 @@ export function importConnection({ variables }: InventoryHost, position: Positio
   const warn = (message: string, hint?: string): void => {
     warnings.push({ ...importIgnored(message, hint), position });
   };
-  const [user, port] = [text('ansible_user', 'ansible_ssh_user'), text('ansible_port', 'ansible_ssh_port')];
+  const host = text('ansible_host', 'ansible_ssh_host');
+  const [userOfHost, address] = host === undefined ? [userOfName, undefined] : splitUser(host);
+  const user = text('ansible_user', 'ansible_ssh_user') ?? userOfHost ?? undefined;
+  const port = text('ansible_port', 'ansible_ssh_port');
   const key = text('ansible_private_key_file', 'ansible_ssh_private_key_file');
   const isNumber = port !== undefined && /^[0-9]+$/.test(port);
   if ([...variables.keys()].some((variable) => /^ansible_.*pass(?:word)?$/.test(variable)))
@@ -52,7 +71,6 @@ export function importConnection({ variables }: InventoryHost, position: Positio
     ['ansible_ssh_args', 'ansible_ssh_common_args', 'ansible_ssh_extra_args'].map((each) => text(each) ?? ''),
     warn,
   );
-  const address = text('ansible_host', 'ansible_ssh_host');
   const ssh = {
     ...(user === undefined ? {} : { user }),
     ...(port === undefined ? {} : { port: isNumber ? Number(port) : port }),

@@ -2,7 +2,7 @@ import type { Problem } from '../../base/errors.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import type { ImportedHost, ImportedInventory } from '../entries.ts';
 import { importIgnored, importInvalid } from '../fleet-problems.ts';
-import { importConnection } from './connection.ts';
+import { importConnection, splitUser } from './connection.ts';
 import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, UNSUPPORTED_VALUE } from './inventory.ts';
 import type { InventoryList } from './read-list.ts';
 
@@ -25,9 +25,10 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
   }
   const imported: ImportedHost[] = [];
   const found = new SharedWarnings();
+  const errors = groupsListedAsHosts(list).map((problem) => ({ ...problem, position }));
   for (const host of hosts) {
-    const { name } = host;
-    const { written, warnings, exclusionReason } = importConnection(host, position);
+    const [userOfName, name] = splitUser(host.name);
+    const { written, warnings, exclusionReason } = importConnection(host, { position, userOfName });
     if (exclusionReason !== null) {
       const notify = (names: readonly string[]): Problem => ({
         ...importIgnored(`${hostsText(names)} ${names.length === 1 ? 'is' : 'are'} not imported: ${exclusionReason}`),
@@ -41,7 +42,23 @@ export function importAnsible(list: InventoryList, file: string): AnsibleImport 
     const unread = [...host.variables].flatMap(([variable, value]) => (value === UNSUPPORTED_VALUE ? [variable] : []));
     imported.push({ name, place: { position, path: '' }, groups: host.groups, written, ...(unread.length === 0 ? {} : { unread }) });
   }
-  return { inventory: { hosts: imported, groups: groupNames(list) }, problems: found.problems };
+  return { inventory: { hosts: imported, groups: groupNames(list) }, problems: [...errors, ...found.problems] };
+}
+
+/**
+ * A host with the name of a group is a group whose `:children` was forgotten, unless the host is in that group: its
+ * hosts would be missing, and the name of the group would be contacted. Ansible only warns.
+ */
+function groupsListedAsHosts({ groups }: InventoryList): readonly Problem[] {
+  return [...groups].flatMap(([group, { hosts }]) =>
+    hosts
+      .filter((host) => groups.has(host) && groups.get(host)?.hosts.includes(host) !== true)
+      .map((host) => {
+        const message = `${JSON.stringify(host)} is a group, but group "${group}" lists it as a host`;
+        const hint = `Write [${group}:children] above the names of groups, or in YAML children instead of hosts. If it is a host, rename the group or the host`;
+        return importInvalid(message, hint);
+      }),
+  );
 }
 
 function hostsText(names: readonly string[]): string {

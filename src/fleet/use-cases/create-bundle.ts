@@ -149,7 +149,7 @@ async function fetchImage(
           `docker://${image}`,
           `docker-archive:${file}:${image}`,
         ];
-  await ports.runLocal(argv, FETCH_MS);
+  await ports.runLocal(argv, { timeoutMs: FETCH_MS });
   const archive = await files.inspectImageArchive(file);
   if (archive?.images.includes(image) !== true) throw imagesMissing([image]);
   const problems = wrongArchitecture(archive, architecture);

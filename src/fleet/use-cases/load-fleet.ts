@@ -3,7 +3,7 @@ import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { ImportedInventory } from '../entries.ts';
 import { filterImport } from '../filter-import.ts';
-import { importInvalid } from '../fleet-problems.ts';
+import { ansibleWarning, importInvalid } from '../fleet-problems.ts';
 import { fileLayer } from '../layer.ts';
 import { type LoadedFleet, loadFleet } from '../load.ts';
 import type { ResolvedFleet } from '../model.ts';
@@ -39,12 +39,16 @@ export function fleetFileOf(file: string | undefined): string {
   return file ?? DEFAULT_FLEET_FILE;
 }
 
-/** As `loadFleet`, but returns the errors. */
+/**
+ * As `readFleet`, but returns the errors.
+ * @param text default: the content of the file
+ */
 export async function checkFleet(
   services: FleetFilePorts,
   file: string,
+  text?: string,
 ): Promise<{ readonly fleet: ResolvedFleet; readonly problems: readonly Problem[] }> {
-  const loaded = loadFleet(await services.input.readText(file), file);
+  const loaded = loadFleet(text ?? (await services.input.readText(file)), file);
   const imports: ImportedInventory[] = [];
   const problems: Problem[] = [];
   for (const [index, entry] of (loaded.fleet.imports ?? []).entries()) {
@@ -118,16 +122,41 @@ export async function readAnsible(services: FleetFilePorts, path: string): Promi
   const [{ importAnsible }, { readInventoryList }] = await Promise.all([import('../ansible/import.ts'), import('../ansible/read-list.ts')]);
   const recorded = (await services.input.isDirectory(path)) ? null : readInventoryList(await services.input.readText(path));
   if (recorded !== null) return importAnsible(recorded, path);
-  const printed = readInventoryList(
-    await services.runLocal([...INVENTORY_COMMAND, '-i', services.absolutePath(path), '--list']).catch(withoutAnsible),
-  );
+  const stderr: string[] = [];
+  const command = [...INVENTORY_COMMAND, '-i', services.absolutePath(path), '--list'];
+  const onStderr = (text: string): void => void stderr.push(text);
+  const printed = readInventoryList(await services.runLocal(command, { onStderr }).catch(withoutAnsible));
   if (printed === null)
     throw new AppError(
       importInvalid(`${path}: ansible-inventory --list printed no inventory`, `Check the output of ansible-inventory -i ${path} --list`),
       { exitCode: 2 },
     );
-  return importAnsible(printed, path);
+  const { inventory, problems } = importAnsible(printed, path);
+  const position = { file: path, line: 1, column: 1 };
+  return { inventory, problems: [...ansibleWarnings(stderr.join('')).map((text) => ({ ...ansibleWarning(text), position })), ...problems] };
 }
+
+/**
+ * The warnings of Ansible, whose lines are wrapped, except the one about names of groups with characters that are
+ * invalid only for Ansible.
+ * @see ansible utils/display.py Display.warning
+ */
+function ansibleWarnings(stderr: string): readonly string[] {
+  return stderr
+    .split(/^(?=\[)/m)
+    .filter((text) => text.startsWith(WARNING))
+    .map((text) =>
+      text
+        .slice(WARNING.length)
+        .split('\n')
+        .map((line) => line.trim())
+        .filter(Boolean)
+        .join(' '),
+    )
+    .filter((text) => !text.startsWith('Invalid characters were found in group names'));
+}
+
+const WARNING = '[WARNING]:';
 
 /** By default Ansible prints an empty inventory for an unreadable one. @see ansible config/base.yml */
 const INVENTORY_COMMAND = [
