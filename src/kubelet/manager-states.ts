@@ -1,5 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../base/json.ts';
 import { parseQuantity } from '../base/text/quantity.ts';
+import type { Fact } from '../host/facts/fact.ts';
+import { fileFacts } from '../host/facts/file-facts.ts';
+import { KUBELET_DIR } from '../kube/well-known.ts';
 import { isCorruptState } from './state-checksum.ts';
 import { textAt, valueAt } from './validate/values.ts';
 
@@ -8,9 +11,26 @@ export const MANAGER_STATES = { cpuManagerPolicy: 'cpu_manager_state', memoryMan
 
 type PolicyField = keyof typeof MANAGER_STATES;
 
+/** The root directory of a kubelet with these flags. */
+export function rootDirOf(flags: readonly { readonly name: string; readonly value: string }[]): string {
+  return flags.findLast(({ name }) => name === 'root-dir')?.value ?? KUBELET_DIR;
+}
+
 /** The paths of the state files. */
 export function managerStatePaths(rootDir: string): readonly string[] {
   return Object.values(MANAGER_STATES).map((file) => `${rootDir}/${file}`);
+}
+
+/** The content of the existing state files by path. */
+export function managerStateTexts(rootDir: string): Fact<ReadonlyMap<string, string>> {
+  const { queries, parse } = fileFacts(managerStatePaths(rootDir));
+  return {
+    queries,
+    parse: (answers, parseText) =>
+      new Map(
+        [...parse(answers, parseText)].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const])),
+      ),
+  };
 }
 
 /** A state file with which the kubelet would exit. */
@@ -49,15 +69,38 @@ export function outdatedManagerStates(
   });
 }
 
+/** A state file with which the next kubelet would exit, also after a rollback. */
+export interface UnusableState {
+  /** A sentence without its full stop. */
+  readonly message: string;
+  readonly hint: string;
+}
+
 /**
- * The state files with which the next kubelet exits after any change, and which no plan removes: containers may run
- * on the CPUs that they assign.
+ * The state files with which the next kubelet exits, and which no plan removes because containers may run on the CPUs
+ * that they assign: corrupt files, and outdated files for a program that may not remove them.
+ * @param change as of `outdatedManagerStates`
  */
-export function corruptManagerStates(after: JsonObject, rootDir: string, found: ReadonlyMap<string, string>): readonly string[] {
+export function unusableManagerStates(
+  change: Parameters<typeof outdatedManagerStates>[0],
+  rootDir: string,
+  found: ReadonlyMap<string, string>,
+  { removesOutdated }: { readonly removesOutdated: boolean },
+): readonly UnusableState[] {
+  const { after } = change;
+  const outdated = outdatedManagerStates(change, rootDir, found);
   // The checksum of a file with assignments of pods is unknown.
-  if (valueAt(after, 'featureGates.PodLevelResourceManagers') === true || valueAt(after, 'featureGates.AllAlpha') === true) return [];
-  const removed = outdatedManagerStates({ before: null, after }, rootDir, found).map(({ path }) => path);
-  return [...found].flatMap(([path, content]) => (!removed.includes(path) && isCorruptState(content) ? [path] : []));
+  const isKnown = valueAt(after, 'featureGates.PodLevelResourceManagers') !== true && valueAt(after, 'featureGates.AllAlpha') !== true;
+  return [...found].flatMap(([path, content]): readonly UnusableState[] => {
+    const reason = outdated.find((one) => one.path === path)?.reason;
+    if (reason === undefined ? !(isKnown && isCorruptState(content)) : removesOutdated) return [];
+    return [
+      {
+        message: `the state file ${path} ${reason === undefined ? 'is corrupt' : `was ${reason}`}: the kubelet would exit at its next start`,
+        hint: `Drain the node if containers have exclusive CPUs or memory, then run systemctl stop kubelet, rm ${path} and systemctl start kubelet`,
+      },
+    ];
+  });
 }
 
 /** The policy in a state file; null: unreadable. */

@@ -5,12 +5,11 @@ import { unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { Operation } from '../../host/plan/operation.ts';
-import { KUBELET_DIR } from '../../kube/well-known.ts';
 import { managerStatesFile, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
-import { MANAGER_STATES, managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
+import { MANAGER_STATES, managerStateTexts, outdatedManagerStates, rootDirOf } from '../../kubelet/manager-states.ts';
 import { textAt } from '../../kubelet/validate/values.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 
@@ -136,9 +135,8 @@ async function statesToReplace(
     };
     const [before, after] = [await effective(from), await effective(to)];
     if (after === null) return null;
-    const rootDir = flags.findLast(({ name }) => name === 'root-dir')?.value ?? KUBELET_DIR;
-    const facts = await observe(host, fileFacts(managerStatePaths(rootDir)));
-    const existing = new Map([...facts].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const])));
+    const rootDir = rootDirOf(flags);
+    const existing = await observe(host, managerStateTexts(rootDir));
     const outdated = outdatedManagerStates({ before, after }, rootDir, existing);
     const created = Object.entries(MANAGER_STATES).flatMap(([field, file]): [string, null][] => {
       const isOther = before === null || textAt(before, field) !== textAt(after, field);

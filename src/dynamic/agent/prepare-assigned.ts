@@ -10,6 +10,7 @@ import { type ConfigSource, describeSource } from '../../kubelet/config-source.t
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import type { ParsedHostFile } from '../../kubelet/effective/running-config.ts';
 import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
+import { managerStateTexts, rootDirOf, type UnusableState, unusableManagerStates } from '../../kubelet/manager-states.ts';
 import { checkDirectories } from '../../kubelet/workload/check-directories.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
@@ -93,6 +94,8 @@ export async function prepareAssigned(
   const risks = await podRisks(prepared, kubelet, options);
   const losses = risks.filter(({ severity }) => severity === 'loss');
   if (losses.length > 0 && node.allowsPodLossOf !== describeSource(source)) return refuse(podLossCause(losses), 'NOT_ALLOWED');
+  const [state] = await unusableStates(host, kubelet, { after: prepared.config ?? {}, allow, signal });
+  if (state !== undefined) return refuse(`${state.message}. ${state.hint}`);
   return accept(risks.map(describeRisk));
 }
 
@@ -149,6 +152,18 @@ async function podRisks(
   const change = { before: running.layered.config, after: config ?? {}, given, hidden: HIDDEN_FROM_AGENT };
   const removesManagerStates = canReplaceManagerState(allow);
   return findRisksOnHost({ ...change, host, cluster, nodeName, minor, catalogue, flags, removesManagerStates, signal });
+}
+
+/** State files of the kubelet's managers with which neither the payload nor the previous configuration would start. */
+async function unusableStates(
+  host: Host,
+  { flags, running }: ObservedKubelet,
+  { after, allow, signal }: Pick<PrepareOptions, 'allow' | 'signal'> & { readonly after: JsonObject },
+): Promise<readonly UnusableState[]> {
+  const rootDir = rootDirOf(flags);
+  const texts = await observe(host, managerStateTexts(rootDir), signal);
+  const change = { before: running.layered.config, after };
+  return unusableManagerStates(change, rootDir, texts, { removesOutdated: canReplaceManagerState(allow) });
 }
 
 /**

@@ -1,7 +1,6 @@
 import { revealText } from '../../base/text/secret.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Minor } from '../../kubelet/catalogue.ts';
@@ -9,7 +8,7 @@ import type { KubeletReading } from '../../kubelet/effective/field-changes.ts';
 import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import { flagsForQuery, kubeletAcceptance } from '../../kubelet/facts/kubelet-acceptance.ts';
-import { corruptManagerStates, managerStatePaths } from '../../kubelet/manager-states.ts';
+import { managerStateTexts, unusableManagerStates } from '../../kubelet/manager-states.ts';
 import { hostClock } from '../facts/host-clock.ts';
 import { type Finding, type PreflightVerdict, validateFindings } from '../preflight/check.ts';
 import { clockFindings } from '../preflight/host-clock.ts';
@@ -126,7 +125,7 @@ async function queryKubelet(
     config: isSplit ? mergedYaml : revealText(files.configYaml.content),
     flags: flagsForQuery(words, { catalogue, minor }).filter(({ name }) => !isSplit || name !== 'config-dir'),
   });
-  const states = fileFacts(managerStatePaths(reading.rootDir));
+  const states = managerStateTexts(reading.rootDir);
   const found = await observe(host, combineFacts({ acceptance, states, seconds: clockFact }), signal);
   return [
     ...kubeletConfigAccepted(found.acceptance, kubelet.version),
@@ -139,14 +138,13 @@ async function queryKubelet(
 function stateFindings(
   { layered: { config } }: NodeDesign,
   { rootDir }: KubeletReading,
-  files: ReadonlyMap<string, FileFact | null>,
+  texts: ReadonlyMap<string, string>,
 ): readonly Finding[] {
-  const texts = new Map([...files].flatMap(([path, file]) => (file?.content === undefined ? [] : [[path, file.content] as const])));
-  return corruptManagerStates(config, rootDir, texts).map((path) => ({
+  const change = { before: null, after: config };
+  return unusableManagerStates(change, rootDir, texts, { removesOutdated: true }).map((state) => ({
     id: 'KubeletState',
     severity: 'error',
-    message: `the state file ${path} is corrupt: the kubelet would exit at its next start`,
-    hint: `Drain the node if containers have exclusive CPUs or memory, then run systemctl stop kubelet, rm ${path} and systemctl start kubelet`,
+    ...state,
   }));
 }
 

@@ -1,9 +1,9 @@
 import { isAppError } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { KUBELET_DIR } from '../../kube/well-known.ts';
 import type { PlacedFlag } from '../effective/running-config.ts';
 import { CREDENTIAL_PROVIDER_FLAGS, missingCredentialProvider } from '../facts/credential-provider.ts';
+import { rootDirOf } from '../manager-states.ts';
 import type { PodRisk } from './pod-risk.ts';
 import { findPodRisks } from './pod-risks.ts';
 import { readPodInput } from './read-pod-input.ts';
@@ -31,7 +31,7 @@ export interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor'
  */
 export async function findRisksOnHost(options: RisksOnHostOptions): Promise<readonly PodRisk[]> {
   const { host, cluster, nodeName, minor, catalogue, flags, newFlags = [], removesManagerStates = false, signal, ...change } = options;
-  const rootDir = flags.findLast(({ name }) => name === 'root-dir')?.value ?? KUBELET_DIR;
+  const rootDir = rootDirOf(flags);
   const [pods, facts, provider] = await Promise.all([
     cluster === null ? UNKNOWN : readPodInput(cluster, nodeName, change),
     unlessFailed(readRiskFacts(host, { ...change, rootDir }, signal), signal),

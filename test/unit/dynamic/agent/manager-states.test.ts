@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { managerStatesFile } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { RETRY_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
 import { newWorld, payload, type World } from './world.ts';
 
 const STATE = '/var/lib/kubelet/cpu_manager_state';
@@ -144,5 +145,26 @@ describe('an agent whose policy excludes drain', () => {
     await world.until('rejected', ends('Rejected'));
     expect((await world.condition()).message).toContain('differs from the policy none in the file cpu_manager_state');
     expect([world.starts(), state()]).toEqual([0, NONE]);
+  });
+});
+
+describe('a state file that the next kubelet would refuse', () => {
+  const put = (content: string): void => void world.host.files.set(STATE, { type: 'file', mode: 0o600, owner: 'root:root', content });
+
+  it.each<[string, string, string]>([
+    ['is corrupt', NONE.replace('1353318690', '1353318691'), 'is corrupt: the kubelet would exit at its next start'],
+    ['is of another policy', STATIC_STATE, 'was written with cpuManagerPolicy static, not none: the kubelet would exit at its next start'],
+  ])('and that %s is reported before the kubelet is restarted, and the trial starts without it', async (_, content, cause) => {
+    begin({ allow: 'new-pods-only' });
+    put(content);
+    await assign('pods', payload(50));
+    await world.until('rejected', ends('Rejected'));
+    expect((await world.condition()).message).toContain(`the state file ${STATE} ${cause}`);
+    expect((await world.condition()).message).toContain(`rm ${STATE}`);
+    expect([world.starts(), state()]).toEqual([0, content]);
+    put(NONE);
+    await world.annotate({ [RETRY_ANNOTATION]: 'now' });
+    await world.until('good', ends('Good'));
+    expect([world.runs(), world.starts()]).toEqual([50, 1]);
   });
 });
