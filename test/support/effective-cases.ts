@@ -95,10 +95,14 @@ export function wordsOf({ unit, dropIn, environment }: EffectiveCase, directory:
   return execStartWords(files, [{ path: `${directory}/env`, text: at(environment) }]);
 }
 
-/** The effective configuration of a case by the reader, in the form of `comparable`. */
-export function effectiveLeaves(given: EffectiveCase, directory: string): Readonly<Record<string, string>> {
+/**
+ * The effective configuration of a case by the reader, in the form of `comparable`.
+ * @param more flags at the end of the command line
+ */
+export function effectiveLeaves(given: EffectiveCase, directory: string, more: readonly string[] = []): Readonly<Record<string, string>> {
   const options = { catalogue, minor: 36 };
-  const flags = placedFlags(wordsOf(given, directory) ?? [], options);
+  const own = more.map((word) => ({ word, source: 'test' }));
+  const flags = placedFlags([...(wordsOf(given, directory) ?? []), ...own], options);
   const hasDirectory = flags.some(({ name }) => name === 'config-dir');
   const names = Object.keys(given.dropIns).filter((name) => name.endsWith('.conf'));
   const dropIns = names
