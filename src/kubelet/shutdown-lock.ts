@@ -2,6 +2,7 @@ import { AppError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { waitUntil } from '../base/wait-until.ts';
 import { defineFact } from '../host/facts/fact.ts';
+import type { Host } from '../host/host.ts';
 import { hostPause, observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import { LOGIND_NAME, LOGIND_OBJECT } from '../host/systemd/logind.ts';
@@ -38,11 +39,13 @@ export async function verifyShutdown(
     {
       timeoutMs: WAIT_MS,
       pauseMs: hostPause(host),
-      probe: async () => ((await observe(host, shutdownLock, signal)) === false ? { pending: null } : { done: undefined }),
+      probe: async () => {
+        const why = await missingShutdownLock(host, field, signal);
+        return why === null ? { done: undefined } : { pending: why };
+      },
       describe: (_, waitedMs) => `waiting for the lock of the kubelet that delays a shutdown, ${Math.round(waitedMs / 1000)} s`,
-      timedOut: async () => {
-        const cause = await causeOf(context);
-        const message = `${phase}: ${field} is not in force: the kubelet holds no lock of systemd-logind that delays a shutdown${cause === '' ? '' : ` (${cause})`}`;
+      timedOut: (why) => {
+        const message = `${phase}: ${why}`;
         const hint = 'See systemd-inhibit --list, and systemd-analyze cat-config systemd/logind.conf for InhibitDelayMaxSec';
         throw new AppError({ host: host.name, code: 'SHUTDOWN_NOT_DELAYED', message, hint });
       },
@@ -50,8 +53,18 @@ export async function verifyShutdown(
   );
 }
 
+/**
+ * Why a kubelet does not delay a shutdown of its host, as a clause; null: it does, or not known.
+ * @param field as of `shutdownField`
+ */
+export async function missingShutdownLock(host: Host, field: string, signal?: AbortSignal): Promise<string | null> {
+  if ((await observe(host, shutdownLock, signal)) !== false) return null;
+  const cause = await causeOf(host, signal);
+  return `${field} is not in force: the kubelet holds no lock of systemd-logind that delays a shutdown${cause === '' ? '' : ` (${cause})`}`;
+}
+
 /** The error that the kubelet logged; empty: none. */
-async function causeOf({ host, signal }: PhaseContext): Promise<string> {
+async function causeOf(host: Host, signal?: AbortSignal): Promise<string> {
   const argv = ['journalctl', '--unit=kubelet', '--since=-60s', '--lines=500', '--output=cat', '--no-pager', '--boot'];
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
   const line = journal.stdout.split('\n').findLast((one) => one.includes('node shutdown manager'));

@@ -11,6 +11,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRightsName } from '../../src/kubeadm/node-agent/agent-rights.ts';
 import { hashInPath, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
+import { RETRY_ANNOTATION } from '../../src/kubelet/config-source.ts';
 import { storedPolicy } from '../../src/kubelet/manager-states.ts';
 import { createCa } from '../../src/lab/api-server/pki.ts';
 import { OVERLAY, SCENARIOS, scenarioNode } from '../support/agent-scenarios.ts';
@@ -189,6 +190,46 @@ describe.skipIf(requirement('the agent with a real kubelet', missing))('the agen
     150_000,
   );
 
+  it('rejects a change while the state file of the CPU manager is corrupt', async () => {
+    await dynamic('assign', '--configmap', 'kubeletadm-system/restarted/kubelet', '--wait', 'good', '--timeout', '90s');
+    const [state, had] = ['/var/lib/kubelet/cpu_manager_state', starts()];
+    await push('corrupt', `${OVERLAY}maxPods: 57\n`);
+    const source = ['--configmap', 'kubeletadm-system/corrupt/kubelet'];
+    lab.run('node1', `cp -p ${state} ${state}.saved; sed -i 's/"checksum":/"checksum":1/' ${state}`);
+    const refused = await dynamic('assign', ...source, '--wait', 'good', '--timeout', '60s');
+    lab.run('node1', `mv ${state}.saved ${state}`);
+    expect(refused.code, refused.stderr).toBe(5);
+    expect((await condition()).message).toContain(`the state file ${state} is corrupt: the kubelet would exit at its next start`);
+    expect(starts() - had).toBe(0);
+    await cluster.patch(NODE, 'merge', { metadata: { annotations: { [RETRY_ANNOTATION]: 'repaired' } } });
+    await until('it is good', async () => (await condition()).reason === 'Good', 90_000);
+    expect(starts() - had).toBe(1);
+  }, 240_000);
+
+  describe('with a graceful shutdown', () => {
+    const fields = 'shutdownGracePeriod: 60s\nshutdownGracePeriodCriticalPods: 30s\n';
+    const [files, source] = ['/etc/systemd/logind.conf.d', ['--configmap', 'kubeletadm-system/shutdown/kubelet']];
+    const locks = (): string => lab.run('node1', 'systemd-inhibit --list --no-pager');
+
+    it('rolls back when the kubelet cannot take its lock', async () => {
+      lab.run('node1', `mkdir -p ${files}; mount --bind -o ro ${files} ${files}`);
+      await push('shutdown', `${OVERLAY}${fields}`);
+      const began = Date.now();
+      const { code, stderr } = await dynamic('assign', ...source, '--wait', 'good', '--timeout', '120s');
+      lab.run('node1', `umount ${files}`);
+      process.stderr.write(`no lock: ${Math.round((Date.now() - began) / 1000)} s: ${(await condition()).message}\n`);
+      expect(code, stderr).toBe(5);
+      expect((await condition()).message).toMatch(/^shutdownGracePeriod \(60 s\) is not in force: .*\(.*read-only file system/);
+      expect(locks()).not.toMatch(/kubelet.*shutdown/);
+    }, 180_000);
+
+    it('is good with the lock', async () => {
+      await cluster.patch(NODE, 'merge', { metadata: { annotations: { [RETRY_ANNOTATION]: 'writable' } } });
+      await until('it is good', async () => (await condition()).reason === 'Good', 90_000);
+      expect(locks()).toMatch(/kubelet.*shutdown/);
+    }, 120_000);
+  });
+
   const filler = `${AGENT_DIRECTORY}/filler`;
   const fill = `head -c 4000000 /dev/zero >>${filler} 2>/dev/null || true`;
   const assign = async (name: string, text: string, ...words: readonly string[]): Promise<CliResult> => {
@@ -360,7 +401,7 @@ while [ -e /run/hold ]; do : >/run/held; sleep 0.1; done
       const inspected = await inspect();
       expect(inspected.code).toBe(1);
       expect(inspected.stdout).toMatch(/does not allow the agent to read ConfigMap: .*\[AGENT_REFUSED\]/);
-      expect(inspected.stdout).toContain('Run dynamic enable again');
+      expect(inspected.stdout).toContain('Create the Role and RoleBinding of the agent again: kubeletadm dynamic enable HOST');
       expect(starts() - had).toBe(0);
       const { uid, resourceVersion, creationTimestamp, managedFields, ...metadata } = binding.metadata as JsonObject;
       await cluster.create({ ...binding, metadata: { ...metadata, name } });

@@ -15,6 +15,7 @@ export type FailureSign =
   | 'not-ready'
   | 'pressure'
   | 'cpu'
+  | 'shutdown'
   | PodLoss['kind']
   | 'probe-pod';
 
@@ -60,6 +61,8 @@ export interface Observation {
   readonly credentialRefusal?: { readonly why: string; readonly isRejection: boolean; readonly needsApproval?: boolean } | null;
   /** Pods that ran before the switch and are lost. Absent or null: not known. */
   readonly losses?: readonly PodLoss[] | null;
+  /** Why a changed graceful shutdown is not in force, as a clause. Absent or null: in force, unchanged, or not known. */
+  readonly shutdownIssue?: string | null;
   /** Absent or null: no probe pod is used. */
   readonly probe?: ProbeResult | null;
   /** False: the next start of the kubelet would not use the payload of the process. Absent: not known. */
@@ -136,6 +139,8 @@ export const DEFAULT_TIMING: Timing = {
     pressure: 20_000,
     // The average since the start of the process is compared.
     cpu: 0,
+    // The kubelet takes its lock when it starts its managers, seconds after healthz returns 200.
+    shutdown: 30_000,
     'pod-rejected': 0,
     'pod-evicted': 0,
     'static-pod-gone': 10_000,
@@ -268,6 +273,7 @@ function signsOf(watch: HealthHistory, { hash, baseline }: Trial, seen: Observat
     signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
   const added = pressures.filter((name) => baseline?.pressures.includes(name) !== true);
   if (added.length > 0) signs.push({ sign: 'pressure', cause: `the Node has ${added.join(', ')}` });
+  if (seen.shutdownIssue != null) signs.push({ sign: 'shutdown', cause: seen.shutdownIssue });
   signs.push(...cpuSigns(seen, baseline), ...podSigns(seen));
   return signs;
 }

@@ -14,7 +14,9 @@ import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/running-config.ts';
+import { missingShutdownLock } from '../../kubelet/shutdown-lock.ts';
 import { pauseImageOn } from '../../kubelet/workload/run-probe.ts';
+import { shutdownField, shutdownSeconds } from '../../kubelet/workload/shutdown-risks.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
 import type { Observation } from './health.ts';
@@ -67,6 +69,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
   let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
   const compared = createProcessFact<readonly string[]>(clock, onIssue);
   const proven = createProcessFact<true>(clock, onIssue);
+  const started = createProcessFact<JsonObject>(clock, onIssue);
 
   const readPayload = async (hash: string | null): Promise<ParsedHostFile> => {
     if (hash !== null && cached?.hash === hash) return cached.payload;
@@ -90,6 +93,14 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
     const why = assessProcess(facts);
     if (why !== null) throw new Error(why);
     return true;
+  };
+
+  /** Why the graceful shutdown that a trial changed is not in force, as a clause; null: in force, or not known. */
+  const findShutdownIssue = async (pid: number, { shutdownSeconds: before }: TrialBaseline): Promise<string | null> => {
+    if (before === undefined) return null;
+    const config = await started.of(pid, async () => (await observeKubelet(host, catalogue, signal)).running.layered.config);
+    const field = config === null || shutdownSeconds(config) === before ? null : shutdownField(config);
+    return field === null ? null : missingShutdownLock(host, field, signal);
   };
 
   /** Null: not known. A Node with another UID is not the one on which the trial began. */
@@ -137,12 +148,15 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       credentialRefusal,
       unknown: unknownOf(nodeReport, own !== null),
     };
+    if (state.phase !== 'trial' || state.switching !== null || state.baseline === null) return observation;
+    const isStarted = isProven && seen.healthz?.ok !== false;
+    const shutdownIssue = isStarted && !state.mayLosePods ? await findShutdownIssue(pid, state.baseline) : null;
     // The pods of a Node that was deleted are deleted with it.
-    if (state.phase !== 'trial' || state.switching !== null || state.baseline === null || own === null) return observation;
-    const isUp = isProven && seen.healthz?.ok !== false && nodeReport.ready?.is === true;
+    if (own === null) return { ...observation, shutdownIssue };
+    const isUp = isStarted && nodeReport.ready?.is === true;
     const kubelet = probedKubelet(configOf(payload, catalogue, minorOfNode(node)), node);
     const { losses, probe } = await workload.inspect(state.baseline, kubelet, isUp ? pid : null);
-    return { ...observation, losses: state.mayLosePods ? [] : losses, probe };
+    return { ...observation, shutdownIssue, losses: state.mayLosePods ? [] : losses, probe };
   };
 
   /** True also if the credential is authenticated but may not read configz; null: not known. */
@@ -175,6 +189,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       isReady,
       pressures,
       cpuShare,
+      shutdownSeconds: shutdownSeconds(config),
       isCredentialAccepted: isKnown ? await isAccepted(kubelet) : null,
     };
   };
@@ -200,6 +215,7 @@ export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
       switchedAt = clock.now().getTime();
       compared.forget();
       proven.forget();
+      started.forget();
     },
   };
 }

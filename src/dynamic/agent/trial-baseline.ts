@@ -24,6 +24,8 @@ export interface TrialBaseline extends WorkloadBaseline {
   readonly isCredentialAccepted: boolean | null;
   /** Average CPUs that the kubelet used since its start. Absent or null: not known, so that it is not compared. */
   readonly cpuShare?: number | null;
+  /** As of `shutdownSeconds`. Absent: not known, so that the lock of the kubelet is not checked. */
+  readonly shutdownSeconds?: number;
 }
 
 /**
@@ -34,6 +36,7 @@ export interface TrialBaseline extends WorkloadBaseline {
 export function mergeBaselines(earlier: TrialBaseline | null, now: TrialBaseline): TrialBaseline {
   if (earlier === null) return now;
   const cpuShare = earlier.cpuShare ?? now.cpuShare;
+  const shutdownSeconds = earlier.shutdownSeconds ?? now.shutdownSeconds;
   const names = new Set((now.pods ?? []).map(({ name }) => name));
   const lost = (earlier.pods ?? []).filter(({ name, isStatic }) => isStatic && !names.has(name));
   return {
@@ -44,6 +47,7 @@ export function mergeBaselines(earlier: TrialBaseline | null, now: TrialBaseline
     pressures: now.pressures.filter((name) => earlier.pressures.includes(name)),
     isCredentialAccepted: earlier.isCredentialAccepted === false ? now.isCredentialAccepted : earlier.isCredentialAccepted,
     ...(cpuShare === undefined ? {} : { cpuShare }),
+    ...(shutdownSeconds === undefined ? {} : { shutdownSeconds }),
   };
 }
 
@@ -61,7 +65,7 @@ export function baselineToJson({ pods, ...facts }: TrialBaseline): JsonObject {
 /** Reads that member; null: none. Files of earlier versions have only the pods. */
 export function baselineFromJson(json: Json | undefined): TrialBaseline | null {
   if (!isJsonObject(json)) return null;
-  const { noProbe, staticPodPath, isReady, pressures, isCredentialAccepted, cpuShare } = json;
+  const { noProbe, staticPodPath, isReady, pressures, isCredentialAccepted, cpuShare, shutdownSeconds } = json;
   const pods = Array.isArray(json.pods)
     ? json.pods.flatMap((pod: Json) =>
         isJsonObject(pod) && typeof pod.uid === 'string' && typeof pod.name === 'string'
@@ -77,5 +81,6 @@ export function baselineFromJson(json: Json | undefined): TrialBaseline | null {
     pressures: Array.isArray(pressures) ? pressures.filter((name: Json) => typeof name === 'string') : [],
     isCredentialAccepted: typeof isCredentialAccepted === 'boolean' ? isCredentialAccepted : null,
     ...(typeof cpuShare === 'number' ? { cpuShare } : {}),
+    ...(typeof shutdownSeconds === 'number' ? { shutdownSeconds } : {}),
   };
 }

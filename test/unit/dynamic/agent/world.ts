@@ -140,6 +140,8 @@ export interface WorldOptions {
   readonly random?: () => number;
   /** The local configuration; default: maxPods 110. */
   readonly local?: string;
+  /** The locks of systemd-logind by maxPods of the running configuration, as `busctl` prints them; default: no logind. */
+  readonly locks?: (maxPods: number | null) => string;
   /** State files of managers: their content by cpuManagerPolicy, which the kubelet creates at its start. */
   readonly managerStates?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -203,7 +205,8 @@ export function newWorld(options: WorldOptions = {}): World {
       uname: { stdout: `${NODE}\n` },
       'systemctl reset-failed kubelet': {},
       'systemd-analyze': { exitCode: 1 },
-      busctl: { exitCode: 1 },
+      busctl: (argv) =>
+        argv.includes('ListInhibitors') && options.locks !== undefined ? { stdout: options.locks(maxPods()) } : { exitCode: 1 },
       rm: (argv) => {
         for (const path of [...host.files.keys()]) if (path === argv[3] || path.startsWith(`${argv[3]}/`)) host.files.delete(path);
         return {};
