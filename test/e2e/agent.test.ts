@@ -333,6 +333,8 @@ RestartSec=2
     await until('Good');
     const off = await dynamic('disable');
     expect(off).toMatchObject({ code: 0 });
+    // The revision of the signed configurations is kept.
+    lab.run('node1', 'cd /var/lib/kubelet/kubeletadm-agent && rm accepted.json && rmdir ../kubeletadm-agent');
     expect(belongings()).toBe(before);
     expect(runningConfig()).toMatch(/^maxPods: 110$/m);
     expect((await cluster.get(NODE))?.metadata.annotations ?? {}).toEqual({});

@@ -13,6 +13,7 @@ import {
   FORMER_KUBECONFIG,
   POINTER_DROP_IN,
 } from '../node-agent/agent-units.ts';
+import { acceptedFile, checkpointsDirectory } from '../node-agent/layout.ts';
 import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
 
 export interface AgentRemoveInput {
@@ -36,7 +37,7 @@ const NOTHING = 'the agent is not installed';
 const REASON = 'the agent is removed';
 
 /**
- * Removes the agent's files from a host; its unit, which names the paths, is removed last. The kubelet must
+ * Removes the agent's files from a host, except the accepted revision of signed configurations; its unit, which names the paths, is removed last. The kubelet must
  * already run with its own configuration.
  */
 export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
@@ -45,7 +46,7 @@ export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
   observe: async ({ host, signal }, input) => (input === null ? null : observe(host, leftOfAgent(input), signal)),
   plan: (found, input) => {
     if (found === null || input === null) return { changes: [] };
-    const changes = removals(found, input);
+    const changes = removals(found, input, { keepsAccepted: true });
     return changes.length === 0 ? { changes, noop: NOTHING } : { changes };
   },
 });
@@ -76,7 +77,7 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   plan: (found, input) => {
     const { unit, links } = found;
     const runs = unit !== null && unit.loadState !== 'not-found' && unit.activeState !== 'inactive';
-    const left = removals(found, input);
+    const left = removals(found, input, { keepsAccepted: false });
     const changes: readonly HostChange[] = [
       ...(runs ? [{ kind: 'stop-unit', unit: AGENT_SERVICE, reason: 'its files are removed' } as const] : []),
       ...links.map((path) => ({ kind: 'remove-file', path, before: null, reason: REASON }) as const),
@@ -108,12 +109,13 @@ function leftOfAgent({ directory, programDirectory }: AgentRemoveInput): Fact<Fa
 function removals(
   { state, programs, files, dropIns }: Facts,
   { directory, programDirectory, keepsDropInDirectory }: AgentRemoveInput,
+  { keepsAccepted }: { readonly keepsAccepted: boolean },
 ): readonly HostChange[] {
   const reason = REASON;
   const own = (programs ?? []).filter(isProgramName);
   const ownDropIns = [POINTER_DROP_IN, NATIVE_DROP_IN].map((path) => path.slice(DROP_IN_DIRECTORY.length + 1));
   return [
-    ...(state === null ? [] : [{ kind: 'remove-directory', path: directory, reason } as const]),
+    ...directoryRemovals(state, directory, { keepsAccepted }),
     // Files of others in this directory are kept.
     ...(programs !== null && own.length === programs.length
       ? [{ kind: 'remove-directory', path: programDirectory, reason } as const]
@@ -124,6 +126,24 @@ function removals(
     ...files.map((path) => ({ kind: 'remove-file', path, before: null, reason }) as const),
     ...(files.includes(AGENT_UNIT) ? [RELOAD] : []),
   ];
+}
+
+/** Otherwise an agent that is enabled again would accept an earlier signed configuration. */
+const ACCEPTED = acceptedFile('').slice(1);
+
+function directoryRemovals(
+  names: readonly string[] | null,
+  directory: string,
+  { keepsAccepted }: { readonly keepsAccepted: boolean },
+): readonly HostChange[] {
+  if (names === null) return [];
+  if (!keepsAccepted || !names.includes(ACCEPTED)) return [{ kind: 'remove-directory', path: directory, reason: REASON }];
+  const paths = names.filter((name) => name !== ACCEPTED).map((name) => `${directory}/${name}`);
+  return paths.map((path) =>
+    path === checkpointsDirectory(directory)
+      ? { kind: 'remove-directory', path, reason: REASON }
+      : { kind: 'remove-file', path, before: null, reason: REASON },
+  );
 }
 
 function listOf(path: string) {
