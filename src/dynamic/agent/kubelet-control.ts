@@ -47,7 +47,7 @@ export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSe
   const { unit, commandLine } = seen;
   const healthz = readHealthz(seen.healthz);
   // No process has ended since the last check.
-  const isRunning = unit !== null && unit.activeState === 'active' && unit.restarts <= (restarts ?? unit.restarts);
+  const isRunning = unit !== null && isStarted(unit) && unit.restarts <= (restarts ?? unit.restarts);
   return {
     unit: unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts },
     pid: commandLine?.pid ?? null,
@@ -55,13 +55,21 @@ export async function inspectKubelet(host: Host, { healthzUrl, restarts, sinceSe
     cpuShare: cpuShareOf(commandLine),
     runs: runsOf(commandLine),
     healthz,
-    cause: isRunning && healthz?.ok !== false ? null : await causeOf(host, unit, { isRunning, sinceSeconds, signal }),
+    cause:
+      isRunning && unit.activeState === 'active' && healthz?.ok !== false
+        ? null
+        : await causeOf(host, unit, { isRunning, sinceSeconds, signal }),
   };
 }
 
 /** The payload of the kubelet process; null: the local configuration, or no process. */
 export async function runningPayload(host: Host): Promise<string | null> {
   return payloadOn(await observe(host, kubeletCommandLine));
+}
+
+/** The unit has a process. A unit with Type=notify is activating until the kubelet has reported that it is ready. */
+function isStarted({ activeState, subState }: UnitState): boolean {
+  return activeState === 'active' || (activeState === 'activating' && subState === 'start');
 }
 
 function cpuShareOf(process: KubeletCommandLine | null): number | null {

@@ -5,6 +5,9 @@ import { fakeUnit } from '../../../support/fake-units.ts';
 import { newWorld, payload, type World } from './world.ts';
 
 const KILLED = "the kubelet was killed by SIGKILL, by the kernel's OOM killer or by another process";
+const EXITED =
+  'E1128 11:00:01.1   76 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported"\nkubelet.service: Failed with result \'exit-code\'.\n';
+const LATER = 'Starting kubelet.service...\nE1128 11:00:12.1   77 reflector.go:1] "Unhandled Error" err="connection refused"\n';
 const URL = 'http://127.0.0.1:10248/healthz';
 
 function hostWith(change: Parameters<typeof fakeUnit>[0], journal: string, { journalExit = 0, healthz = 500 } = {}): FakeHost {
@@ -56,6 +59,27 @@ describe('the cause of a kubelet failure', () => {
       'unit activating (auto-restart), last exit code 2',
     ],
     ['restarted since, with an empty journal', { activeState: 'active', subState: 'running', restarts: 1 }, '', {}, null],
+    [
+      'restarted since, with the journal of the new process alone',
+      { activeState: 'active', subState: 'running', restarts: 1 },
+      LATER,
+      {},
+      'unit active (running)',
+    ],
+    [
+      'restarted since, with the journal of both',
+      { activeState: 'active', subState: 'running', restarts: 1 },
+      `${EXITED}${LATER}`,
+      {},
+      'swap is on',
+    ],
+    [
+      'starting with Type=notify',
+      { activeState: 'activating', subState: 'start' },
+      `E1128 11:00:01.1   76 reflector.go:1] "of the previous configuration"\nkubelet.service: Deactivated successfully.\n${LATER}`,
+      {},
+      'unit activating (start). Its last error: Unhandled Error: connection refused',
+    ],
   ])('%s', async (_, unit, journal, options, cause) => {
     expect(await causeOn(hostWith(unit, journal, options))).toBe(cause);
   });
