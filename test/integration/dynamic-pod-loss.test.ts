@@ -215,13 +215,24 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     for (const node of NODES) fleet.cluster.proxyNode(node, () => 'down');
     const unknown = await assign(payload, '--dry-run');
     expect([unknown.code, unknown.stdout]).toEqual([0, expect.stringContaining('the running configuration of the kubelet cannot be read')]);
-    expect((await assign(`${OVERLAY}maxPods: 100\n`, '--min-ready', '0s')).code).toBe(0);
-    for (const node of NODES) serveConfigz(node, { clusterDNS: ['10.96.0.10'], maxPods: 100 });
+    const own = { kubeReserved: { cpu: '100m' }, maxPods: 100 };
+    expect((await assign(`${OVERLAY}kubeReserved: {cpu: 100m}\nmaxPods: 100\n`, '--min-ready', '0s')).code).toBe(0);
+    for (const node of NODES) serveConfigz(node, { clusterDNS: ['10.96.0.10'], ...own });
     const replaced = await assign(payload, '--dry-run');
     expect([replaced.code, replaced.stderr]).toEqual([
       0,
       expect.stringContaining('with its present configuration, the node would refuse this one'),
     ]);
+  });
+
+  it('is refused by fields that the ConfigMap of the node does not set', async () => {
+    const payload = `${OVERLAY}enforceNodeAllocatable: [pods, kube-reserved]\n`;
+    expect((await assign(`${OVERLAY}maxPods: 100\n`, '--min-ready', '0s')).code).toBe(0);
+    for (const node of NODES) serveConfigz(node, { clusterDNS: ['10.96.0.10'], maxPods: 100 });
+    const before = await pushed();
+    const { code, stderr } = await assign(payload, '--min-ready', '0s');
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/n1: the node would refuse the configuration: .*kubeReservedCgroup/s)]);
+    expect(await pushed()).toBe(before);
   });
 
   it('is refused if an overlay of one node cannot be read', async () => {

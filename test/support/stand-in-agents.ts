@@ -101,8 +101,10 @@ export async function agentFleet(
       ...(word === undefined ? {} : behaviours.get(word)?.(seconds, agent.name)),
     };
   };
+  const configMap = (name: string): Promise<KubeObject | null> =>
+    cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name });
   const textOf = async (name: string): Promise<string> => {
-    const map = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kubeletadm-system', name });
+    const map = await configMap(name);
     return (map?.data as Readonly<Record<string, string>> | undefined)?.kubelet ?? '';
   };
   const send = (agent: Agent, event: AgentEvent): void => {
@@ -127,7 +129,8 @@ export async function agentFleet(
     if (source === null) send(agent, { kind: 'unassigned' });
     else {
       // The name is unique per content, so it replaces the hash.
-      const identity = { ...source, uid: `uid-${source.name}`, resourceVersion: '1' };
+      const { uid = '', resourceVersion = '' } = (await configMap(source.name))?.metadata ?? {};
+      const identity = { ...source, uid, resourceVersion };
       const isAllowed = node.metadata.annotations?.[ALLOW_POD_LOSS_ANNOTATION] === describeSource(source);
       const payload = isAllowed ? '' : await textOf(source.name);
       const refusal = [...riskyWords].some((word) => payload.includes(word))

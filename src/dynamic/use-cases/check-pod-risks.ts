@@ -3,9 +3,10 @@ import { inParallel } from '../../base/in-parallel.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { FieldChange } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { configMapData } from '../../kube/object.ts';
 import { KUBELET_DIR } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
-import type { ConfigSource } from '../../kubelet/config-source.ts';
+import type { ConfigIdentity, ConfigSource } from '../../kubelet/config-source.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
@@ -93,27 +94,33 @@ async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, cat
   // The proxy to a kubelet that is down would delay the command.
   const running = node.isReady ? await runningConfig(cluster, name, { minor, catalogue }) : null;
   const key = source.kubeletConfigKey;
-  const payloadNode: PayloadNode = {
+  const nodeWith = (base: JsonObject | null): PayloadNode => ({
     name,
     group,
     directory: KUBELET_DIR,
     minor,
     catalogue,
     // The local configuration is not readable through the API server; fields without an overlay stay as they run.
-    local: { path: 'configz', text: JSON.stringify({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...running }) },
+    local: { path: 'configz', text: JSON.stringify({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...base }) },
     flags: [],
     dropIns: [],
     running,
     cgroupVersion: null,
-  };
-  const prepare = (content: Payload['data']): PreparedPayload =>
-    preparePayload({ identity: { ...source, uid: '', resourceVersion: '' }, data: content }, payloadNode, {
+  });
+  const prepare = (content: Payload['data'], { of = source, on = running } = {}): PreparedPayload =>
+    preparePayload({ identity: { ...of, uid: '', resourceVersion: '' }, data: content }, nodeWith(on), {
       allow: 'unsafe',
       isCordoned: false,
     });
   // A kubelet up to 1.23 merges no layers.
-  const prepared = prepare(backend === 'agent' ? data : { [key]: data[key] ?? '' });
-  const refusal = refusalOn(node, prepared, { running, ofRunning: () => prepare({ [key]: EMPTY_OVERLAY }) });
+  const own = backend === 'agent' ? data : { [key]: data[key] ?? '' };
+  const prepared = prepare(own);
+  const refusal = await refusalOn(node, prepared, {
+    running,
+    ofRunning: () => prepare({ [key]: EMPTY_OVERLAY }),
+    ofLocal: (fields) => prepare(own, { on: without(running, fields) }),
+    fieldsOf: (active) => fieldsSetBy(cluster, active, (content) => prepare(content, { of: active })),
+  });
   if (prepared.config === null) return { refusal, risks: [], fields: null };
   const change = { before: running, after: prepared.config };
   const risks = findPodRisks({
@@ -137,22 +144,63 @@ async function effectsOn(cluster: Cluster, node: NodeConfig, { source, data, cat
 
 const EMPTY_OVERLAY = JSON.stringify({ apiVersion: OVERLAY_API_VERSION, kind: OVERLAY_KIND });
 
+interface RefusalFacts {
+  readonly running: JsonObject | null;
+  /** The running configuration as a payload. */
+  readonly ofRunning: () => PreparedPayload;
+  /** The payload on the running configuration without fields. */
+  readonly ofLocal: (fields: ReadonlySet<string>) => PreparedPayload;
+  /** The fields that the active ConfigMap sets; null: all, or not known. */
+  readonly fieldsOf: (active: ConfigIdentity) => Promise<ReadonlySet<string> | null>;
+}
+
 /**
  * The refusal of a payload, by the rules with which the agent or the kubelet validates it. An overlay is validated on
  * the running configuration; without it, or if that configuration fails by the same rule, nothing is concluded.
  */
-function refusalOn(
+async function refusalOn(
   node: NodeConfig,
   { refusal, sets }: PreparedPayload,
-  { running, ofRunning }: { readonly running: JsonObject | null; readonly ofRunning: () => PreparedPayload },
-): Refusal | null {
+  { running, ofRunning, ofLocal, fieldsOf }: RefusalFacts,
+): Promise<Refusal | null> {
   if (refusal === null) return null;
   const isComplete = sets === null;
-  if (refusal.code === 'VALIDATION_FAILED' && !isComplete && (running === null || ofRunning().refusal?.cause === refusal.cause))
-    return null;
-  // An assigned overlay replaces another one: its fields return to those of the local configuration.
-  const isCertain = refusal.code === 'LOAD_FAILED' || isComplete || node.status?.active == null;
+  const { code, cause } = refusal;
+  if (code === 'VALIDATION_FAILED' && !isComplete && (running === null || ofRunning().refusal?.cause === cause)) return null;
+  const active = node.status?.active ?? null;
+  if (code === 'LOAD_FAILED' || isComplete || active === null)
+    return { problem: payloadRefused(node.name, refusal, true), isCertain: true };
+  // An assigned overlay replaces another one, whose fields return to the unknown values of the local configuration.
+  const replaced = await fieldsOf(active);
+  const isCertain =
+    replaced !== null && ![...replaced].some((field) => cause.includes(field)) && ofLocal(replaced).refusal?.cause === cause;
   return { problem: payloadRefused(node.name, refusal, isCertain), isCertain };
+}
+
+/** Null: the ConfigMap is complete, cannot be read, or was changed. */
+async function fieldsSetBy(
+  cluster: Cluster,
+  { namespace, name, uid, resourceVersion }: ConfigIdentity,
+  prepare: (data: CheckedPayload['data']) => PreparedPayload,
+): Promise<ReadonlySet<string> | null> {
+  const object = await unlessFailed(cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name }));
+  if (object === null || object.metadata.uid !== uid) return null;
+  if (object.immutable !== true && object.metadata.resourceVersion !== resourceVersion) return null;
+  const { sets } = prepare(configMapData(object));
+  return sets === null ? null : new Set(sets.map(fieldOf));
+}
+
+function without(config: JsonObject | null, fields: ReadonlySet<string>): JsonObject | null {
+  return config === null ? null : Object.fromEntries(Object.entries(config).filter(([name]) => !fields.has(name)));
+}
+
+async function unlessFailed<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return null;
+  }
 }
 
 /** The field at the beginning of a path or of a change. */
@@ -166,10 +214,5 @@ async function runningConfig(
   node: string,
   options: { readonly minor: number; readonly catalogue: Catalogue },
 ): Promise<JsonObject | null> {
-  try {
-    return readConfigz(await cluster.getRaw(configzPath(node)), node, options);
-  } catch (error) {
-    if (!isAppError(error)) throw error;
-    return null;
-  }
+  return unlessFailed(cluster.getRaw(configzPath(node)).then((answer) => readConfigz(answer, node, options)));
 }
