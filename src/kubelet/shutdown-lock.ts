@@ -65,7 +65,7 @@ export async function missingShutdownLock(host: Host, field: string, signal?: Ab
 
 /** The error that the kubelet logged; empty: none. */
 async function causeOf(host: Host, signal?: AbortSignal): Promise<string> {
-  const argv = ['journalctl', '--unit=kubelet', '--since=-60s', '--lines=500', '--output=cat', '--no-pager', '--boot'];
+  const argv = ['journalctl', '--unit=kubelet', '--since=-60s', '--lines=500', '--output=cat', '--no-pager'];
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
   const line = journal.stdout.split('\n').findLast((one) => one.includes('node shutdown manager'));
   return (line?.split(' err="')[1]?.slice(0, 400) ?? '').replace(/"$/, '');
