@@ -22,6 +22,7 @@ const RESERVED = [
   ...['--set', 'systemReserved={"cpu":"100m"}', '--set', 'systemReservedCgroup=/nope'],
   ...['--set', 'enforceNodeAllocatable=["pods","system-reserved"]', '--allow', 'unsafe'],
 ];
+const NO_CGROUP = /systemReservedCgroup \/nope: the cgroup \/nope \(cgroup driver cgroupfs\) does not exist on the host/;
 const PROVIDER = ['image-credential-provider-config=/etc/nope.yaml', 'image-credential-provider-bin-dir=/usr/local/kubetlet/bin/'];
 
 /** A real kubelet that exits after its first healthy answer, or before it, and runtimes without CRI. */
@@ -32,8 +33,9 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-health-'));
   const ssh = (host: string): readonly string[] => ['--ssh-config', lab.sshConfig, '--host', host];
   const join2 = (...more: readonly string[]) => runCommand([...joinWords, ...ssh('node2'), ...more]);
-  const upgrade2 = (...more: readonly string[]) =>
-    runCommand(['upgrade', 'node', '--kubeconfig', join(directory, 'admin.conf'), '--node-name', 'node2', ...ssh('node2'), ...more]);
+  const upgrade = (node: string, ...more: readonly string[]) =>
+    runCommand(['upgrade', 'node', '--kubeconfig', join(directory, 'admin.conf'), '--node-name', node, ...ssh(node), ...more]);
+  const upgrade2 = (...more: readonly string[]) => upgrade('node2', ...more);
   const containerd = (config: string): void => {
     lab.run('node2', `printf '%s\n' '${config}' >/etc/containerd/config.toml && systemctl restart containerd`);
   };
@@ -83,9 +85,15 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
       expect(stderr).toMatch(/(?:usr\/local\/kubetlet\/bin|etc\/nope\.yaml).*exist/);
     });
 
+    it('does not begin with a missing cgroup', async () => {
+      const { code, stderr } = await join2(...RESERVED.slice(0, 6));
+      expect([code, stderr]).toEqual([3, expect.stringMatching(NO_CGROUP)]);
+      expect(lab.run('node2', 'ls /etc/kubernetes/kubelet.conf 2>/dev/null || true')).toBe('');
+    });
+
     it('ends a join with the missing cgroup', async () => {
       const started = Date.now();
-      const { code, stderr } = await join2(...RESERVED.slice(0, 6));
+      const { code, stderr } = await join2(...RESERVED.slice(0, 6), '--ignore-preflight-errors', 'ConfigOnHost');
       expect([code, stderr]).toEqual([1, expect.stringMatching(/the limits of cgroup \/nope cannot be set.*\[KUBELET_UNHEALTHY\]/)]);
       expect(Date.now() - started).toBeLessThan(90_000);
     });
@@ -96,9 +104,21 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
     });
 
     it('rolls a running node back with the missing cgroup', async () => {
-      const { code, stderr } = await upgrade2(...RESERVED);
+      const pid = lab.run('node2', 'systemctl show kubelet -p MainPID --value');
+      const refused = await upgrade2(...RESERVED);
+      expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(NO_CGROUP)]);
+      expect(lab.run('node2', 'systemctl show kubelet -p MainPID --value')).toBe(pid);
+      const { code, stderr } = await upgrade2(...RESERVED, '--allow-pod-loss');
       expect([code, stderr]).toEqual([5, expect.stringMatching(/the limits of cgroup \/nope cannot be set.*\[KUBELET_UNHEALTHY\]/)]);
       expect(lab.run('node2', 'systemctl is-active kubelet; systemctl show kubelet -p NRestarts --value')).toMatch(/^active\n/);
+    });
+
+    it('starts with the cgroup of the hint', async () => {
+      const { stderr } = await upgrade2(...RESERVED, '--dry-run');
+      const command = /Run after each boot before the kubelet: (.+), or change systemReservedCgroup/.exec(stderr)?.[1];
+      lab.run('node2', `bash -c '${command}'`);
+      const { code, stderr: done } = await upgrade2(...RESERVED);
+      expect(code, done).toBe(0);
     });
 
     it('is no success for a run that changes nothing: a corrupt state file', async () => {

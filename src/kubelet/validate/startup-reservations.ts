@@ -37,8 +37,21 @@ export const RESERVATION_STARTUP_RULES: readonly Rule[] = [
         return [{ path, message: `${quoteValue(String(value))} is not an integer percentage from 0% to 100%` }];
       }),
   },
+  { id: 'KUBELET_START_RESERVATION', check: checkEnforcedReservations },
   { id: 'KUBELET_START_MEMORY_MANAGER', since: 21, check: checkMemoryManager },
 ];
+
+/** The kubelet cannot limit a cgroup to an empty reservation: `cgroup is not configured properly`. */
+function checkEnforcedReservations({ config }: RuleFacts): readonly Finding[] {
+  const kinds = listAt(config, 'enforceNodeAllocatable').map(String);
+  return ['system', 'kube'].flatMap((owner): readonly Finding[] => {
+    const [path, cgroup] = [`${owner}Reserved`, textAt(config, `${owner}ReservedCgroup`)];
+    const index = kinds.findIndex((kind) => kind === `${owner}-reserved` || kind === `${owner}-reserved-compressible`);
+    if (index === -1 || cgroup === '' || entriesAt(config, path).length > 0) return [];
+    const message = `must not be empty when enforceNodeAllocatable has ${kinds[index]}`;
+    return [{ path, near: [`enforceNodeAllocatable[${index}]`], message, hint: `Reserve an amount, or remove ${kinds[index]}` }];
+  });
+}
 
 /** The static memory manager needs the reservation per NUMA node. */
 function checkMemoryManager(facts: RuleFacts): readonly Finding[] {

@@ -1,3 +1,4 @@
+import { reservedCgroupRisks } from './cgroup-risks.ts';
 import { dnsRisks } from './dns-risks.ts';
 import { evictionRisks } from './eviction-risks.ts';
 import { featureRisks } from './feature-risks.ts';
@@ -23,6 +24,7 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
     ...roomRisks(input).filter(({ path }) => !reservations.some((one) => one.path === path)),
     ...reservedCpuRisks(input),
     ...podsCgroupRisks(input),
+    ...reservedCgroupRisks(input),
     ...evictionRisks(input),
     ...podPidsRisks(input),
     ...staticPodRisks(input),

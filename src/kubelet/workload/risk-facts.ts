@@ -10,6 +10,7 @@ import { observe } from '../../host/observe.ts';
 import { LOGIND } from '../../host/systemd/logind.ts';
 import { MANAGER_STATES } from '../manager-states.ts';
 import { textAt, valueAt } from '../validate/values.ts';
+import { CGROUP_FIELDS, requiredCgroupFacts } from './cgroup-risks.ts';
 import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
 import type { FileSystemSpace, HostRiskFacts, Manifest } from './risk-input.ts';
@@ -64,12 +65,13 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
       memory: unless(!isShort, MEMORY),
       space: unless(!isShort, fileSystems(rootDir, imageDirectory(after))),
       pids: unless(!isShort, PIDS),
-      cgroups: unless(!affects(options, [...RESERVATIONS, ...EVICTION, 'podPidsLimit']), POD_CGROUPS),
+      podCgroups: unless(!affects(options, [...RESERVATIONS, ...EVICTION, 'podPidsLimit']), POD_CGROUPS),
       cpus: unless(!affects(options, ['reservedSystemCPUs', 'podsPerCore']), ONLINE_CPUS),
       ports: unless(!affects(options, PORTS), listeningPorts),
       addresses: unless(!affects(options, PORTS), localAddresses),
       swap: unless(!affects(options, ['failSwapOn']), SWAP),
       cgroupVersion: unless(!affects(options, ['failCgroupV1']), CGROUP_VERSION),
+      cgroups: unless(!affects(options, CGROUP_FIELDS), requiredCgroupFacts(after)),
       managers: unless(!affects(options, Object.keys(MANAGER_STATES)), managerPolicies(rootDir)),
       sysctls: unless(!affects(options, ['protectKernelDefaults']), SYSCTLS),
       logind: unless(!affects(options, SHUTDOWN_FIELDS) || shutdownSeconds(after) === 0, LOGIND),
@@ -87,12 +89,13 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
     imageFs: found.space?.imageFs ?? null,
     pids: found.pids,
     onlineCpus: found.cpus,
-    podTasks: found.cgroups?.podTasks ?? null,
-    podsMemoryBytes: found.cgroups?.podsMemoryBytes ?? null,
+    podTasks: found.podCgroups?.podTasks ?? null,
+    podsMemoryBytes: found.podCgroups?.podsMemoryBytes ?? null,
     ports: found.ports,
     addresses: found.addresses,
     usesSwap: found.swap,
     cgroupVersion: found.cgroupVersion,
+    cgroups: found.cgroups,
     managerPolicies: found.managers ?? {},
     sysctls: found.sysctls ?? {},
     pulledImages,

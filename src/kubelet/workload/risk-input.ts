@@ -3,6 +3,7 @@ import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { LogindFacts } from '../../host/systemd/logind.ts';
 import type { Catalogue, Minor } from '../catalogue.ts';
+import type { CgroupDriver } from '../facts/cgroup-driver.ts';
 import type { Amounts, NodePod } from './pod.ts';
 import type { PodFeatureGate } from './pod-features.ts';
 
@@ -42,6 +43,18 @@ export interface Manifest {
   readonly name: string;
 }
 
+/** Cgroups of a host, by their path below /sys/fs/cgroup. */
+export interface CgroupFacts {
+  readonly version: 1 | 2;
+  /** The driver of the container runtime, which wins over the configured one; null: unknown. */
+  readonly driver: CgroupDriver | null;
+  /**
+   * The controllers that the kubelet needs and the cgroup has; null: it does not exist. With cgroup v1: the hierarchies
+   * in which it exists. The entry `/` has those of the host.
+   */
+  readonly controllers: Readonly<Record<string, readonly string[] | null>>;
+}
+
 /** Facts about a host that a configuration depends on. Null, or absent in a record: unknown. */
 export interface HostRiskFacts {
   /** Files that a configuration names, by path; a null entry: the path does not exist. */
@@ -66,6 +79,8 @@ export interface HostRiskFacts {
   readonly addresses: readonly string[] | null;
   readonly usesSwap: boolean | null;
   readonly cgroupVersion: 1 | 2 | null;
+  /** The cgroups that the configuration names. */
+  readonly cgroups: CgroupFacts | null;
   /** The policy that a manager of the kubelet stored in its state file, by field; absent: no such file, or unknown. */
   readonly managerPolicies: Readonly<Record<string, string>>;
   /** Names (without tag) of the images that the kubelet has records of pulling; null: unknown. */
@@ -90,6 +105,7 @@ export const NO_RISK_FACTS: HostRiskFacts = {
   addresses: null,
   usesSwap: null,
   cgroupVersion: null,
+  cgroups: null,
   managerPolicies: {},
   sysctls: {},
   logind: null,

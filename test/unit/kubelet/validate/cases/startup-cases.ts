@@ -74,6 +74,16 @@ const RESERVATIONS: readonly ValidateCase[] = [
     'kubeReserved: {memory: 10%}',
   ]),
   ...refuses('reservations', BOTH, `systemReserved[cpu] ${RESERVED}`, ['systemReserved: {cpu: half}', 'systemReserved: {cpu: ""}']),
+  ...accepts('enforced reservations', BOTH, [
+    'enforceNodeAllocatable: [system-reserved]\nsystemReservedCgroup: x\nsystemReserved: {memory: 1Gi}',
+    'enforceNodeAllocatable: [kube-reserved]\nkubeReservedCgroup: x\nkubeReserved: {cpu: "1"}',
+  ]),
+  ...refuses('enforced reservations', BOTH, `systemReserved ${RESERVED}`, [
+    'enforceNodeAllocatable: [pods, system-reserved]\nsystemReservedCgroup: x\nsystemReserved: {}\nkubeReserved: {cpu: "1"}',
+  ]),
+  ...refuses('enforced reservations', [32, NEW], `kubeReserved ${RESERVED}`, [
+    'enforceNodeAllocatable: [kube-reserved-compressible]\nkubeReservedCgroup: x',
+  ]),
   ...refuses('reservations by class of pods', BOTH, 'qosReserved[memory] KUBELET_START_QOS_RESERVED', [
     'qosReserved: {memory: "50"}',
     'qosReserved: {memory: 101%}',
