@@ -1,3 +1,4 @@
+import { alignmentRisks } from './alignment-risks.ts';
 import { reservedCgroupRisks } from './cgroup-risks.ts';
 import { dnsRisks } from './dns-risks.ts';
 import { evictionRisks } from './eviction-risks.ts';
@@ -30,6 +31,7 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
     ...staticPodRisks(input),
     ...sysctlRisks(input),
     ...featureRisks(input),
+    ...alignmentRisks(input),
     ...fileRisks(input),
     ...dnsRisks(input),
     ...imageRisks(input),

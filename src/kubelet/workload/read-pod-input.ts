@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { ALIGNMENT_FIELDS } from './alignment-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
 import { amountsOf, podsOfNode, readPod } from './pod.ts';
 import { podFeatures } from './pod-features.ts';
@@ -29,6 +30,7 @@ const POD_FIELDS = [
   'allowedUnsafeSysctls',
   'featureGates',
   'userNamespaces',
+  ...ALIGNMENT_FIELDS,
   ...IMAGE_POLICY,
 ];
 
@@ -89,16 +91,28 @@ function readRiskPod(object: KubeObject): RiskPod {
       isJsonObject(one) && typeof one.name === 'string' ? [one.name] : [],
     ),
     features: podFeatures(spec),
+    exclusiveCpus: objectOf(object.status).qosClass === 'Guaranteed' ? exclusiveCpusOf(spec) : undefined,
     images: imagesOf(spec),
   };
 }
 
+/** Of containers that request an integer of CPUs; undefined: the managers of the kubelet ignore pods with resources of their own. */
+function exclusiveCpusOf(spec: JsonObject): readonly number[] | undefined {
+  if (podFeatures(spec).includes('PodLevelResources')) return undefined;
+  return containersOf(spec).flatMap(({ resources }) => {
+    const cpus = amountsOf(objectOf(objectOf(resources).requests)).cpuMillis / 1000;
+    return cpus > 0 && Number.isInteger(cpus) ? [cpus] : [];
+  });
+}
+
 function imagesOf(spec: JsonObject): NonNullable<RiskPod['images']> {
-  return [spec.initContainers, spec.containers]
-    .flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject) : []))
-    .flatMap(({ image, imagePullPolicy }) =>
-      typeof image === 'string' ? [{ image, pullPolicy: typeof imagePullPolicy === 'string' ? imagePullPolicy : 'IfNotPresent' }] : [],
-    );
+  return containersOf(spec).flatMap(({ image, imagePullPolicy }) =>
+    typeof image === 'string' ? [{ image, pullPolicy: typeof imagePullPolicy === 'string' ? imagePullPolicy : 'IfNotPresent' }] : [],
+  );
+}
+
+function containersOf({ initContainers, containers }: JsonObject): readonly JsonObject[] {
+  return [initContainers, containers].flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject) : []));
 }
 
 /** What a Node offers; null: its kubelet has reported nothing. */

@@ -10,6 +10,7 @@ import { observe } from '../../host/observe.ts';
 import { LOGIND } from '../../host/systemd/logind.ts';
 import { MANAGER_STATES } from '../manager-states.ts';
 import { textAt, valueAt } from '../validate/values.ts';
+import { ALIGNMENT_FIELDS, CPU_TOPOLOGY } from './alignment-risks.ts';
 import { CGROUP_FIELDS, requiredCgroupFacts } from './cgroup-risks.ts';
 import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
@@ -72,6 +73,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
       swap: unless(!affects(options, ['failSwapOn']), SWAP),
       cgroupVersion: unless(!affects(options, ['failCgroupV1']), CGROUP_VERSION),
       cgroups: unless(!affects(options, CGROUP_FIELDS), requiredCgroupFacts(after)),
+      cpuTopology: unless(!affects(options, ALIGNMENT_FIELDS), CPU_TOPOLOGY),
       managers: unless(!affects(options, Object.keys(MANAGER_STATES)), managerPolicies(rootDir)),
       sysctls: unless(!affects(options, ['protectKernelDefaults']), SYSCTLS),
       logind: unless(!affects(options, SHUTDOWN_FIELDS) || shutdownSeconds(after) === 0, LOGIND),
@@ -96,6 +98,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
     usesSwap: found.swap,
     cgroupVersion: found.cgroupVersion,
     cgroups: found.cgroups,
+    cpuTopology: found.cpuTopology,
     managerPolicies: found.managers ?? {},
     sysctls: found.sysctls ?? {},
     pulledImages,

@@ -15,6 +15,8 @@ export interface RiskPod extends NodePod {
   readonly sysctls?: readonly string[] | undefined;
   /** Images of its containers, with the pull policy. */
   readonly images?: readonly { readonly image: string; readonly pullPolicy: string }[];
+  /** CPUs of the containers that request an integer of them, of Guaranteed pods without resources of their own; undefined: others. */
+  readonly exclusiveCpus?: readonly number[] | undefined;
   /** Gates of the features that the pod needs from its kubelet. */
   readonly features?: readonly PodFeatureGate[] | undefined;
 }
@@ -55,6 +57,12 @@ export interface CgroupFacts {
   readonly controllers: Readonly<Record<string, readonly string[] | null>>;
 }
 
+/** How the CPUs of a host are divided. */
+export interface CpuTopology {
+  readonly cpusPerCore: number;
+  readonly numaNodes: number;
+}
+
 /** Facts about a host that a configuration depends on. Null, or absent in a record: unknown. */
 export interface HostRiskFacts {
   /** Files that a configuration names, by path; a null entry: the path does not exist. */
@@ -81,6 +89,7 @@ export interface HostRiskFacts {
   readonly cgroupVersion: 1 | 2 | null;
   /** The cgroups that the configuration names. */
   readonly cgroups: CgroupFacts | null;
+  readonly cpuTopology: CpuTopology | null;
   /** The policy that a manager of the kubelet stored in its state file, by field; absent: no such file, or unknown. */
   readonly managerPolicies: Readonly<Record<string, string>>;
   /** Names (without tag) of the images that the kubelet has records of pulling; null: unknown. */
@@ -106,6 +115,7 @@ export const NO_RISK_FACTS: HostRiskFacts = {
   usesSwap: null,
   cgroupVersion: null,
   cgroups: null,
+  cpuTopology: null,
   managerPolicies: {},
   sysctls: {},
   logind: null,

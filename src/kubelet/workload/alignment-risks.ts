@@ -1,0 +1,100 @@
+import { jsonEqual } from '../../base/json.ts';
+import { defineFact } from '../../host/facts/fact.ts';
+import { textAt, valueAt } from '../validate/values.ts';
+import { isActive } from './pod.ts';
+import type { PodRisk } from './pod-risk.ts';
+import type { CpuTopology, RiskInput, RiskPod } from './risk-input.ts';
+
+/** Fields by which a kubelet gives pods CPUs and memory of their own; a restarted kubelet admits all its pods again. */
+export const ALIGNMENT_FIELDS = [
+  'cpuManagerPolicy',
+  'cpuManagerPolicyOptions',
+  'memoryManagerPolicy',
+  'topologyManagerPolicy',
+  'topologyManagerPolicyOptions',
+  'topologyManagerScope',
+] as const;
+
+/**
+ * Counts the online CPUs of each core, and the NUMA nodes; null: unknown.
+ * @see kubernetes/kubernetes pkg/kubelet/cm/cpumanager/topology CPUsPerCore (1.36)
+ */
+export const CPU_TOPOLOGY = defineFact(
+  {
+    siblings: { kind: 'command', argv: ['sh', '-c', 'cat /sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list'] },
+    nodes: { kind: 'list', path: '/sys/devices/system/node' },
+  },
+  ({ siblings, nodes }): CpuTopology | null => {
+    const cpus = siblings.exitCode === 0 ? siblings.stdout.split('\n').filter(Boolean) : [];
+    const numaNodes = (nodes ?? []).filter((name) => /^node\d{1,4}$/.test(name)).length;
+    return cpus.length === 0 ? null : { cpusPerCore: Math.floor(cpus.length / new Set(cpus).size), numaNodes: Math.max(1, numaNodes) };
+  },
+);
+
+/**
+ * Running pods that a kubelet with other managers rejects at its start. Only pods whose requests alone decide are
+ * losses; what depends on the CPUs and memory that other pods hold is a warning.
+ * @see kubernetes/kubernetes pkg/kubelet/cm/cpumanager/policy_static.go Allocate, enforceSMTAlignment;
+ *   pkg/kubelet/cm/topologymanager/scope_container.go Admit; pkg/kubelet/cm/memorymanager/policy_static.go Allocate (1.36)
+ */
+export function alignmentRisks(input: RiskInput): readonly PodRisk[] {
+  const { pods, host } = input;
+  const guaranteed = (pods ?? []).filter((pod) => isActive(pod) && !pod.isTerminating && pod.exclusiveCpus !== undefined);
+  if (guaranteed.length === 0) return [];
+  const exclusive = guaranteed.filter(({ exclusiveCpus = [] }) => exclusiveCpus.length > 0);
+  const numaNodes = host?.cpuTopology?.numaNodes ?? null;
+  return [...coreRisks(input, exclusive), ...(numaNodes === 1 ? [] : numaRisks(input, guaranteed))];
+}
+
+const FULL_CORES = 'cpuManagerPolicyOptions.full-pcpus-only';
+
+function wantsFullCores(config: RiskInput['after']): boolean {
+  return textAt(config, 'cpuManagerPolicy') === 'static' && /^(?:1|t|true)$/i.test(textAt(config, FULL_CORES));
+}
+
+function coreRisks({ before, after, host }: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {
+  if (!wantsFullCores(after) || (before !== null && wantsFullCores(before)) || pods.length === 0) return [];
+  const perCore = host?.cpuTopology?.cpusPerCore ?? null;
+  const isPartial = ({ exclusiveCpus = [] }: RiskPod): boolean => perCore !== null && exclusiveCpus.some((cpus) => cpus % perCore !== 0);
+  const lost = pods.filter(isPartial);
+  const others = pods.filter((pod) => !isPartial(pod));
+  const threads = `${FULL_CORES}: the cores of the host have ${perCore} CPUs: the kubelet rejects Guaranteed pods that request another multiple (SMTAlignmentError)`;
+  const free = `${FULL_CORES}: the kubelet rejects Guaranteed pods that request more CPUs than free cores have (SMTAlignmentError); which cores are free after the restart is unknown (${namesOf(others).join(', ')})`;
+  return [
+    ...(lost.length === 0 ? [] : [{ path: 'cpuManagerPolicyOptions', why: threads, pods: namesOf(lost), severity: 'loss' } as const]),
+    ...(others.length === 0 ? [] : [warning('cpuManagerPolicyOptions', free)]),
+  ];
+}
+
+function numaRisks({ before, after, host }: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {
+  const isNew = (...fields: readonly string[]): boolean =>
+    before === null || fields.some((field) => !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null));
+  const nodes =
+    host?.cpuTopology == null ? 'if the host has several NUMA nodes' : `on the ${host.cpuTopology.numaNodes} NUMA nodes of the host`;
+  const names = namesOf(pods).join(', ');
+  const topology = textAt(after, 'topologyManagerPolicy');
+  const findings: PodRisk[] = [];
+  if (['restricted', 'single-numa-node'].includes(topology) && isNew(...ALIGNMENT_FIELDS))
+    findings.push(
+      warning(
+        'topologyManagerPolicy',
+        `topologyManagerPolicy ${topology}: the kubelet admits its pods again, and rejects those whose CPUs, memory and devices it cannot align (TopologyAffinityError). Their place ${nodes} is unknown (${names})`,
+      ),
+    );
+  if (textAt(after, 'memoryManagerPolicy') === 'Static' && isNew('memoryManagerPolicy'))
+    findings.push(
+      warning(
+        'memoryManagerPolicy',
+        `memoryManagerPolicy Static: the kubelet rejects Guaranteed pods for whose memory it finds no NUMA nodes (UnexpectedAdmissionError). Their place ${nodes} is unknown (${names})`,
+      ),
+    );
+  return findings;
+}
+
+function warning(path: string, why: string): PodRisk {
+  return { path, why, pods: [], severity: 'warning' };
+}
+
+function namesOf(pods: readonly RiskPod[]): readonly string[] {
+  return pods.map(({ name }) => name).toSorted();
+}
