@@ -9,6 +9,7 @@ import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 import { podPidsRisks, podsCgroupRisks, reservationRisks, reservedCpuRisks, roomRisks } from './room-risks.ts';
 import { shutdownRisks } from './shutdown-risks.ts';
+import { silentRisks } from './silent-risks.ts';
 import { startRisks } from './start-risks.ts';
 
 /**
@@ -37,6 +38,7 @@ export function findPodRisks(input: RiskInput): readonly PodRisk[] {
     ...imageRisks(input),
     ...startRisks(input),
     ...shutdownRisks(input),
+    ...silentRisks(input),
   ];
   return [...found.filter(({ severity }) => severity === 'loss'), ...found.filter(({ severity }) => severity === 'warning')];
 }

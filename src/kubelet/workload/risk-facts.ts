@@ -16,6 +16,7 @@ import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts
 import { IMAGE_POLICY } from './image-risks.ts';
 import type { FileSystemSpace, HostRiskFacts, Manifest } from './risk-input.ts';
 import { SHUTDOWN_FIELDS, shutdownSeconds } from './shutdown-risks.ts';
+import { CGROUP_VERSION_FIELDS } from './silent-risks.ts';
 import { KERNEL_SETTINGS } from './start-risks.ts';
 
 /** A change whose facts are read. */
@@ -71,9 +72,10 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
       ports: unless(!affects(options, PORTS), listeningPorts),
       addresses: unless(!affects(options, PORTS), localAddresses),
       swap: unless(!affects(options, ['failSwapOn']), SWAP),
-      cgroupVersion: unless(!affects(options, ['failCgroupV1']), CGROUP_VERSION),
+      cgroupVersion: unless(!affects(options, CGROUP_VERSION_FIELDS), CGROUP_VERSION),
       cgroups: unless(!affects(options, CGROUP_FIELDS), requiredCgroupFacts(after)),
       cpuTopology: unless(!affects(options, ALIGNMENT_FIELDS), CPU_TOPOLOGY),
+      maxOpenFiles: unless(!affects(options, ['maxOpenFiles']), MAX_OPEN_FILES),
       managers: unless(!affects(options, Object.keys(MANAGER_STATES)), managerPolicies(rootDir)),
       sysctls: unless(!affects(options, ['protectKernelDefaults']), SYSCTLS),
       logind: unless(!affects(options, SHUTDOWN_FIELDS) || shutdownSeconds(after) === 0, LOGIND),
@@ -99,6 +101,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
     cgroupVersion: found.cgroupVersion,
     cgroups: found.cgroups,
     cpuTopology: found.cpuTopology,
+    maxOpenFiles: found.maxOpenFiles,
     managerPolicies: found.managers ?? {},
     sysctls: found.sysctls ?? {},
     pulledImages,
@@ -297,6 +300,11 @@ const SWAP = defineFact({ swaps: { kind: 'file', path: '/proc/swaps' } }, ({ swa
   // The first line is the heading.
   swaps?.content === undefined ? null : swaps.content.trim().split('\n').length > 1,
 );
+
+const MAX_OPEN_FILES = defineFact({ limit: { kind: 'file', path: '/proc/sys/fs/nr_open' } }, ({ limit }) => {
+  const most = Number(limit?.content?.trim() || Number.NaN);
+  return Number.isInteger(most) ? most : null;
+});
 
 const CGROUP_VERSION = defineFact(
   {

@@ -90,6 +90,8 @@ export interface HostRiskFacts {
   /** The cgroups that the configuration names. */
   readonly cgroups: CgroupFacts | null;
   readonly cpuTopology: CpuTopology | null;
+  /** The most files that the kernel lets a process open. */
+  readonly maxOpenFiles: number | null;
   /** The policy that a manager of the kubelet stored in its state file, by field; absent: no such file, or unknown. */
   readonly managerPolicies: Readonly<Record<string, string>>;
   /** Names (without tag) of the images that the kubelet has records of pulling; null: unknown. */
@@ -116,6 +118,7 @@ export const NO_RISK_FACTS: HostRiskFacts = {
   cgroupVersion: null,
   cgroups: null,
   cpuTopology: null,
+  maxOpenFiles: null,
   managerPolicies: {},
   sysctls: {},
   logind: null,
