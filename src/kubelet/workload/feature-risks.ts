@@ -1,7 +1,7 @@
 import { jsonEqual } from '../../base/json.ts';
 import { gatesOf } from '../defaults/default-kubelet-configuration.ts';
 import { type FeatureGates, resolveFeatureGates } from '../feature-gates.ts';
-import { numberAt, valueAt } from '../validate/values.ts';
+import { numberAt, textAt, valueAt } from '../validate/values.ts';
 import { isActive } from './pod.ts';
 import { POD_FEATURES, type PodFeature, type PodFeatureGate } from './pod-features.ts';
 import type { PodRisk } from './pod-risk.ts';
@@ -9,13 +9,14 @@ import type { RiskInput, RiskPod } from './risk-input.ts';
 
 /** Without this gate, the kubelet compares no pod with its declared features. */
 const DECLARED = 'NodeDeclaredFeatures';
+const USER_NAMESPACES = 'UserNamespacesSupport';
 
 /**
  * Features that the next kubelet no longer has: it admits all pods of the node again at its start, and rejects those
  * that need one. Which pods need a feature that this program does not know is not reported, only the feature.
  */
 export function featureRisks(input: RiskInput): readonly PodRisk[] {
-  return [...gateRisks(input), ...idRangeRisks(input)];
+  return [...gateRisks(input), ...idRangeRisks(input), ...runtimeRisks(input)];
 }
 
 function gateRisks({ before, after, minor, catalogue, pods, node }: RiskInput): readonly PodRisk[] {
@@ -61,10 +62,30 @@ function idRangeRisks({ before, after, pods }: RiskInput): readonly PodRisk[] {
   const path = 'userNamespaces.idsPerPod';
   if (before === null) return [];
   const [then, now] = [before, after].map((config) => numberAt(config, path) ?? IDS_PER_POD);
-  const users = podsWith(pods, ({ features = [] }) => features.includes('UserNamespacesSupport'));
+  const users = podsWith(pods, ({ features = [] }) => features.includes(USER_NAMESPACES));
   if (then === now || users.length === 0) return [];
   const why = `${path} changes from ${then} to ${now}: the kubelet would exit until the pods with hostUsers: false are removed (${users.join(', ')})`;
   return [{ path, why, pods: [], severity: 'loss', stopsKubelet: true }];
+}
+
+/**
+ * Pods with a user namespace on a runtime without them, or on another runtime, whose features are not known before its
+ * kubelet has started.
+ * @see kubernetes/kubernetes pkg/kubelet/userns GetOrCreateUserNamespaceMappings: `runtime does not support user
+ *   namespaces`, pkg/kubelet/kubelet_getters.go HandlerSupportsUserNamespaces (1.36)
+ */
+function runtimeRisks({ before, after, minor, catalogue, pods, node }: RiskInput): readonly PodRisk[] {
+  const users = podsWith(pods, ({ features = [] }) => features.includes(USER_NAMESPACES));
+  if (before === null || users.length === 0) return [];
+  const effect = `no container of pods with hostUsers: false could be started again (${users.join(', ')})`;
+  const isOn = (config: RiskInput['after']): boolean => resolveFeatureGates(gatesOf(config), minor, catalogue).isEnabled(USER_NAMESPACES);
+  if (!isOn(before) && isOn(after) && node?.hasUserNamespaces === false) {
+    const path = `featureGates.${USER_NAMESPACES}`;
+    return [{ path, why: `the container runtime does not support user namespaces: ${effect}`, pods: [], severity: 'loss' }];
+  }
+  const path = 'containerRuntimeEndpoint';
+  if (textAt(before, path) === textAt(after, path)) return [];
+  return [{ path, why: `${path} changes: if the new runtime does not support user namespaces, ${effect}`, pods: [], severity: 'warning' }];
 }
 
 function podsWith(pods: RiskInput['pods'], uses: (pod: RiskPod) => boolean): readonly string[] {

@@ -30,6 +30,7 @@ const POD_FIELDS = [
   'allowedUnsafeSysctls',
   'featureGates',
   'userNamespaces',
+  'containerRuntimeEndpoint',
   ...ALIGNMENT_FIELDS,
   ...IMAGE_POLICY,
 ];
@@ -117,13 +118,16 @@ function containersOf({ initContainers, containers }: JsonObject): readonly Json
 
 /** What a Node offers; null: its kubelet has reported nothing. */
 function offerOf({ status }: KubeObject): NodeOffer | null {
-  const { capacity, allocatable, declaredFeatures } = objectOf(status);
+  const { capacity, allocatable, declaredFeatures, runtimeHandlers } = objectOf(status);
   if (!isJsonObject(capacity) || !isJsonObject(allocatable)) return null;
   const pods = Number(allocatable.pods);
   return {
     capacity: amountsOf(capacity),
     allocatable: amountsOf(allocatable),
     pods: Number.isInteger(pods) ? pods : null,
+    hasUserNamespaces: Array.isArray(runtimeHandlers)
+      ? runtimeHandlers.some((handler) => objectOf(objectOf(handler).features).userNamespaces === true)
+      : undefined,
     declaredFeatures: Array.isArray(declaredFeatures) ? declaredFeatures.filter((name) => typeof name === 'string') : [],
   };
 }

@@ -29,6 +29,8 @@ export interface NodeOffer {
   readonly pods: number | null;
   /** `status.declaredFeatures`, since Kubernetes 1.35; undefined: none. */
   readonly declaredFeatures?: readonly string[] | undefined;
+  /** A handler of `status.runtimeHandlers` supports user namespaces; undefined: not reported. */
+  readonly hasUserNamespaces?: boolean | undefined;
 }
 
 /** Space and inodes of a file system. */

@@ -130,3 +130,39 @@ describe('user namespaces of pods', () => {
     expect(await risksOf({}, { userNamespaces: { idsPerPod: 65_536 } }, { pods: [ISOLATED] })).toEqual([]);
   });
 });
+
+describe('user namespaces that the runtime lacks', () => {
+  const { capacity, allocatable } = NODE.status as { readonly capacity: JsonObject; readonly allocatable: JsonObject };
+  const silent: KubeObject = { ...NODE, status: { capacity, allocatable } };
+  const node = (userNamespaces: boolean): KubeObject => ({
+    ...NODE,
+    status: { capacity, allocatable, runtimeHandlers: [{ name: '', features: { userNamespaces } }, { name: 'runc' }] },
+  });
+  const OFF = gates({ UserNamespacesSupport: false });
+  const ON = gates({ UserNamespacesSupport: true });
+  const found = (before: JsonObject, after: JsonObject, over: object = {}) =>
+    risksOf(before, after, { minor: 35, pods: [ISOLATED, PLAIN], node: node(false), ...over });
+
+  it('are named when the kubelet begins to require them', async () => {
+    const [risk, ...more] = await found(OFF, ON);
+    expect([risk?.severity, risk?.path, more]).toEqual(['loss', 'featureGates.UserNamespacesSupport', []]);
+    expect(risk?.why).toBe(
+      'the container runtime does not support user namespaces: no container of pods with hostUsers: false could be started again (default/isolated)',
+    );
+  });
+
+  it.each<[string, JsonObject, JsonObject, object]>([
+    ['the runtime has them', OFF, ON, { node: node(true) }],
+    ['the Node does not report them', OFF, ON, { node: silent }],
+    ['the gate was on before', ON, { ...ON, maxPods: 50 }, {}],
+    ['no pod needs them', OFF, ON, { pods: [PLAIN] }],
+  ])('are no finding if %s', async (_, before, after, over) => {
+    expect(await found(before, after, over)).toEqual([]);
+  });
+
+  it('are unknown for another runtime', async () => {
+    const endpoint = { containerRuntimeEndpoint: 'unix:///run/crio/crio.sock' };
+    expect(await found({}, endpoint)).toMatchObject([{ severity: 'warning', path: 'containerRuntimeEndpoint' }]);
+    expect(await found(endpoint, endpoint)).toEqual([]);
+  });
+});
