@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { Cluster } from '../../src/kube/cluster.ts';
+import { imageArchive } from '../support/container-images.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { whyNoKubelet } from '../support/real-apiserver.ts';
 import { type RealCluster, startRealCluster } from '../support/real-cluster.ts';
@@ -17,6 +20,7 @@ apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
 `;
+const PAUSE = 'registry.k8s.io/pause:3.10.2';
 const SOCKET = '/run/containerd/containerd.sock';
 const RESERVED = [
   ...['--set', 'systemReserved={"cpu":"100m"}', '--set', 'systemReservedCgroup=/nope'],
@@ -28,6 +32,7 @@ const PROVIDER = ['image-credential-provider-config=/etc/nope.yaml', 'image-cred
 /** A real kubelet that exits after its first healthy answer, or before it, and runtimes without CRI. */
 describe.skipIf(requirement('the health of real kubelets', missing))('the health of real kubelets', () => {
   let lab: LabHosts;
+  let cluster: Cluster;
   let close: RealCluster['close'] | undefined;
   let joinWords: readonly string[] = [];
   const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-health-'));
@@ -41,7 +46,7 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
   };
 
   beforeAll(async () => {
-    ({ lab, close } = await startRealCluster(2, directory, CONFIG));
+    ({ cluster, lab, close } = await startRealCluster(2, directory, CONFIG));
     const { stdout, stderr } = await runCommand([
       ...['init', '--config', join(directory, 'init.yaml'), '--kubeconfig', join(directory, 'admin.conf'), ...ssh('node1')],
     ]);
@@ -136,5 +141,52 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
       expect(code, stderr).not.toBe(0);
       expect(stderr).toMatch(/cpu_manager_state of the CPU manager does not fit: checkpoint is corrupted/);
     });
+  });
+
+  it('does not reject the pod with a restart rule for all containers', async () => {
+    const images = imageArchive({
+      names: ['3.6', '3.8', '3.10.2'].map((tag) => `registry.k8s.io/pause:${tag}`),
+      programs: ['/bin/sleep'],
+      entrypoint: ['sleep', '2147483647'],
+    });
+    lab.importImage('node1', images);
+    const statusOf = async (kind: string, name: string) =>
+      ((await cluster.get({ apiVersion: 'v1', kind, name, ...(kind === 'Pod' ? { namespace: 'default' } : {}) }))?.status ??
+        {}) as JsonObject;
+    await cluster.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'trainer', namespace: 'default' },
+      spec: {
+        nodeName: 'node1',
+        automountServiceAccountToken: false,
+        terminationGracePeriodSeconds: 0,
+        tolerations: [{ operator: 'Exists' }],
+        restartPolicy: 'Never',
+        containers: [
+          {
+            name: 'c',
+            image: PAUSE,
+            restartPolicy: 'Never',
+            restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } }],
+          },
+        ],
+      },
+    });
+    await expect.poll(async () => (await statusOf('Pod', 'trainer')).phase, { timeout: 60_000 }).toBe('Running');
+    expect((await statusOf('Node', 'node1')).declaredFeatures).toContain('RestartAllContainersOnContainerExits');
+    const off = ['--set', 'featureGates={"RestartAllContainersOnContainerExits":false}', '--allow', 'unsafe'];
+    const { code, stderr } = await upgrade('node1', ...off);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/\(PodFeatureUnsupported\): default\/trainer would be terminated.*\[PODS_AT_RISK\]/),
+    ]);
+    expect((await statusOf('Pod', 'trainer')).phase).toBe('Running');
+    const lost = await upgrade('node1', ...off, '--allow-pod-loss');
+    expect(lost.code, lost.stderr).toBe(0);
+    await expect
+      .poll(() => statusOf('Pod', 'trainer'), { timeout: 60_000 })
+      .toMatchObject({ phase: 'Failed', reason: 'PodFeatureUnsupported' });
+    expect((await statusOf('Node', 'node1')).declaredFeatures ?? []).not.toContain('RestartAllContainersOnContainerExits');
   });
 });

@@ -4,7 +4,12 @@ import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 
 /** Fields whose effect depends on the cgroup version of the host. */
-export const CGROUP_VERSION_FIELDS = ['failCgroupV1', 'memorySwap.swapBehavior', 'kernelMemcgNotification', 'featureGates.MemoryQoS'] as const;
+export const CGROUP_VERSION_FIELDS = [
+  'failCgroupV1',
+  'memorySwap.swapBehavior',
+  'kernelMemcgNotification',
+  'featureGates.MemoryQoS',
+] as const;
 
 /** The first minor whose source this rule was read from. */
 const NO_SWAP_SINCE = 36;
