@@ -158,10 +158,12 @@ export function pathOf(command: Command): string {
     .join(' ');
 }
 
-function ancestorsOf(command: Command): readonly Command[] {
+/** The command and those above it, the program last. */
+export function ancestorsOf(command: Command): readonly Command[] {
   return command.parent === null ? [command] : [command, ...ancestorsOf(command.parent)];
 }
 
-function commandsBelow(command: Command): readonly Command[] {
-  return command.commands.flatMap((each) => [each, ...commandsBelow(each)]);
+/** All subcommands, and theirs. @param isSelected false: without the subcommand and those below it */
+export function commandsBelow(command: Command, isSelected: (command: Command) => boolean = () => true): readonly Command[] {
+  return command.commands.filter(isSelected).flatMap((each) => [each, ...commandsBelow(each, isSelected)]);
 }

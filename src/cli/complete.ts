@@ -1,6 +1,7 @@
 import type { Command, Option } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { CommandServices } from './command.ts';
+import { commandFirst } from './command-first.ts';
 import type { PartialLine, Values } from './complete-values.ts';
 import { argumentValues, optionValues } from './complete-values.ts';
 
@@ -23,7 +24,7 @@ export async function runComplete(
   { program, words }: { readonly program: Command; readonly words: readonly string[] },
 ): Promise<ExitCode> {
   const silent = { ...services, output: { ...services.output, stderr: () => undefined } };
-  const { line, cursor } = readLine(program, words.map(unquote));
+  const { line, cursor } = readLine(program, [...commandFirst(words.slice(0, -1).map(unquote), program), unquote(words.at(-1) ?? '')]);
   const values = await valuesAt(silent, line, cursor).catch((): Values => ({ items: [] }));
   const typed = cursor.kind === 'verbatim' ? '' : cursor.text;
   const before = values.isList === true ? typed.slice(0, typed.lastIndexOf(',') + 1) : '';

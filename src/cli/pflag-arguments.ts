@@ -69,7 +69,7 @@ function withBoolean(words: readonly string[], { name, option, isOn }: BooleanWo
 }
 
 /** `--no-confirm` for `--confirm`, and the other way round. */
-function negated(name: string): string {
+export function negated(name: string): string {
   return name.startsWith('--no-') ? `--${name.slice('--no-'.length)}` : name.replace(/^--/, '--no-');
 }
 

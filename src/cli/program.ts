@@ -76,8 +76,8 @@ export async function buildProgram(
   return program;
 }
 
-/** `phase`, and options that print help; `-h` also among other short options. */
-const SHOWS_PHASES = /^(?:phase|--help|-[a-gi-z]*h[a-z]*)$/;
+/** `phase`, and words that print help; `-h` also among other short options. */
+const SHOWS_PHASES = /^(?:phase|help|--help|-[a-gi-z]*h[a-z]*)$/;
 const NO_PHASES: PhaseLists = { init: [], join: [], reset: [], 'upgrade apply': [], 'upgrade node': [] };
 
 /** Commands that change nothing: an interrupted one has nothing to resume. */

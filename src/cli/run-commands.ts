@@ -3,6 +3,7 @@ import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import { styled } from '../base/text/styled.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
+import { commandFirst } from './command-first.ts';
 import { CommandLineError, describeCommandLineError } from './command-line-error.ts';
 import { MAX_VERBOSITY } from './options.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
@@ -60,11 +61,15 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
       const runComplete = await loadComplete();
       return runComplete(ownServices, { program, words });
     }
-    const line = helpAsOption(argv);
-    const program = await buildProgram(ownServices, { argv: line, exit, version, commands, loadPhases });
+    const program = await buildProgram(ownServices, { argv, exit, version, commands, loadPhases });
+    const named = commandFirst(argv, program);
+    const isCommand = (word: string | undefined): boolean => word === 'help' || program.commands.some((command) => command.name() === word);
+    // Options before an unknown command: only the tree of all commands knows which of them take a value.
+    const ordered = named[0] === argv[0] || isCommand(named[0]) ? named : commandFirst(argv, await wholeTree(ownServices, commands));
+    const line = ordered[0] === 'help' ? commandFirst(helpAsOption(ordered), program) : ordered;
     // For an unknown command before --help commander prints the help of the program: reject the unknown
     // command instead.
-    const isUnknown = argv[0] === 'help' && line.length > 1 && !program.commands.some((command) => command.name() === line[0]);
+    const isUnknown = ordered[0] === 'help' && line[0]?.startsWith('-') === false && !isCommand(line[0]);
     await program.parseAsync(pflagArguments(isUnknown ? line.slice(0, 1) : line, program), { from: 'user' });
     return code;
   } catch (error) {

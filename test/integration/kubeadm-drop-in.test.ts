@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,9 +9,12 @@ import { describe, expect, it } from 'vitest';
 import { kubeadmVersion } from '../support/real-kubeadm.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliOptions, runCommand } from '../support/run-cli.ts';
+import { REPOSITORY } from '../support/source-files.ts';
 
 const kubeadm = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubeadm');
 const absent = existsSync(kubeadm) && kubeadmVersion(kubeadm) === 'v1.36.2' ? null : 'KUBEBUILDER_ASSETS has no kubeadm v1.36.2';
+
+const SPELLINGS = join(REPOSITORY, 'test/fixtures/kubeadm-1.36.2/spellings.txt');
 
 const asKubeadm = (argv: readonly string[], options: CliOptions = {}) =>
   runCommand(argv, { ...options, env: { KUBELETADM_PROGRAM_NAME: 'kubeadm', ...options.env } });
@@ -54,6 +57,19 @@ describe('as kubeadm', () => {
     const { code, stdout, stderr } = await asKubeadm(argv, { services: () => ({ connectHost }) });
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^Usage: kubeadm /);
+  });
+
+  // What kubeadm does with each line: `reads-file` fails because the file /none does not exist, `refused` for the line itself.
+  it.each(
+    readFileSync(SPELLINGS, 'utf8')
+      .trim()
+      .split('\n')
+      .map((row) => row.split(/ (.*)/)),
+  )('%s: kubeadm %s', async (verdict, line = '') => {
+    const connectHost = () => Promise.reject(new Error('a host was connected'));
+    const { code, stderr } = await asKubeadm(line.split(' '), { services: () => ({ connectHost }) });
+    expect(code).toBe(verdict === 'done' ? 0 : 1);
+    if (verdict === 'reads-file') expect(stderr).toContain('cannot read /none: no such file or directory');
   });
 
   it('prints help without arguments', async () => {
