@@ -35,6 +35,8 @@ export interface EtcdCluster {
   /** @param id of the member */
   remove(id: string, wait?: EtcdWait): Promise<void>;
   health(): Promise<EtcdHealth>;
+  /** The version of the member that answers, e.g. 3.6.8. */
+  version(): Promise<string>;
 }
 
 /** kubeadm 1.36: the default of timeouts.etcdAPICall. */

@@ -29,6 +29,7 @@ export function fakeEtcd(members: readonly EtcdMemberState[]): FakeEtcd {
       all.splice(indexOf(id), 1);
     },
     health: async () => ({ healthy: etcd.isHealthy, reason: '' }),
+    version: async () => '3.6.8',
   };
   return etcd;
 }

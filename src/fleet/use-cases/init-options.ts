@@ -5,7 +5,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
-import { controlPlaneConnector, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneConnector, etcdConnector, releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
@@ -73,6 +73,7 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     skips: phaseSkipTest(skipped),
     localDefaultRoute: {},
     connect: controlPlaneConnector(services),
+    connectEtcd: etcdConnector(services),
     given,
     // With external administrator credentials the certificates are uploaded, but no Node is marked.
     trust: null,

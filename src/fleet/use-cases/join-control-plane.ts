@@ -1,5 +1,5 @@
 import type { Secret } from '../../base/text/secret.ts';
-import { controlPlaneConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
@@ -45,7 +45,7 @@ export async function joiningMember(
     selects: () => true,
     localDefaultRoute: {},
     connect: controlPlaneConnector(services),
-    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    connectEtcd: etcdConnector(services),
     certificateKey,
     opened: (access) => accesses.push(access),
   };

@@ -11,7 +11,7 @@ import type { Timeouts, UpgradeApply, UpgradeNode } from '../../kubeadm/config/m
 import { localServer } from '../../kubeadm/control-plane/model.ts';
 import { manifestPath } from '../../kubeadm/control-plane/paths.ts';
 import { apiEndpointOf } from '../../kubeadm/upgrade/static-pod-state.ts';
-import { controlPlaneConnector, proxyEnvironment } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneConnector, etcdConnector, proxyEnvironment } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import { type ApiAccess, apiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { noControlPlane } from '../../kubeadm/workflows/upgrade/control-plane-host.ts';
@@ -56,7 +56,7 @@ export async function openControlPlaneUpgrades(services: NodeCommandPorts, opene
     timeouts,
     proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : null,
     issuer: await services.certificateIssuer(),
-    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    connectEtcd: etcdConnector(services),
   };
   const timeoutMs = goDurationMs(timeouts.upgradeManifests ?? DEFAULT_TIMEOUTS.upgradeManifests);
   return {

@@ -4,6 +4,7 @@ import { phaseSelection } from '../../host/run-workflow.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import {
   controlPlaneConnector,
+  etcdConnector,
   observeLocalCaDirectories,
   observeLocalDefaultRoute,
   proxyEnvironment,
@@ -63,6 +64,7 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),
+    connectEtcd: etcdConnector(services),
     given,
     trust: given === null ? null : operatorNodeTrust(services, opened),
     releaseOf: (label, ci) => releaseOf(services, label, ci),

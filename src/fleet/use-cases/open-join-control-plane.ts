@@ -3,6 +3,7 @@ import { type PlanOnHost, phaseSelection, planWorkflow } from '../../host/run-wo
 import type { JoinConfiguration } from '../../kubeadm/config/model.ts';
 import {
   controlPlaneConnector,
+  etcdConnector,
   observeLocalCaDirectories,
   observeLocalDefaultRoute,
   proxyEnvironment,
@@ -56,7 +57,7 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),
-    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    connectEtcd: etcdConnector(services),
     certificateKey: controlPlane.certificateKey ?? null,
     opened: (access) => accesses.push(access),
   };

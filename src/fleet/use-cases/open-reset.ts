@@ -3,7 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../../kubeadm/config/flags.ts';
-import { controlPlaneConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { type KubeconfigRequest, type OpenedCluster, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
@@ -74,7 +74,7 @@ export async function openReset(
     skipPreflight: skipsPreflight(skipPhases),
     dryRun,
     connect: controlPlaneConnector(services),
-    connectEtcd: ({ host, ...target }) => services.connectEtcd({ ...target, from: host }),
+    connectEtcd: etcdConnector(services),
     opened: (access) => accesses.push(access),
     deleteNode: opened === null ? undefined : { trust: operatorNodeTrust(services, opened), nodeName },
   };

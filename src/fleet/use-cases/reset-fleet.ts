@@ -5,7 +5,7 @@ import { quoteShell } from '../../base/text/shell-quote.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeClaims } from '../../kubeadm/node-claims.ts';
-import { controlPlaneConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
+import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
@@ -241,7 +241,7 @@ async function resetMembers(
         skipPreflight: false,
         dryRun,
         connect: controlPlaneConnector(services),
-        connectEtcd: ({ host: from, ...target }) => services.connectEtcd({ ...target, from }),
+        connectEtcd: etcdConnector(services),
         opened,
         deleteNode: trust === null ? undefined : { trust, nodeName: nodeRegistration.name },
       };

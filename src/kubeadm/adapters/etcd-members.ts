@@ -1,4 +1,6 @@
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { type Duplex, PassThrough } from 'node:stream';
 import type { Clock } from '../../base/clock.ts';
 import { AppError, isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
@@ -58,6 +60,7 @@ export function etcdMembers(options: EtcdMembersOptions): EtcdCluster {
       const { health, reason } = await queryAny(options, '/health', null);
       return { healthy: health === 'true' || health === true, reason: text(reason) };
     },
+    version: async () => text((await queryAny(options, '/version', null)).etcdserver),
   };
 }
 
@@ -149,11 +152,14 @@ async function queryAny(options: EtcdMembersOptions, path: string, body: JsonObj
 
 async function queryOne(options: EtcdMembersOptions, url: URL, body: JsonObject | null): Promise<JsonObject> {
   const { caPem, certificatePem, keyPem, dial, requestTimeoutMs = 10_000 } = options;
-  const tls = { ca: caPem, cert: certificatePem, key: keyPem.reveal(), checkServerIdentity };
-  const agent = dial === undefined ? new HttpsAgent(tls) : dialingAgent(dial, tls);
+  // An external etcd may have a certificate of a public CA, and need none of its clients.
+  const ca = caPem === '' ? {} : { ca: caPem };
+  const tls = { ...ca, ...(certificatePem === '' ? {} : { cert: certificatePem, key: keyPem.reveal() }), checkServerIdentity };
+  const isHttp = url.protocol === 'http:';
+  const agent = isHttp ? plainAgent(dial) : dial === undefined ? new HttpsAgent(tls) : dialingAgent(dial, tls);
   const payload = body === null ? null : JSON.stringify(body);
   return new Promise((resolve, reject) => {
-    const request = httpsRequest(url, {
+    const request = (isHttp ? httpRequest : httpsRequest)(url, {
       method: payload === null ? 'GET' : 'POST',
       agent,
       headers: payload === null ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) },
@@ -178,6 +184,20 @@ async function queryOne(options: EtcdMembersOptions, url: URL, body: JsonObject 
     });
     request.end(payload ?? undefined);
   });
+}
+
+/** An agent for an etcd without TLS. */
+function plainAgent(dial: Dial | undefined): HttpAgent {
+  const agent = new HttpAgent();
+  if (dial !== undefined)
+    agent.createConnection = ({ host, port }, done) => {
+      dial({ host: host ?? 'localhost', port: Number(port) }).then(
+        (stream) => done?.(null, stream as Duplex),
+        (error: Error) => done?.(error, new PassThrough()),
+      );
+      return undefined;
+    };
+  return agent;
 }
 
 function readAnswer(status: number, reported: string): JsonObject {

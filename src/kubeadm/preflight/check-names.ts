@@ -1,6 +1,6 @@
 import { closestName } from '../../base/text/closest-name.ts';
 
-/** Preflight checks with a fixed name: the checks of kubeadm up to 1.36 and those of kubeletadm. */
+/** Preflight checks with a fixed name: those of kubeadm 1.36 and of kubeletadm. */
 export const FIXED_NAMES = [
   'AdvertiseAddress',
   'BootstrapRBAC',
@@ -25,7 +25,6 @@ export const FIXED_NAMES = [
   'HTTPProxy',
   'HTTPProxyCIDR',
   'ImagePull',
-  'IsDockerSystemdCheck',
   'IsPrivilegedUser',
   'KubeletConfigAccepted',
   'KubeletFlags',
@@ -42,6 +41,9 @@ export const FIXED_NAMES = [
   'Swap',
   'SystemVerification',
 ] as const;
+
+/** Checks of earlier versions of kubeadm, whose names are accepted without an effect: kubeadm up to 1.23. */
+const FORMER_NAMES: readonly string[] = ['IsDockerSystemdCheck'];
 
 /** Prefixes of checks whose name ends with a path (slashes as dashes), a program, a port or a service. */
 const NAME_PREFIXES = ['DirAvailable', 'FileAvailable', 'FileContent', 'FileExisting', 'Port', 'Service'] as const;
@@ -61,7 +63,7 @@ const FORMS: readonly string[] = [...FIXED_NAMES, ...NAME_PREFIXES.map((prefix) 
  */
 export function unknownCheck(name: string): { readonly message: string; readonly hint: string } | null {
   const lower = name.toLowerCase();
-  if (lower === 'all' || FIXED_NAMES.some((known) => known.toLowerCase() === lower)) return null;
+  if (lower === 'all' || [...FIXED_NAMES, ...FORMER_NAMES].some((known) => known.toLowerCase() === lower)) return null;
   if (NAME_PREFIXES.some((prefix) => lower.startsWith(`${prefix.toLowerCase()}-`) && lower.length > prefix.length + 1)) return null;
   const likely = likelyName(name);
   const hint = likely === null ? `Valid names: all, ${FORMS.join(', ')}` : `Did you mean ${likely}?`;

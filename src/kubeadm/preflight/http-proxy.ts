@@ -1,5 +1,9 @@
+import { addressAt, formatCidr, formatIp } from '../../base/text/ip.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { type ProxyEnvironment, proxyFor, showProxy } from '../../kube/proxy.ts';
+import { parseSubnets } from '../config/dns-ip.ts';
+import type { EnvVar } from '../config/model.ts';
+import type { Finding } from './check.ts';
 
 /**
  * Warns if the API server is reached through a proxy, which is rarely intended. The kubelet uses the
@@ -17,4 +21,23 @@ export function httpProxyWarning(server: string, env: ProxyEnvironment): Warning
   } catch {
     return null;
   }
+}
+
+/**
+ * Warns if the components of a control plane reach Services or Pods through the proxy of their environment.
+ * @param subnets of Services and Pods, each comma-separated or undefined
+ * @see kubeadm 1.36 preflight HTTPProxyCIDRCheck
+ */
+export function proxyOfSubnets(subnets: readonly (string | undefined)[], environment: readonly EnvVar[]): readonly Finding[] {
+  const env = Object.fromEntries(environment.map(({ name, value }) => [name, value]));
+  return subnets
+    .flatMap((text = '') => parseSubnets(text) ?? [])
+    .flatMap((subnet): readonly Finding[] => {
+      const address = addressAt(subnet, 1);
+      const host = address === null ? '' : formatIp(address);
+      const warning = host === '' ? null : httpProxyWarning(`https://${host.includes(':') ? `[${host}]` : host}:1234`, env);
+      if (warning === null) return [];
+      const message = `the control plane would reach the subnet ${formatCidr(subnet)} of Services or Pods through the proxy of its environment. Add the subnet to NO_PROXY`;
+      return [{ id: 'HTTPProxyCIDR', severity: 'warning', message }];
+    });
 }

@@ -9,6 +9,7 @@ import type { HostCaDirectory } from '../control-plane/paths.ts';
 import { caDirectoriesOf } from '../facts/control-plane-host.ts';
 import type { ClusterConnections } from '../ports.ts';
 import type { ConnectControlPlane } from '../workflows/control-plane/api-access.ts';
+import type { ConnectEtcd } from '../workflows/control-plane/etcd-access.ts';
 
 /** Connections to the local host. */
 export interface LocalHostConnections extends Pick<RunTime, 'signal'> {
@@ -19,6 +20,11 @@ export interface LocalHostConnections extends Pick<RunTime, 'signal'> {
 /** Connects from the host when the host is reached over SSH, otherwise from the local host. */
 export function controlPlaneConnector({ connectCluster }: Pick<ClusterConnections, 'connectCluster'>): ConnectControlPlane {
   return ({ kubeconfig, server, host }) => connectCluster({ kubeconfig, from: host, server: server ?? undefined });
+}
+
+/** Connects to etcd from the host. */
+export function etcdConnector({ connectEtcd }: Pick<ClusterConnections, 'connectEtcd'>): ConnectEtcd {
+  return ({ host, ...target }) => connectEtcd({ ...target, from: host });
 }
 
 /** The default routes of the local host. */

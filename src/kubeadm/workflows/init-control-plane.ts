@@ -40,6 +40,8 @@ import { type FoundClusterConfiguration, readClusterConfiguration } from './clus
 import type { ApiAccess } from './control-plane/api-access.ts';
 import { type ApiServerBootstrapInput, deferUntilApiServer } from './control-plane/api-access.ts';
 import { type ApiServerRouteOptions, type ApiServerRoutes, apiServerRoutes, findRunning } from './control-plane/api-server-routes.ts';
+import type { ConnectEtcd } from './control-plane/etcd-access.ts';
+import { externalEtcdFindings } from './control-plane/external-etcd.ts';
 import {
   type ControlPlaneOptions,
   controlPlaneQueries,
@@ -71,6 +73,7 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerR
   readonly skips: (phase: string) => boolean;
   /** Identifies the Node of the host before `given` marks the Node. */
   readonly trust: NodeTrust | null;
+  readonly connectEtcd: ConnectEtcd;
   readonly releaseOf: ResolveClusterInput['releaseOf'];
   readonly forceUpload: boolean;
   /** Tokens must not be printed. */
@@ -230,10 +233,13 @@ async function designControlPlane(
   { node, observed, routes, lockedOut }: InitHost,
   cluster: DefaultedCluster,
 ): Promise<PreparedControlPlane> {
+  const { external } = cluster.etcd;
+  const isChecked = external !== undefined && !options.skipPreflight && !options.staged;
   const prepared = await prepareControlPlane(context, options, {
     node,
     observed,
     cluster,
+    findings: isChecked ? await externalEtcdFindings(context, options.connectEtcd, external, observed.host.files) : [],
     kubeconfigs: KUBECONFIGS,
     generates: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
     manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,

@@ -29,8 +29,9 @@ import type { WaitControlPlaneInput } from '../../phases/wait-control-plane.ts';
 import type { WriteFilesInput } from '../../phases/write-files.ts';
 import type { KubeconfigDefinition } from '../../pki/kubeconfig-list.ts';
 import { pkiPaths } from '../../pki/validate-pki.ts';
-import type { PreflightVerdict } from '../../preflight/check.ts';
+import { type Finding, isIgnored, type PreflightVerdict } from '../../preflight/check.ts';
 import { controlPlaneFindings } from '../../preflight/control-plane-checks.ts';
+import { proxyOfSubnets } from '../../preflight/http-proxy.ts';
 import type { NodeOptions } from '../node-options.ts';
 import { preflightVerdict } from '../node-preflight.ts';
 import type { ObservedNode } from '../observe-node.ts';
@@ -122,6 +123,8 @@ export interface PrepareControlPlaneInput {
   readonly joins?: boolean | undefined;
   /** Files that an earlier phase writes, by path. */
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
+  /** Further preflight findings of the workflow. */
+  readonly findings?: readonly Finding[];
   /** The phase that writes the manifest of a component. */
   readonly manifestPhase: (name: ComponentEndpoint['name']) => string;
 }
@@ -161,7 +164,17 @@ export interface PreparedControlPlane {
 export async function prepareControlPlane(
   context: PhaseContext,
   options: ControlPlaneOptions,
-  { node: observedNode, observed, cluster, kubeconfigs, generates, given, manifestPhase, joins }: PrepareControlPlaneInput,
+  {
+    node: observedNode,
+    observed,
+    cluster,
+    kubeconfigs,
+    generates,
+    given,
+    manifestPhase,
+    joins,
+    findings: more = [],
+  }: PrepareControlPlaneInput,
 ): Promise<PreparedControlPlane> {
   const { registration, facts } = observedNode;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
@@ -212,6 +225,8 @@ export async function prepareControlPlane(
     etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
     now: context.clock.now().getTime(),
   });
+  const { serviceSubnet, podSubnet } = cluster.networking;
+  const proxied = proxyOfSubnets([serviceSubnet, podSubnet], options.proxyEnvironment);
   return {
     node,
     pki,
@@ -221,7 +236,7 @@ export async function prepareControlPlane(
       images: controlPlaneImages(cluster),
       criSocket: registration.criSocket,
       policy: registration.imagePullPolicy,
-      ignored: [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors].some((id) => /^(?:ImagePull|all)$/i.test(id)),
+      ignored: isIgnored('ImagePull', [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors]),
     },
     wait: {
       // Waits only for components whose manifest this run writes or an earlier run wrote.
@@ -232,7 +247,7 @@ export async function prepareControlPlane(
       timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck),
     },
     timeouts,
-    preflight: preflightVerdict(context, options, observedNode, findings),
+    preflight: preflightVerdict(context, options, observedNode, [...findings, ...proxied, ...more]),
     refusals: pki.problems,
     warnings: [...observed.warnings, ...pki.warnings, ...adviseControlPlane(node)],
   };

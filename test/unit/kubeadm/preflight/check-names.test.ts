@@ -1,15 +1,30 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
-import { unknownCheck } from '../../../../src/kubeadm/preflight/check-names.ts';
+import { FIXED_NAMES, unknownCheck } from '../../../../src/kubeadm/preflight/check-names.ts';
 import { runCommand } from '../../../support/run-cli.ts';
+import { repositoryTexts } from '../../../support/source-files.ts';
 
 describe('names of preflight checks', () => {
-  it.each(['all', 'ALL', 'Swap', 'swap', 'NUMCPU', 'Port-6443', 'FileAvailable--etc-kubernetes-kubelet.conf', 'fileexisting-conntrack'])(
-    'accepts %s',
-    (name) => {
-      expect(unknownCheck(name)).toBeNull();
-    },
-  );
+  it.each([
+    'all',
+    'ALL',
+    'IsDockerSystemdCheck',
+    'Swap',
+    'swap',
+    'NUMCPU',
+    'Port-6443',
+    'FileAvailable--etc-kubernetes-kubelet.conf',
+    'fileexisting-conntrack',
+  ])('accepts %s', (name) => {
+    expect(unknownCheck(name)).toBeNull();
+  });
+
+  it('each belong to a check', () => {
+    const code = [...repositoryTexts()].flatMap(([path, text]) =>
+      path.startsWith('src/') && !path.endsWith('/check-names.ts') ? [text] : [],
+    );
+    expect(FIXED_NAMES.filter((name) => !code.some((text) => text.includes(`'${name}'`)))).toEqual([]);
+  });
 
   it.each([
     ['Swapp', 'Did you mean Swap?'],

@@ -11,6 +11,7 @@ import { loadTemplates } from '../../../../src/template-files.ts';
 import type { CertificateIssuer } from '../../../../src/x509/certificate-issuer.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeEtcd } from '../../../support/fake-etcd.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit, runs } from '../../../support/fake-units.ts';
 import { hostCommands } from '../../../support/host-to-join.ts';
@@ -56,9 +57,12 @@ const MOST_PROGRAMS = 24;
 function world({
   programMs = 0,
   issuer = issuerOfOneKey(),
+  etcdVersion,
 }: {
   readonly programMs?: number;
   readonly issuer?: CertificateIssuer;
+  /** External etcd of this version; absent: local etcd. */
+  readonly etcdVersion?: string;
 } = {}): World {
   const clock = fakeClock();
   const cluster = fakeCluster({ now: clock.now });
@@ -117,9 +121,13 @@ function world({
       localDefaultRoute: {},
       selects: () => true,
       skips: () => false,
-      cluster: { kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
+      cluster: {
+        ...{ kubernetesVersion: 'v1.36.2', encryptionAlgorithm: 'ECDSA-P256', controlPlaneEndpoint: 'api.example:6443' },
+        ...(etcdVersion === undefined ? {} : { etcd: { external: { endpoints: ['http://192.0.2.9:2379'] } } }),
+      },
       kubelet: null,
       connect: async ({ kubeconfig }) => (kubeconfig.file.endsWith('super-admin.conf') ? cluster : admin),
+      connectEtcd: async () => ({ ...fakeEtcd([]), version: async () => etcdVersion ?? '' }),
       given: null,
       trust: null,
       releaseOf: async () => null,
@@ -225,6 +233,13 @@ describe('init on a bare host', () => {
     ];
     expect(steps.map(at)).toEqual(steps.map(at).toSorted((a, b) => a - b));
     expect(Math.min(...steps.map(at))).toBeGreaterThanOrEqual(0);
+  });
+
+  it('refuses an external etcd that is too old, before the first change', async () => {
+    const { host, run } = world({ etcdVersion: '3.4.23' });
+    await expect(run()).rejects.toMatchObject({ code: 'ExternalEtcdVersion', exitCode: 3 });
+    expect(host.performed).toEqual([]);
+    await world({ etcdVersion: '3.5.24' }).run();
   });
 
   it('reports certificate errors when the login fails because of them', async () => {
