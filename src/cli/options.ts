@@ -335,7 +335,11 @@ export function addNodeOptions(command: Command): Command {
       .option('--node-labels <key=value>', 'labels the node registers with (repeatable)', collectList)
       .option('--cloud-provider <name>', "'external', or an in-tree provider that the kubelet version supports")
       .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider, as a path on the host')
-      .option('--kubelet-extra-args <name=value>', 'kubelet flag; the last value of a flag wins (repeatable)', collect),
+      .option(
+        '--kubelet-extra-args <name=value>',
+        "kubelet flag; the last value of a flag wins; NAME- drops a flag of the host's own unit (repeatable)",
+        collect,
+      ),
   );
 }
 

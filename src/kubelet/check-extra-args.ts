@@ -65,7 +65,7 @@ export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): 
  * kubeadm accepts that.
  */
 function contradictedName({ name, value }: Arg, nodeName: string): Problem | null {
-  if (name !== 'hostname-override' || value === nodeName) return null;
+  if (name !== 'hostname-override' || nodeNameOf(value) === nodeName) return null;
   const message = `hostname-override is ${value}, but the node's name is ${nodeName}: the kubelet cannot register`;
   return {
     code: 'NODE_NAME_CONTRADICTED',
@@ -73,6 +73,14 @@ function contradictedName({ name, value }: Arg, nodeName: string): Problem | nul
     message,
     hint: 'Set only nodeRegistration.name (--node-name)',
   };
+}
+
+/**
+ * The Node name of a `--hostname-override`.
+ * @see kubernetes/kubernetes staging/src/k8s.io/component-helpers/node/util/hostname.go GetHostname (1.36)
+ */
+export function nodeNameOf(override: string): string {
+  return override.trim().toLowerCase();
 }
 
 function goneProvider({ name, value }: Arg, minor: Minor): Problem | null {

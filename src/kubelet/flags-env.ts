@@ -111,6 +111,11 @@ export function flagProblem(flag: Arg): Problem | null {
   };
 }
 
+/** A value as one word of the line, which systemd reads back unchanged. */
+export function quoteFlagValue(value: string): string {
+  return /[\s"'\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value;
+}
+
 /**
  * Whether the text has no unquoted space, also at its end, and no unclosed quote that would extend into the
  * next flag.

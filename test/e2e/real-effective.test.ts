@@ -182,24 +182,26 @@ describe.skipIf(requirement('kubelets that read other files', missing))('kubelet
     expect(lab.run('node3', 'ls /etc/kubernetes 2>/dev/null || true')).toBe('');
   });
 
-  it("a takeover of the administrator's unit shows its flags, and needs the impact of those that it drops", async () => {
+  it("a takeover of the administrator's unit keeps its flags, unless they are dropped by name", async () => {
     const joined = await join2('node3');
     expect(joined.code, joined.stderr).toBe(0);
     const address = lab.address('node3').replace(/\d+$/, '113');
     lab.run('node3', ownUnit(address));
     const shown = await runCommand(['node', 'explain', 'node3', '--takeover', '--ssh-config', lab.sshConfig]);
-    expect(shown.stdout, shown.stderr).toContain(`--node-ip=${address}`);
-    expect(shown.stdout).toContain('/opt/bin/kubelet');
+    expect(shown.stdout, shown.stderr).toContain('/opt/bin/kubelet');
+    expect(shown.stdout).toMatch(
+      new RegExp(`--node-ip=${address} .*kept as node setting, unless dropped by --kubelet-extra-args node-ip-`),
+    );
+    // The administrator's file is a copy of config.yaml: no effective value changes.
+    expect(shown.stdout).not.toContain('no longer read');
     const again = ['--ignore-preflight-errors', 'NodeExists'];
     const before = state('node3');
-    const dropped = await join2('node3', ...again);
+    const dropped = await join2('node3', ...again, '--kubelet-extra-args', 'node-ip-');
     expect(dropped.code, dropped.stderr).toBe(3);
-    expect(dropped.stderr).toMatch(
-      /--node-ip: \S+ -> unset \(drain\), --hostname-override: node3 -> unset \(unsafe\).*\[IMPACT_NOT_ALLOWED\]/,
-    );
+    expect(dropped.stderr).toMatch(/--node-ip: \S+ -> unset \(drain\).*\[IMPACT_NOT_ALLOWED\]/);
+    expect(dropped.stderr).not.toMatch(/--hostname-override: .* -> unset/);
     expect(state('node3')).toBe(before);
-    const keep = [`node-ip=${address}`, 'hostname-override=node3'].flatMap((flag) => ['--kubelet-extra-args', flag]);
-    const kept = await join2('node3', ...again, ...keep, '--allow', 'unsafe');
+    const kept = await join2('node3', ...again);
     expect(kept.code, kept.stderr).toBe(0);
     const running = lab.run('node3', 'tr "\\0" " " </proc/$(pidof kubelet)/cmdline');
     expect(running).toMatch(/^\/opt\/bin\/kubelet /);
@@ -207,6 +209,12 @@ describe.skipIf(requirement('kubelets that read other files', missing))('kubelet
       expect(running).toContain(flag);
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: 'node3' });
     expect(JSON.stringify(node?.status)).toContain(`{"type":"InternalIP","address":"${address}"}`);
+    const repeated = await join2('node3', ...again, '--dry-run');
+    expect(repeated.code, repeated.stderr).toBe(0);
+    expect(repeated.stdout).not.toContain('node-ip');
+    const removed = await join2('node3', ...again, '--kubelet-extra-args', 'node-ip-', '--allow', 'drain');
+    expect(removed.code, removed.stderr).toBe(0);
+    expect(lab.run('node3', 'tr "\\0" " " </proc/$(pidof kubelet)/cmdline')).not.toContain('--node-ip');
   });
 });
 

@@ -52,6 +52,8 @@ export interface NodeRegistration {
   /** Absent: the control plane taint on control planes. Empty: none. */
   readonly taints?: readonly Taint[];
   readonly kubeletExtraArgs?: readonly Arg[];
+  /** Flags of the host's own unit that are not kept (`--kubelet-extra-args NAME-`). Not a field of kubeadm. */
+  readonly droppedFlags?: readonly string[];
   readonly ignorePreflightErrors?: readonly string[];
   readonly imagePullPolicy?: PullPolicy;
   readonly imagePullSerial?: boolean;

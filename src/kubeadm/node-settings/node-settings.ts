@@ -1,8 +1,10 @@
 import * as z from 'zod';
-import { AppError, type Problem } from '../../base/errors.ts';
+import type { Arg } from '../../base/arg.ts';
+import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
+import type { PlacedFlag } from '../../kubelet/effective/running-config.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
@@ -26,7 +28,10 @@ export interface SavedOverlay {
  * No secrets.
  */
 export interface NodeSettings {
-  readonly nodeRegistration: Pick<NodeRegistration, 'name' | 'criSocket' | 'taints' | 'kubeletExtraArgs'>;
+  readonly nodeRegistration: Pick<NodeRegistration, 'name' | 'criSocket' | 'taints' | 'kubeletExtraArgs'> & {
+    /** Flags of the host's own unit, kept when kubeadm's unit replaced it. Absent: none. */
+    readonly keptFlags?: readonly Arg[];
+  };
   readonly overlays: readonly SavedOverlay[];
   /** Per-host flags such as `--resolv-conf`. */
   readonly declared: readonly FieldSetting[];
@@ -45,6 +50,7 @@ const KIND = 'NodeSettings';
 
 const json = z.json() as unknown as z.ZodType<Json>;
 const optional = z.exactOptional;
+const ARGS = z.array(z.strictObject({ name: z.string(), value: z.string() }));
 const SCHEMA = z.strictObject({
   apiVersion: z.literal(API_VERSION),
   kind: z.literal(KIND),
@@ -61,7 +67,8 @@ const SCHEMA = z.strictObject({
         }),
       ),
     ),
-    kubeletExtraArgs: optional(z.array(z.strictObject({ name: z.string(), value: z.string() }))),
+    kubeletExtraArgs: optional(ARGS),
+    keptFlags: optional(ARGS),
   }),
   overlays: z.array(
     z.strictObject({
@@ -78,7 +85,8 @@ const SCHEMA = z.strictObject({
 
 /** Encodes node settings. Equal settings give identical bytes. */
 export function encodeNodeSettings({ nodeRegistration, overlays, declared, settings, patches, configDir }: NodeSettings): string {
-  const { name, criSocket, taints, kubeletExtraArgs } = nodeRegistration;
+  const { name, criSocket, taints, kubeletExtraArgs, keptFlags } = nodeRegistration;
+  const args = (list: readonly Arg[]) => list.map((arg) => ({ name: arg.name, value: arg.value }));
   const content = {
     apiVersion: API_VERSION,
     ...(configDir === true ? { configDir } : {}),
@@ -88,9 +96,8 @@ export function encodeNodeSettings({ nodeRegistration, overlays, declared, setti
       ...(name === undefined ? {} : { name }),
       ...(criSocket === undefined ? {} : { criSocket }),
       ...(taints === undefined ? {} : { taints: taints.map((taint) => ({ ...taint })) }),
-      ...(kubeletExtraArgs === undefined
-        ? {}
-        : { kubeletExtraArgs: kubeletExtraArgs.map((arg) => ({ name: arg.name, value: arg.value })) }),
+      ...(keptFlags === undefined ? {} : { keptFlags: args(keptFlags) }),
+      ...(kubeletExtraArgs === undefined ? {} : { kubeletExtraArgs: args(kubeletExtraArgs) }),
     },
     overlays: overlays.map(({ source, content, layer }) => ({ source, content, ...(layer === undefined ? {} : { layer }) })),
     patches: patches.map(({ source, type, patch }) => ({ source, type, patch })),
@@ -113,6 +120,17 @@ export function decodeNodeSettings(text: string, file: string): NodeSettings {
   if (!read.success) throw invalid(file, read.error.issues.map(describeIssue));
   const { apiVersion: _, kind: __, ...nodeSettings } = read.data;
   return nodeSettings;
+}
+
+/** The kept flags in a settings file; none in an invalid file, which the run writes again. */
+export function readKeptFlags(text: string): readonly PlacedFlag[] {
+  try {
+    const { keptFlags = [] } = decodeNodeSettings(text, NODE_SETTINGS_PATH).nodeRegistration;
+    return keptFlags.map((arg) => ({ ...arg, source: NODE_SETTINGS_PATH }));
+  } catch (error) {
+    if (isAppError(error, 'NODE_MEMORY_INVALID')) return [];
+    throw error;
+  }
 }
 
 function describeIssue({ path, message }: z.core.$ZodIssue): string {

@@ -48,6 +48,11 @@ export interface KubeletStartInput {
    */
   readonly credentials?: readonly DesiredFile[];
   readonly files: readonly DesiredFile[];
+  /**
+   * Node settings of a takeover, with the kept flags: written before the unit files that replace these flags, so that a run
+   * that was killed finds them. Absent: no takeover.
+   */
+  readonly settings?: DesiredFile | undefined;
   /** Files among them that systemd reads: a change requires a daemon-reload. */
   readonly unitFiles: readonly DesiredFile[];
   /** Directories to create before the files are written. */
@@ -153,9 +158,13 @@ function writtenBy({ credentials, files, directories }: KubeletStartInput): Pick
   return { files: [...credentials, ...files], directories: [...directories, { path: KUBERNETES_DIR, mode: 0o755 }] };
 }
 
+function settingsOf({ settings }: KubeletStartInput): readonly DesiredFile[] {
+  return settings === undefined ? [] : [settings];
+}
+
 async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
   const { files: ownFiles, directories } = writtenBy(input);
-  const paths = [...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
+  const paths = [...settingsOf(input), ...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
   const statePaths = input.reading === undefined ? [] : managerStatePaths(input.reading.rootDir);
   const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
   const { health, states } = found;
@@ -208,7 +217,9 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const unitFiles = input.unitFiles.map(diff).filter((change) => change !== null);
   const files = written.files.map(diff).filter((change) => change !== null);
   const removed = planRemovals(facts);
-  const writes = [...directories, ...planBackup([...unitFiles, ...files], input.backupDir), ...unitFiles, ...files, ...removed];
+  const settings = settingsOf(input).flatMap((file) => diff(file) ?? []);
+  const backup = planBackup([...unitFiles, ...files], input.backupDir);
+  const writes = [...directories, ...backup, ...settings, ...unitFiles, ...files, ...removed];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
   const restart = planUnit(facts, unitFiles.length > 0, { writes: [...unitFiles, ...files, ...removed], setups: input.setups });
   const states = restart.some(({ kind }) => kind === 'restart-unit') ? planStates(facts, input) : [];

@@ -2,13 +2,20 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
-import { diffFile } from '../../host/plan/diff-file.ts';
+import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { encodeNodeSettings, NODE_SETTINGS_PATH, type NodeSettings } from '../node-settings/node-settings.ts';
 
 export interface SaveNodeSettingsInput {
   readonly nodeSettings: NodeSettings;
   /** False for a user without permission to chown (an unprivileged `--rootfs`). */
   readonly mayChown: boolean;
+  /** kubelet-start stores the settings, before it writes the unit files. */
+  readonly isStored?: boolean;
+}
+
+/** The file of the settings. */
+export function nodeSettingsFile(nodeSettings: NodeSettings): DesiredFile {
+  return { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(nodeSettings), mode: 0o600, owner: 'root:root' };
 }
 
 /**
@@ -23,9 +30,9 @@ function saveNodeSettings(parent: string) {
     needsKubelet: true,
     needsNoAddress: true,
     observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH) ?? null,
-    plan: (found, { nodeSettings, mayChown }) => {
-      const desired = { path: NODE_SETTINGS_PATH, content: encodeNodeSettings(nodeSettings), mode: 0o600, owner: 'root:root' };
-      const change = diffFile(found, desired, { mayChown });
+    plan: (found, { nodeSettings, mayChown, isStored = false }) => {
+      if (isStored) return { changes: [], noop: 'the phase kubelet-start stores the node settings' };
+      const change = diffFile(found, nodeSettingsFile(nodeSettings), { mayChown });
       return change === null ? { changes: [], noop: 'the stored node settings are unchanged' } : { changes: [change] };
     },
   });

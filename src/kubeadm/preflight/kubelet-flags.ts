@@ -1,6 +1,6 @@
 import type { Arg } from '../../base/arg.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { unknownFlag } from '../../kubelet/check-extra-args.ts';
+import { nodeNameOf, unknownFlag } from '../../kubelet/check-extra-args.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { nodeLabelIssues } from '../../kubelet/node-labels.ts';
 import type { Finding } from './check.ts';
@@ -37,7 +37,7 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
   const others = host.others.map((word) =>
     finding(`${inFile}: "${word}" is not a flag, and the kubelet takes no arguments`, 'Remove the word'),
   );
-  const names = host.flags.filter(({ name, value }) => name === 'hostname-override' && value !== nodeName);
+  const names = host.flags.filter(({ name, value }) => name === 'hostname-override' && nodeNameOf(value) !== nodeName);
   const contradicted = names.map(({ value }) =>
     finding(
       `${inFile}: hostname-override is ${value}, but the node's name is ${nodeName}`,

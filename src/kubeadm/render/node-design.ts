@@ -7,6 +7,7 @@ import type { Taint } from '../../kube/taint.ts';
 import { FLAGS_ENV, KUBELET_CONF_D } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
 import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import type { PlacedFlag } from '../../kubelet/effective/running-config.ts';
 import { buildKubeletFlags, joinFlags } from '../../kubelet/flags-env.ts';
 import type { LayeredConfig } from '../../kubelet/layers.ts';
 import type { GroupDesign } from './group-design.ts';
@@ -25,6 +26,8 @@ export interface NodeDesignInput {
   readonly hostname: string | null;
   readonly criSocket: string;
   readonly extraArgs: readonly Arg[];
+  /** Flags among them of the host's own unit. Default: none. */
+  readonly kept?: readonly PlacedFlag[];
   readonly registerWithTaints: readonly Taint[];
   /** kubeadm's feature gate of this name. */
   readonly nodeLocalCRISocket: boolean;
@@ -79,7 +82,11 @@ export function designNode(input: NodeDesignInput): NodeDesign {
     origins: {
       ...group.origins,
       [FLAGS_ENV]: Object.fromEntries(
-        flags.map(({ name }) => [name, input.extraArgs.some((arg) => arg.name === name) ? 'nodeRegistration.kubeletExtraArgs' : 'kubeadm']),
+        flags.map(({ name }) => {
+          const kept = input.kept?.findLast((flag) => flag.name === name);
+          const isExtra = input.extraArgs.some((arg) => arg.name === name);
+          return [name, kept !== undefined ? `kept from ${kept.source}` : isExtra ? 'nodeRegistration.kubeletExtraArgs' : 'kubeadm'];
+        }),
       ),
     },
   };

@@ -31,6 +31,8 @@ export interface FieldsRequest {
 export interface NodeRequest extends FieldsRequest {
   /** Flags of the kubelet. */
   readonly extraArgs: readonly Arg[];
+  /** Flags that are removed: of the documents, and of the host's own unit. */
+  readonly droppedFlags: readonly string[];
   readonly ignorePreflightErrors: readonly string[];
   readonly podLoss: PodLossPolicy;
   /** The most disruptive impact on a running kubelet that is applied. */
@@ -58,6 +60,7 @@ export async function readNodeOptions(
   services: TemplateSource & Pick<LocalFiles, 'input'>,
   { config, kind, node, plan, staged, reporter }: NodeOptionsInput,
 ): Promise<ReadNodeOptions> {
+  const { droppedFlags } = node;
   const document = kind === 'init' ? config.init : config.join;
   const registration = document?.nodeRegistration ?? {};
   const overlays = [
@@ -72,7 +75,11 @@ export async function readNodeOptions(
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
     groups: new NodeGroups(),
-    nodeRegistration: { ...registration, kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []), ...node.extraArgs] },
+    nodeRegistration: {
+      ...registration,
+      kubeletExtraArgs: [...(registration.kubeletExtraArgs ?? []).filter(({ name }) => !droppedFlags.includes(name)), ...node.extraArgs],
+      ...(droppedFlags.length === 0 ? {} : { droppedFlags }),
+    },
     overlays,
     declared: node.declared,
     settings: node.settings,

@@ -1,3 +1,4 @@
+import type { Arg } from '../../base/arg.ts';
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { jsonEqual } from '../../base/json.ts';
 import type { Warning } from '../../host/plan/change.ts';
@@ -22,6 +23,8 @@ export interface CheckedFields {
   readonly clusterIsDeclared: boolean;
   /** `--ignore-preflight-errors` of the run and of the node. */
   readonly ignored: readonly string[];
+  /** Flags of the host's own unit, which are not declared for the node. */
+  readonly kept: readonly Arg[];
 }
 
 interface Verdict {
@@ -34,7 +37,7 @@ interface Verdict {
  * field that this run changes for this node but that a flag or drop-in file overrides, are refused: the change would have
  * no effect. A flag declared for the node may override the configuration of the cluster or of a group, as in kubeadm.
  */
-export function checkHiddenFields({ host, design, setups, reading, clusterIsDeclared, ignored }: CheckedFields): Verdict {
+export function checkHiddenFields({ host, design, setups, reading, clusterIsDeclared, ignored, kept }: CheckedFields): Verdict {
   const { before, after } = setups;
   const refuses = !isIgnored(FIELD_NOT_IN_FORCE, ignored);
   const elsewhere = otherConfigFile(after);
@@ -49,6 +52,8 @@ export function checkHiddenFields({ host, design, setups, reading, clusterIsDecl
   const old = before === null ? null : layersOf(before, reading);
   const oldLeaves = old === null ? new Map() : leavesOf(old.written.config);
   const hidden = findHiddenFields(layers.written, layers.actual);
+  const isKept = ({ by }: HiddenField): boolean => by.layer === 'flag' && kept.some(({ name }) => by.source.startsWith(`--${name},`));
+  const isOfNode = (field: HiddenField): boolean => isDeclaredFlag(field) && !isKept(field);
   const isSetNow = (field: HiddenField): boolean => {
     if (jsonEqual(oldLeaves.get(field.path), field.desired)) return false;
     const layer = design.layered.history.get(field.path)?.at(-1)?.origin.layer;
@@ -72,14 +77,16 @@ export function checkHiddenFields({ host, design, setups, reading, clusterIsDecl
             refusal(
               host,
               `the change of ${names.join(', ')} would have no effect: ${refused.map(describeHidden).join('; ')}`,
-              'Remove the flag or the field where it is set',
+              refused.some(isKept)
+                ? 'Drop the flag of the host with --kubelet-extra-args NAME-, or remove the field'
+                : 'Remove the flag or the field where it is set',
             ),
           ],
   };
 }
 
 /** A flag of kubeadm-flags.env is declared for the node. */
-function isOfNode({ by }: HiddenField): boolean {
+function isDeclaredFlag({ by }: HiddenField): boolean {
   return by.layer === 'flag' && by.source.endsWith(` in ${FLAGS_ENV}`);
 }
 

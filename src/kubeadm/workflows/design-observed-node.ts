@@ -16,6 +16,7 @@ import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { partialEviction } from '../../kubelet/validate/startup-eviction.ts';
 import { pauseImage } from '../control-plane/images.ts';
 import type { KubeletStartInput } from '../phases/kubelet-start.ts';
+import { nodeSettingsFile } from '../phases/save-node-settings.ts';
 import type { Finding } from '../preflight/check.ts';
 import type { GroupInput } from '../render/group-design.ts';
 import { designNode, type NodeDesign } from '../render/node-design.ts';
@@ -27,6 +28,7 @@ import { checkHiddenFields } from './check-hidden-fields.ts';
 import { checkPodsOfNode } from './check-pods-of-node.ts';
 import type { NodeOptions } from './node-options.ts';
 import { type PreflightInput, preflightNode } from './node-preflight.ts';
+import { nodeSettingsOf } from './node-settings-of.ts';
 import type { ObservedNode } from './observe-node.ts';
 import { observeSetups } from './observe-setups.ts';
 
@@ -110,6 +112,7 @@ export async function designObservedNode(
       hostname: facts.os.hostname,
       criSocket,
       extraArgs: registration.kubeletExtraArgs,
+      kept: node.hostFlags.kept,
       registerWithTaints: cluster.registerWithTaints,
       nodeLocalCRISocket,
     }),
@@ -130,14 +133,15 @@ export async function designObservedNode(
   const { clusterIsDeclared } = cluster;
   const hidden = options.skipPreflight
     ? { warnings: [], refusals: [] }
-    : checkHiddenFields({ host: context.host.name, design, setups, reading, clusterIsDeclared, ignored });
+    : checkHiddenFields({ host: context.host.name, design, setups, reading, clusterIsDeclared, ignored, kept: node.hostFlags.kept });
   const versions = versionWarnings(node.kubeletMinor, cluster.controlPlaneMinor);
   return {
     design,
-    start: { ...start, reading, setups },
+    start: { ...start, reading, setups, ...(node.hostFlags.isTakeover && { settings: nodeSettingsFile(nodeSettingsOf(node, options)) }) },
     warnings: [
       ...versions,
       ...flagWarnings,
+      ...node.hostFlags.warnings,
       ...group.fieldWarnings,
       ...(isNew ? evictionWarnings(design) : []),
       ...verdict.warnings.map(toWarning),
@@ -146,7 +150,7 @@ export async function designObservedNode(
       ...source.warnings,
       ...pods.warnings,
     ],
-    refusals: [...verdict.errors, ...directories, ...hidden.refusals, ...source.refusals, ...pods.refusals],
+    refusals: [...node.hostFlags.refusals, ...verdict.errors, ...directories, ...hidden.refusals, ...source.refusals, ...pods.refusals],
   };
 }
 

@@ -314,7 +314,7 @@ function inputOf(options: InitControlPlaneOptions, designed: Designed): InitCont
     pki: controlPlane.pki,
     manifests: controlPlane.manifests,
     kubeletStart: { ...start, credentials: [] },
-    save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown },
+    save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown, isStored: start.settings !== undefined },
     wait: controlPlane.wait,
     uploadKubeadm: {
       clusterConfiguration: encodeClusterConfiguration(cluster),

@@ -91,7 +91,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
         assumeEmptyCluster: options.dryRun,
       },
       nodeName: node.registration.name,
-      save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown },
+      save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown, isStored: start.settings !== undefined },
       tlsBootstrapMs: options.tlsBootstrapMs,
       uploadKubeadm: {
         clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,

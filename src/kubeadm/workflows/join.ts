@@ -150,7 +150,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
   return {
     input: {
       kubeletStart: { ...start, credentials: bootstrapFiles(options.templates, target) },
-      save: { nodeSettings: nodeSettingsOf(node, own), mayChown: start.mayChown },
+      save: { nodeSettings: nodeSettingsOf(node, own), mayChown: start.mayChown, isStored: start.settings !== undefined },
       waitBootstrap: { timeoutMs: options.tlsBootstrapMs, nodeName },
       waitNode: {
         nodeName,

@@ -5,6 +5,7 @@ import { formatMinor, type Minor, OLDEST_MINOR, parseMinor } from '../../kubelet
 import { type HostFacts, hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { nodeIpOn } from '../../kubelet/node-ip.ts';
 import { applyNodeDefaults, type DefaultedNodeRegistration, withScheme } from '../config/defaults.ts';
+import { type HostFlags, keptSocket, NO_HOST_FLAGS, observeHostFlags, withHostFlags } from './host-flags.ts';
 import type { NodeOptions } from './node-options.ts';
 
 /** Facts of a host, and the registration derived from them. */
@@ -12,31 +13,40 @@ export interface ObservedNode {
   readonly facts: HostFacts;
   readonly registration: DefaultedNodeRegistration;
   readonly criSocketSource: string;
+  /** Flags of the host's own unit, which `registration` contains. */
+  readonly hostFlags: HostFlags;
   /** Of the installed kubelet; null: no kubelet is installed. */
   readonly kubeletMinor: Minor | null;
 }
 
 /**
- * Observes a host and decides the name and the container runtime of its node.
+ * Observes a host and decides the name, the container runtime and the kept flags of its node.
+ * @param writesUnit false: the run leaves the unit of the kubelet as it is, with its flags
  * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_INVALID_NAME, NODE_IP_NOT_FOUND, KUBELET_VERSION_UNSUPPORTED; the
  * errors of `host.query`
  */
-export async function observeNode(context: PhaseContext, options: NodeOptions): Promise<ObservedNode> {
+export async function observeNode(context: PhaseContext, options: NodeOptions, { writesUnit = true } = {}): Promise<ObservedNode> {
   const { criSocket } = options.nodeRegistration;
   const declared = criSocket === undefined ? null : withScheme(criSocket);
-  const facts = await observe(context.host, hostFacts(declared), context.signal);
-  reportFacts(context, facts);
+  const usual = await observe(context.host, hostFacts(declared), context.signal);
+  reportFacts(context, usual);
+  const kubeletMinor = kubeletMinorOf(usual, context.host.name);
+  const hostFlags = writesUnit ? await observeHostFlags(context, options, { facts: usual, kubeletMinor }) : NO_HOST_FLAGS;
+  const kept = keptSocket(hostFlags.kept);
+  const facts = kept === null ? usual : await observe(context.host, hostFacts(withScheme(kept.value)), context.signal);
   const found = { hostname: facts.os.hostname ?? '', criSockets: facts.sockets };
   const registration = withHostInErrors(context.host.name, () =>
-    withNodeIp(applyNodeDefaults(options.nodeRegistration, found), facts.addresses),
+    withNodeIp(applyNodeDefaults(withHostFlags(options.nodeRegistration, hostFlags), found), facts.addresses),
   );
   const criSocketSource =
     declared !== null
       ? 'nodeRegistration.criSocket'
-      : facts.sockets.length > 0
-        ? 'detected on the host'
-        : "kubeadm's default, no runtime found";
-  return { facts, registration, criSocketSource, kubeletMinor: kubeletMinorOf(facts, context.host.name) };
+      : kept !== null
+        ? kept.source
+        : facts.sockets.length > 0
+          ? 'detected on the host'
+          : "kubeadm's default, no runtime found";
+  return { facts, registration, criSocketSource, hostFlags, kubeletMinor };
 }
 
 /** Replaces each declared subnet by the host's address in it. */

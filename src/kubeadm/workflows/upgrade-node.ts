@@ -83,7 +83,7 @@ export async function prepareUpgrade(
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
   const criSocket = socketInUse(found, instancePatch, nodeSettings, options.catalogue);
   const declared = { ...options, ...redeclared(nodeSettings, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
-  const observed = await observeNode(context, declared);
+  const observed = await observeNode(context, declared, { writesUnit: false });
   const baseline = await readClusterBaseline(context.cluster, options.catalogue, run.upgraded);
   const minor = observed.kubeletMinor ?? baseline.controlPlaneMinor;
   const moveSocket = instancePatch === null && !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket: isSocketLocal(baseline) });

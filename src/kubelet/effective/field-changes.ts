@@ -1,3 +1,4 @@
+import type { Arg } from '../../base/arg.ts';
 import { isAppError } from '../../base/errors.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
 import { maskSecrets } from '../../base/text/mask.ts';
@@ -164,6 +165,11 @@ type Flags = ReadonlyMap<string, PlacedFlag>;
 
 /** HTTP headers may authenticate the kubelet. */
 const CONFIDENTIAL = /^staticPodURLHeader|^manifest-url-header$/;
+
+/** Whether the value of a flag can authenticate someone. */
+export function isConfidentialFlag({ name, value }: Arg): boolean {
+  return masked(name, value) !== value;
+}
 
 function masked(path: string, value: Json | undefined): Json {
   if (value === undefined) return null;

@@ -48,6 +48,10 @@ describe('the request of a command line', () => {
       },
     ],
     ['join phase preflight 10.0.0.1:6443 --wait-ready', { onlyPhase: 'preflight', endpoint: '10.0.0.1:6443', waitReadyMs: 300_000 }],
+    [
+      'join 10.0.0.1:6443 --kubelet-extra-args node-ip- --kubelet-extra-args --v=4- --kubelet-extra-args --max-pods-',
+      { node: { extraArgs: [{ name: 'v', value: '4-' }], droppedFlags: ['node-ip', 'max-pods'] } },
+    ],
     ['reset --delete-node --node-name n1 --force', { force: true, deleteNode: { nodeName: 'n1', cluster: {} } }],
     ['upgrade node --allow-pod-loss', { podLoss: 'warn' }],
     ['join 10.0.0.1:6443 --allow-pod-loss', { node: { podLoss: 'warn' } }],
@@ -112,6 +116,7 @@ describe('the request of a command line', () => {
     ['dynamic assign n1 -l a=b --configmap a/b', 'the nodes are selected in more than one way'],
     ['node explain pod/n1', 'pod/n1 names neither a host nor a node'],
     ['dynamic inspect node/n1', 'node/n1 names a Node, but the command connects to a host over SSH'],
+    ['join 10.0.0.1:6443 --node-ip 10.0.0.2 --kubelet-extra-args node-ip-', 'the kubelet flag node-ip is set and dropped (node-ip-)'],
     ['csr approve pod/a', 'pod/a does not name a CSR'],
     ['fleet plan --selector a=b=c', "--selector a=b=c: found '=', expected: ',' or 'end of string'"],
     ['fleet status --selector ,', '--selector ,'],

@@ -24,7 +24,8 @@ describe('explainTakeover', () => {
       files: {
         [UNIT]: `[Service]\nEnvironmentFile=-${ENV}\nExecStart=/opt/bin/kubelet --config=${OWN} $KUBELET_ARGS\n`,
         [ENV]: 'KUBELET_ARGS="--kubeconfig=/etc/kubernetes/kubelet.conf --node-ip=10.0.0.5 --pod-infra-container-image=pause"\n',
-        [OWN]: `${HEADER}maxPods: 50\n`,
+        [OWN]: `${HEADER}maxPods: 50\npodPidsLimit: 300\n`,
+        '/var/lib/kubelet/config.yaml': `${HEADER}podPidsLimit: 300\n`,
       },
       commands: {
         sh: ([, , script = '']) => {
@@ -43,11 +44,11 @@ describe('explainTakeover', () => {
     expect(items.map(({ what, effect }) => `${what}: ${effect}`)).toEqual([
       `--config=${OWN}: replaced by --config=/var/lib/kubelet/config.yaml (${UNIT}.d/10-kubeadm.conf)`,
       `--kubeconfig=/etc/kubernetes/kubelet.conf: unchanged, set by ${UNIT}.d/10-kubeadm.conf`,
-      '--node-ip=10.0.0.5: dropped; to keep the flag, pass --kubelet-extra-args node-ip=10.0.0.5',
-      '--pod-infra-container-image=pause: dropped: a 1.36 kubelet has no flag --pod-infra-container-image: the flag was removed in 1.35',
-      'maxPods: 50: no longer read; to keep the field, pass it with --overlay or --set',
+      '--node-ip=10.0.0.5: kept as node setting, unless dropped by --kubelet-extra-args node-ip-',
+      '--pod-infra-container-image=pause: dropped: a 1.36 kubelet has no flag --pod-infra-container-image: the flag was removed in 1.35. Remove the flag',
+      'maxPods: 50: no longer read; /var/lib/kubelet/config.yaml has 110. To keep the field, pass it with --overlay or --set',
       `${UNIT}.d/10-kubeadm.conf: created`,
-      '/var/lib/kubelet/config.yaml: created',
+      '/var/lib/kubelet/config.yaml: rewritten',
       '/var/lib/kubelet/kubeadm-flags.env: written with the flags of the node',
       `${UNIT}: kept, but the new command line uses nothing of it`,
       `${ENV}: kept, but the new command line uses nothing of it`,
