@@ -3,6 +3,7 @@ import { CheckpointDamagedError, runningPayload, type SwitchPorts, type SwitchRe
 import type { KubeletWatch } from './kubelet-watch.ts';
 import type { AgentEffect, AgentEvent } from './next.ts';
 import type { ReportAgentMessage } from './node-event-reporter.ts';
+import { KubeletNotStartableError } from './prepare-assigned.ts';
 import type { StatusReporter } from './report-status.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
@@ -10,6 +11,8 @@ export interface ExecuteOptions extends SwitchPorts {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;
   readonly report: ReportAgentMessage;
+  /** @throws KubeletNotStartableError */
+  readonly requireStartable: () => Promise<void>;
   /** Number of unneeded checkpoints to keep. */
   readonly spareCheckpoints: number;
   readonly signal: AbortSignal;
@@ -66,6 +69,8 @@ async function switchTo(
   try {
     if (needsSavedState && !isSaved)
       throw new Error('the state of the node before the change cannot be written, so the trial was not started');
+    // Trials were checked before. A rollback is no choice.
+    if ((state.phase === 'local' || state.phase === 'good') && (await options.store.readPointer()) !== to) await options.requireStartable();
     await watch.beginSwitch(state);
     await reserveRollback(to, state, options);
     const { restarts, wasRestarted, runs } = await switchWithSpace(to, state, options);
@@ -87,7 +92,8 @@ async function switchFailed(
   const target = to === null ? 'the local configuration' : `checkpoint ${to.slice(0, 12)}`;
   options.report('warning', 'KUBELET_NOT_SWITCHED', `the kubelet could not be switched to ${target}: ${messageOf(error)}`);
   const damaged = error instanceof CheckpointDamagedError;
-  return { kind: 'switch-failed', id, why: messageOf(error), damaged, local: damaged ? null : await leaveUnproven(state, options) };
+  const isKept = damaged || error instanceof KubeletNotStartableError;
+  return { kind: 'switch-failed', id, why: messageOf(error), damaged, local: isKept ? null : await leaveUnproven(state, options) };
 }
 
 /** Retries a switch with the disk space reserved for rollbacks if the pointer cannot be written. */

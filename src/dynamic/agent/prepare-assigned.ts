@@ -1,3 +1,4 @@
+import { isAppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
@@ -164,6 +165,25 @@ async function unusableStates(
   const texts = await observe(host, managerStateTexts(rootDir), signal);
   const change = { before: running.layered.config, after };
   return unusableManagerStates(change, rootDir, texts, { removesOutdated: canReplaceManagerState(allow) });
+}
+
+/** The running kubelet would not start again, with any configuration. */
+export class KubeletNotStartableError extends Error {}
+
+/** @throws KubeletNotStartableError. A kubelet that cannot be observed is restarted. */
+export async function requireStartable({
+  host,
+  catalogue,
+  allow,
+  signal,
+}: Pick<PrepareOptions, 'host' | 'catalogue' | 'allow' | 'signal'>): Promise<void> {
+  const kubelet = await observeKubelet(host, catalogue, signal).catch((error: unknown) => {
+    if (!isAppError(error)) throw error;
+    return null;
+  });
+  if (kubelet === null || kubelet.kubelet === null) return;
+  const [state] = await unusableStates(host, kubelet, { after: kubelet.running.layered.config, allow, signal });
+  if (state !== undefined) throw new KubeletNotStartableError(`${state.message}. ${state.hint}`);
 }
 
 /**

@@ -24,6 +24,7 @@ import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
 import { type AgentEvent, nextTimer } from './next.ts';
 import { agentReporter, type ReportAgentMessage } from './node-event-reporter.ts';
+import { requireStartable } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { prepareVerified } from './require-signature.ts';
 import { type AgentState, neededHashes } from './state.ts';
@@ -129,7 +130,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     timing,
     report,
     execute: (effect, state, isSaved) =>
-      execute(effect, state, { host, store, states, status, watch, report, spareCheckpoints, signal, isSaved }),
+      execute(effect, state, {
+        ...{ host, store, states, status, watch, report, spareCheckpoints, signal, isSaved },
+        requireStartable: () => requireStartable(options),
+      }),
     onState,
   });
   const assignment = followAssignment({

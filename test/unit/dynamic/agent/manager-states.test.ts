@@ -167,4 +167,17 @@ describe('a state file that the next kubelet would refuse', () => {
     await world.until('good', ends('Good'));
     expect([world.runs(), world.starts()]).toEqual([50, 1]);
   });
+
+  it('is reported before an assignment is removed, and the kubelet keeps running until it can start', async () => {
+    begin({ allow: 'drain' });
+    await assign('pods', payload(50));
+    await world.until('good', ends('Good'));
+    put(NONE.replace('1353318690', '1353318691'));
+    await world.assign(null);
+    await world.until('reported', async () => String((await world.condition()).message).includes(`the state file ${STATE} is corrupt`));
+    expect([world.runs(), world.starts()]).toEqual([50, 1]);
+    put(NONE);
+    await world.until('local', () => world.state?.switching === null && world.runs() === 110);
+    expect(world.starts()).toBe(2);
+  });
 });
