@@ -72,6 +72,7 @@ export function hostSettings(
     ...optionalMember('criSocket', reader.text('criSocket')),
     ...optionalMember('taints', reader.taints()),
     ...(args.length === 0 ? {} : { kubeletExtraArgs: args.map(({ arg }) => arg) }),
+    ...optionalMember('droppedFlags', reader.last('droppedKubeletArgs')?.value),
     ...optionalMember('ignorePreflightErrors', reader.last('ignorePreflightErrors')?.value),
   };
   reader.validate(registration, args);

@@ -65,6 +65,7 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
       ...(node.kubeletExtraArgs === undefined
         ? {}
         : { kubeletExtraArgs: node.kubeletExtraArgs.map(({ name, value }) => ({ name, value })) }),
+      ...(node.droppedFlags === undefined ? {} : { droppedKubeletArgs: node.droppedFlags }),
       ...(node.ignorePreflightErrors === undefined ? {} : { ignorePreflightErrors: node.ignorePreflightErrors }),
     },
     ...Object.fromEntries(host.declared.map(({ path, value }) => [path.join('.'), value])),

@@ -286,6 +286,7 @@ const SCHEMA = z.strictObject({
           ),
         ),
         kubeletExtraArgs: optional(z.array(z.strictObject({ name: text, value: text }))),
+        droppedFlags: optional(texts),
         ignorePreflightErrors: optional(texts),
       }),
       declared: z.array(z.strictObject({ path: texts, value: json, source: text })),

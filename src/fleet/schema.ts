@@ -258,6 +258,9 @@ const layer = {
   labels: optional(z.record(z.string(), text).describe('Labels of the Node')),
   taints: optional(z.array(taint).describe('Taints of the Node; this list replaces the lists of lower layers')),
   kubeletExtraArgs: optional(z.array(arg).describe('Flags of the kubelet; a flag replaces flags of the same name in lower layers')),
+  droppedKubeletArgs: optional(
+    texts.describe("Names of flags of the host's own kubelet unit that are not kept; this list replaces the lists of lower layers"),
+  ),
   ignorePreflightErrors: optional(texts.describe('Preflight checks whose errors are shown as warnings')),
   hooks: optional(hooks.describe('Commands before and after apply changes a host; each replaces the hook of lower layers')),
   kubeletConfigDir: optional(

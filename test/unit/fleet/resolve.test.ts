@@ -104,6 +104,11 @@ describe('resolveFleet', () => {
     });
   });
 
+  it('drops flags of the hosts by name; the list of a higher layer wins', () => {
+    const { hosts } = resolved('baseline: {droppedKubeletArgs: [v]}\nhosts: [{name: a}, {name: b, droppedKubeletArgs: [node-ip]}]\n');
+    expect(hosts.map(({ nodeRegistration }) => nodeRegistration.droppedFlags)).toEqual([['v'], ['node-ip']]);
+  });
+
   it('finds bastions among the hosts', () => {
     expect(hostOf(fleet, 'edge-008').ssh).toEqual({
       address: '10.0.0.8',

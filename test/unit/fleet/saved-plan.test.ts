@@ -31,7 +31,7 @@ const OVERLAY = parseSource('kind: KubeletConfiguration\nmaxPods: 60\nfeatureGat
 
 function host(name: string): PlannedHost {
   const ssh = { address: name, identityFiles: [], jumps: [], direct: false, become: 'auto', transport: 'builtin', hostKeys: [] } as const;
-  const nodeRegistration = { kubeletExtraArgs: [{ name: 'v', value: '4' }] };
+  const nodeRegistration = { kubeletExtraArgs: [{ name: 'v', value: '4' }], droppedFlags: ['node-ip'] };
   return {
     name,
     role: 'worker',
