@@ -43,7 +43,8 @@ function versionMissing(file: string, text: string, from: string | undefined): A
 }
 
 async function report(services: Services, migration: FilesMigration, request: MigrateKubeletRequest): Promise<ExitCode> {
-  const { text, flags, steps, problems, hasFlags } = migration;
+  const { text, flags, steps, problems, hasFlags, flagNotes } = migration;
+  for (const note of flagNotes) services.output.stderr(`${resultText(note)}\n`);
   const refused = request.force ? null : lossyStepsError(steps);
   const { format, newConfig, newFlags } = request;
   if (format === 'text')

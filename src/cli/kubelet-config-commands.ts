@@ -136,7 +136,7 @@ export function addMigrateCommand(config: Command, on: On): void {
     .option('--to <version>', 'kubelet version to convert the file for (required without --old-config)')
     .option(
       '--flags <file>',
-      'file with kubelet flags to convert to fields, e.g. kubeadm-flags.env or /etc/default/kubelet (repeatable)',
+      'kubelet flags to convert to fields: unit, drop-in or environment file (kubelet.service, 10-kubeadm.conf, kubeadm-flags.env, kubelet.env), output of systemctl cat kubelet, file with a command line, or a command line (repeatable; read together as systemd reads them)',
       collect,
     )
     .option('--kubelet-extra-args <name=value>', 'kubelet flag to convert to a field (repeatable)', collect)
@@ -158,6 +158,8 @@ export function addMigrateCommand(config: Command, on: On): void {
     examples: `  kubeletadm config migrate kubelet.yaml --from 1.22 --to 1.36 > new.yaml
   kubeletadm config migrate kubelet.yaml --from 1.26 --to 1.36 \\
     --flags kubeadm-flags.env --new-config new.yaml --new-flags new.env
+  kubeletadm config migrate kubelet.yaml --from 1.26 --to 1.36 \\
+    --flags kubelet.service --flags 10-kubeadm.conf --flags /etc/default/kubelet
   kubeletadm config migrate --old-config v1beta3.yaml`,
   });
 }

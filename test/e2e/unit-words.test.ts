@@ -8,6 +8,7 @@ import { observe } from '../../src/host/observe.ts';
 import { execStartWords } from '../../src/host/systemd/exec-start.ts';
 import { observeUnitTexts } from '../../src/host/systemd/observe-unit-texts.ts';
 import { createServices } from '../../src/wiring.ts';
+import { flagsOf, readKubeletFlags } from '../support/kubelet-flags.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { requirement } from '../support/requirement.ts';
 
@@ -141,5 +142,20 @@ describe.skipIf(requirement('the command lines of systemd', missing))('the comma
     lab.run('node1', 'systemctl start kubelet');
     const started: unknown = JSON.parse(lab.run('node1', 'cat /run/words.json'));
     expect(words).toEqual(['/opt/bin/kubelet', ...(started as readonly string[])]);
+  });
+
+  const onHosts = readKubeletFlags().filter((one) => one.host !== false);
+  it.each(onHosts.map((one) => [one.name, one] as const))('are those of config migrate --flags: %s', async (_, one) => {
+    write({ ...one.files, [dropIn('99-test.conf')]: service('Type=oneshot', 'Restart=no') });
+    lab.run('node1', 'systemctl daemon-reload && systemctl start kubelet');
+    const { words, notes } = await flagsOf(one);
+    expect(words.map(({ word }) => word)).toEqual(JSON.parse(lab.run('node1', 'cat /run/words.json')));
+    const verified = lab.run('node1', 'systemd-analyze verify --man=no kubelet.service 2>&1 || true');
+    // An unknown section is reported once, at its heading.
+    const ignored = [...verified.matchAll(/^(\/\S+):([0-9]+): (Unknown (?:key|section)|Assignment outside)/gm)].map(
+      ([, path, line, reason]) => `${path}:${Number(line) + (reason === 'Unknown section' ? 1 : 0)}`,
+    );
+    const ours = notes.flatMap(({ position: at }) => (at?.file.startsWith('/etc/systemd/') ? [`${at.file}:${at.line}`] : []));
+    expect(ours.toSorted()).toEqual(ignored.toSorted());
   });
 });

@@ -8,7 +8,17 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * @see systemd.exec(5) EnvironmentFile=; the test cases were verified with systemd 252
  */
 export function parseEnvironmentFile(text: string): ReadonlyMap<string, string> {
-  const values = new Map<string, string>();
+  return new Map(readAssignments(text).flatMap(({ name, value }) => (isVariableName(name) ? [[name, value] as const] : [])));
+}
+
+/** Whether systemd accepts the name of a variable. */
+export function isVariableName(name: string): boolean {
+  return NAME.test(name);
+}
+
+/** All assignments of a file of `EnvironmentFile=`, also those that systemd drops because of their names. */
+export function readAssignments(text: string): readonly { readonly name: string; readonly value: string; readonly line: number }[] {
+  const assignments: { readonly name: string; readonly value: string; readonly line: number }[] = [];
   for (let at = 0; at < text.length; ) {
     const char = text.charAt(at);
     if (SPACE.test(char)) {
@@ -22,11 +32,10 @@ export function parseEnvironmentFile(text: string): ReadonlyMap<string, string> 
       continue;
     }
     const { value, end } = readValue(text, equals + 1);
-    const name = text.slice(at, equals).trimEnd();
-    if (NAME.test(name)) values.set(name, value);
+    assignments.push({ name: text.slice(at, equals).trimEnd(), value, line: text.slice(0, at).split('\n').length });
     at = end;
   }
-  return values;
+  return assignments;
 }
 
 function endOfLine(text: string, from: number): number {

@@ -39,7 +39,7 @@ export function execStartWords(
   hostname: string | null = null,
 ): readonly CommandLineWord[] | null {
   const directives = placedDirectives(unitFiles);
-  const command = lastOf(directives, 'ExecStart').at(-1);
+  const command = execStartOf(unitFiles);
   if (command === undefined) return null;
   const [, prefix = '', line = ''] = /^([-@:+!|]*)(.*)$/s.exec(command.value) ?? [];
   const words = firstCommand(splitUnitWords(line)).map((word) => expandSpecifiers(word, hostname));
@@ -51,6 +51,19 @@ export function execStartWords(
     prefix.includes(':') ? [{ word, source: command.path }] : expandWord(word, command.path, variables),
   );
   return [{ word: program, source: command.path }, ...expanded];
+}
+
+/** The `ExecStart=` in force, with its place. */
+export function execStartOf(unitFiles: readonly UnitSourceFile[]): PlacedDirective | undefined {
+  return lastOf(placedDirectives(unitFiles), 'ExecStart').at(-1);
+}
+
+/** The variables of `Environment=` and of environment files in force, with the source of each. */
+export function unitVariables(
+  unitFiles: readonly UnitSourceFile[],
+  environmentFiles: readonly UnitSourceFile[],
+): ReadonlyMap<string, UnitVariable> {
+  return readVariables(placedDirectives(unitFiles), environmentFiles, null);
 }
 
 /** A word `;` separates commands. */
@@ -90,7 +103,7 @@ function lastOf(directives: readonly PlacedDirective[], name: string): readonly 
   return own.slice(own.findLastIndex(({ value }) => value === '') + 1);
 }
 
-interface Variable {
+export interface UnitVariable {
   readonly value: string;
   readonly source: string;
 }
@@ -100,8 +113,8 @@ function readVariables(
   directives: readonly PlacedDirective[],
   files: readonly UnitSourceFile[],
   hostname: string | null,
-): ReadonlyMap<string, Variable> {
-  const variables = new Map<string, Variable>();
+): ReadonlyMap<string, UnitVariable> {
+  const variables = new Map<string, UnitVariable>();
   for (const { value, path } of lastOf(directives, 'Environment')) {
     for (const word of splitUnitWords(value)) {
       const assignment = expandSpecifiers(word, hostname);
@@ -116,7 +129,7 @@ function readVariables(
 }
 
 /** A word that begins with `$NAME` is that variable alone, also `$NAME-x`, and expands to several words; `${NAME}` stays one word. */
-function expandWord(word: string, path: string, variables: ReadonlyMap<string, Variable>): readonly CommandLineWord[] {
+function expandWord(word: string, path: string, variables: ReadonlyMap<string, UnitVariable>): readonly CommandLineWord[] {
   const bare = /^\$([^{$].*)$/s.exec(word)?.[1];
   if (bare !== undefined) {
     const { value = '', source = path } = variables.get(bare) ?? {};

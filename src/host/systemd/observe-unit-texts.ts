@@ -30,14 +30,22 @@ export async function observeUnitTexts(
   const candidates = [...loaded, ...(isStale ? await listDropIns(host, signal) : []), ...(isStale || loaded.length === 0 ? usual : [])];
   const found = await readTexts(host, [...new Set(candidates)], planned, signal);
   const existing = [...found, ...plannedUnitFiles(planned, found)].filter(({ text }) => text !== null);
-  const unitFile = first(existing.filter(({ path }) => path.endsWith(`/${KUBELET_UNIT}`)));
-  const dropIns = existing.filter((file) => file !== unitFile && file.path.endsWith('.conf'));
+  const unitFiles = inReadingOrder(existing);
+  if (unitFiles.length === 0) return null;
+  return { unitFiles, environmentFiles: await readEnvironmentFiles(host, environmentFilesOf(unitFiles), planned, signal) };
+}
+
+/**
+ * A unit and its drop-ins (files whose names end with `.conf`) in the order in which systemd reads them; of files with
+ * the same name the one in the first directory of the unit path.
+ */
+export function inReadingOrder(files: readonly UnitSourceFile[]): readonly UnitSourceFile[] {
+  const dropIns = files.filter(({ path }) => path.endsWith('.conf'));
+  const unitFile = first(files.filter((file) => !dropIns.includes(file)));
   const effective = [...new Set(dropIns.map(({ path }) => baseName(path)))]
     .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
     .flatMap((name) => first(dropIns.filter(({ path }) => baseName(path) === name)) ?? []);
-  const unitFiles = [...(unitFile === undefined ? [] : [unitFile]), ...effective];
-  if (unitFiles.length === 0) return null;
-  return { unitFiles, environmentFiles: await readEnvironmentFiles(host, environmentFilesOf(unitFiles), planned, signal) };
+  return [...(unitFile === undefined ? [] : [unitFile]), ...effective];
 }
 
 /** The names of drop-ins on disk, which systemd may not have loaded. */

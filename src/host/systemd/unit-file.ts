@@ -3,6 +3,8 @@ import { trimTrailing } from '../../base/text/trim-trailing.ts';
 /** One assignment of a unit file. The order matters, because an empty value resets a list. */
 export interface UnitDirective {
   readonly section: string;
+  /** Starts at 1. */
+  readonly line: number;
   readonly name: string;
   readonly value: string;
 }
@@ -13,34 +15,68 @@ export interface UnitDirective {
  * @see systemd.syntax(7); the test cases were verified with systemd 252
  */
 export function parseUnitFile(text: string): readonly UnitDirective[] {
+  return readLines(text).directives;
+}
+
+/** A line that systemd ignores with a warning in its journal. */
+export interface IgnoredLine {
+  readonly line: number;
+  readonly text: string;
+}
+
+/**
+ * The lines that systemd ignores although they set something: an assignment outside of a section, in another section, or
+ * to a name that systemd does not know.
+ * @see systemd 252 src/shared/conf-parser.c parse_line, next_assignment
+ */
+export function ignoredUnitLines(text: string): readonly IgnoredLine[] {
+  const { directives, others } = readLines(text);
+  const ignored = directives.filter(({ section, name }) => {
+    if (/^X-/.test(section) || /^X-/.test(name)) return false;
+    return (
+      !/^(?:Unit|Service|Install)$/.test(section) || !/^[A-Z][A-Za-z0-9]*$/.test(name) || (IN_SERVICE.test(name) && section !== 'Service')
+    );
+  });
+  return [...ignored.map(({ line, name, value }) => ({ line, text: `${name}=${value}` })), ...others].toSorted((a, b) => a.line - b.line);
+}
+
+/** Settings of the section `[Service]` alone that determine a command line. */
+const IN_SERVICE = /^(?:Environment|EnvironmentFile|ExecStart)$/;
+
+function readLines(text: string): { readonly directives: readonly UnitDirective[]; readonly others: readonly IgnoredLine[] } {
   const directives: UnitDirective[] = [];
+  const others: IgnoredLine[] = [];
   let section = '';
-  for (const line of logicalLines(text)) {
-    const heading = /^\[(.+)\]$/.exec(line);
+  for (const { text: content, line } of logicalLines(text)) {
+    const heading = /^\[(.+)\]$/.exec(content);
     if (heading) {
       section = heading[1] as string;
       continue;
     }
-    const equals = line.indexOf('=');
-    if (equals > 0) directives.push({ section, name: line.slice(0, equals).trim(), value: line.slice(equals + 1).trim() });
+    const equals = content.indexOf('=');
+    if (equals > 0) directives.push({ section, line, name: content.slice(0, equals).trim(), value: content.slice(equals + 1).trim() });
+    else others.push({ line, text: content });
   }
-  return directives;
+  return { directives, others };
 }
 
-function logicalLines(text: string): readonly string[] {
-  const lines: string[] = [];
+/** Lines with their continuation lines, each with the number of its first line. */
+function logicalLines(text: string): readonly IgnoredLine[] {
+  const lines: IgnoredLine[] = [];
   let open = '';
-  for (const line of text.split(/\r?\n/)) {
+  let first = 0;
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (/^\s*[#;]/.test(line)) continue;
+    if (open === '') first = index + 1;
     if (continues(line)) {
       open += `${line.slice(0, -1)} `;
       continue;
     }
     const whole = (open + line).trim();
     open = '';
-    if (whole !== '') lines.push(whole);
+    if (whole !== '') lines.push({ text: whole, line: first });
   }
-  return open.trim() === '' ? lines : [...lines, open.trim()];
+  return open.trim() === '' ? lines : [...lines, { text: open.trim(), line: first }];
 }
 
 /**

@@ -41,9 +41,9 @@ describe('parseUnitFile', () => {
 
   it('keeps equals signs of the value and the section of each directive', () => {
     expect(parseUnitFile('A=0\n[S]\nEnvironment="A=b=c"\n[T]\nB=1\n')).toEqual([
-      { section: '', name: 'A', value: '0' },
-      { section: 'S', name: 'Environment', value: '"A=b=c"' },
-      { section: 'T', name: 'B', value: '1' },
+      { section: '', line: 1, name: 'A', value: '0' },
+      { section: 'S', line: 3, name: 'Environment', value: '"A=b=c"' },
+      { section: 'T', line: 5, name: 'B', value: '1' },
     ]);
   });
 });
