@@ -1,12 +1,11 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import { observe } from '../../host/observe.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki/validate-certificates.ts';
 import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
-import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
+import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { HostConnections } from '../ports.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
@@ -52,7 +51,7 @@ export async function checkCertificates(
 async function checkHost(services: CheckCertificatesPorts, target: HostTarget, withinMs: number): Promise<HostCertificates> {
   const host = await services.connectHost(target);
   try {
-    const found = await observe(host, nodeCertificates, services.signal);
+    const found = await observeCertificates(host, services.signal);
     const controlPlane = await inspectCertificates(
       { host, cluster: null, signal: services.signal },
       { cluster: null, certificatesDir: null },

@@ -16,6 +16,7 @@ import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.t
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
 import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
@@ -176,7 +177,7 @@ async function readCertificates(
   host: Host,
   { name, role }: Pick<ResolvedHost, 'name' | 'role'>,
 ): Promise<readonly HostCertificate[]> {
-  const found = await observe(host, nodeCertificates, signal);
+  const found = await observeCertificates(host, signal);
   const options = { withinMs: 0, now: found.now ?? clock.now() };
   const settings = { cluster: null, certificatesDir: null };
   const controlPlane = role === 'control-plane' ? await inspectCertificates({ host, cluster: null, signal }, settings) : null;

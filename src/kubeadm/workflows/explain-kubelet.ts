@@ -3,12 +3,11 @@ import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
 import { explainFailure } from '../../kubelet/crash-watch.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
-import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
+import { configPathOf, healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { assessNextStart, type NextStart } from '../../kubelet/effective/next-start.ts';
 import {
   attributeToConfigMap,
@@ -25,6 +24,7 @@ import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
 import { assignedAt, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { reportedStatus } from '../../kubelet/source-in-force.ts';
 import { observeNodeSource } from './observe-node-source.ts';
+import { observeLocalWords } from './observe-setups.ts';
 import { readNodeConfig } from './read-node-config.ts';
 
 export interface ExplainHostOptions {
@@ -72,7 +72,7 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   if (source?.kind !== 'config-map' || payload === null) return explanation;
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
   const { path, sets, places } = payload;
-  return attributeToConfigMap(explanation, { path, name, sets, places, localConfig: KUBELET_CONFIG_FILE });
+  return attributeToConfigMap(explanation, { path, name, sets, places, localConfig: configPathOf(await observeLocalWords(host, signal)) });
 }
 
 function explainedSource(source: NodeSource | null, node: KubeObject | null): ExplainedSource | null {

@@ -1,5 +1,7 @@
 import { revealText } from '../../base/text/secret.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
+import { unitState } from '../../host/facts/unit.ts';
+import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
@@ -8,6 +10,7 @@ import type { PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import type { SetupChange } from '../../kubelet/effective/field-changes.ts';
+import { observeKubeletWords } from '../../kubelet/effective/healthz-url.ts';
 import { type KubeletSetup, readKubeletSetup, type SetupOptions } from '../../kubelet/effective/kubelet-setup.ts';
 import { observeNextWords, wordsOfProcess } from '../../kubelet/effective/observe-kubelet.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
@@ -35,11 +38,10 @@ export async function observeSetups(context: PhaseContext, { facts, files, usual
   const { commandLine, names } = await observe(host, FACTS, signal);
   const written = new Map(files.map(({ path, content }) => [path, revealText(content)]));
   const outdated = ownConfigDropInPaths(names).filter((path) => !written.has(path));
-  const local: PlannedTexts = new Map([[POINTER_DROP_IN, null]]);
-  const planned: PlannedTexts = new Map([...local, ...outdated.map((path) => [path, null] as const), ...written]);
+  const planned: PlannedTexts = new Map([...LOCAL, ...outdated.map((path) => [path, null] as const), ...written]);
   const nextWords = (texts: PlannedTexts): Promise<readonly CommandLineWord[] | null> =>
     observeNextWords(host, { unit: facts.unit, hostname: facts.os.hostname, planned: texts, signal });
-  const [disk, desired] = [await nextWords(local), await nextWords(planned)];
+  const [disk, desired] = [await nextWords(LOCAL), await nextWords(planned)];
   const running =
     commandLine === null ? disk : withLocalConfig(wordsOfProcess(commandLine.argv, disk, { catalogue, minor }), configOf(disk));
   const before = running === null ? null : await read(running, new Map());
@@ -50,6 +52,17 @@ export async function observeSetups(context: PhaseContext, { facts, files, usual
   async function read(words: readonly CommandLineWord[], texts: PlannedTexts): Promise<KubeletSetup> {
     return { ...(await readKubeletSetup(host, words, { catalogue, minor, planned: texts, signal })), dynamicConfig: null };
   }
+}
+
+/** The host without the pointer of the agent. */
+const LOCAL: PlannedTexts = new Map([[POINTER_DROP_IN, null]]);
+
+/** The command line of the kubelet's process, else of its next start, with its file of `--config` without an assigned ConfigMap. */
+export async function observeLocalWords(host: Host, signal?: AbortSignal): Promise<readonly CommandLineWord[]> {
+  const words = await observeKubeletWords(host, signal);
+  if (words.every(({ word }) => hashInPath(word) === null)) return words;
+  const unit = await observe(host, unitState('kubelet'), signal);
+  return withLocalConfig(words, configOf(await observeNextWords(host, { unit, hostname: null, planned: LOCAL, signal })));
 }
 
 /** The file that the kubelet reads without an assigned ConfigMap. */

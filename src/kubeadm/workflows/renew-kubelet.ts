@@ -1,8 +1,6 @@
 import { AppError, isAppError } from '../../base/errors.ts';
-import { isJsonObject } from '../../base/json.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Templates } from '../../codec/render-template.ts';
-import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
@@ -10,8 +8,8 @@ import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { discoveryCluster, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
-import { CA_CERT, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CONF, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
-import { configPathOf, observeHealthzUrl, observeKubeletWords } from '../../kubelet/effective/healthz-url.ts';
+import { CA_CERT, FLAGS_ENV, KUBEADM_TMP_DIR, KUBELET_CONF } from '../../kube/well-known.ts';
+import { observeHealthzUrl, observeKubeletWords } from '../../kubelet/effective/healthz-url.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
@@ -21,6 +19,7 @@ import { type RenewKubeletInput, renewKubelet } from '../phases/renew-kubelet.ts
 import { tokenSecret } from '../token/token-secret.ts';
 import { type ApiServerTarget, bootstrapFiles } from './bootstrap-files.ts';
 import { challengeHost, identifyBy, type NodeTrust } from './identify-node.ts';
+import { readJoinedConfig } from './joined-config.ts';
 
 export interface RenewKubeletOptions {
   readonly templates: Templates;
@@ -75,15 +74,7 @@ async function prepareRenewal(context: PhaseContext, options: RenewKubeletOption
   const text = (path: string): string | null => files.get(path)?.content ?? null;
   const host = context.host.name;
   const { signal } = context;
-  const configFile = configPathOf(await observeKubeletWords(context.host, signal)) || KUBELET_CONFIG_FILE;
-  const config = readConfig((await observe(context.host, fileFacts([configFile]), signal)).get(configFile)?.content ?? null, configFile);
-  if (config === null) {
-    const message = `cannot read ${configFile}: the host has not joined a cluster`;
-    throw new AppError(
-      { host, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with kubeletadm join' },
-      { exitCode: 3 },
-    );
-  }
+  await readJoinedConfig(context, await observeKubeletWords(context.host, signal));
   const needed = options.force || identity.state !== 'usable';
   // A bootstrap token allows requesting the certificate of any Node, so the host must prove its Node first.
   const node = needed && asked !== null ? await identifyBy(context, asked, asked.desired) : null;
@@ -137,12 +128,6 @@ async function inspectHost({ host, signal }: PhaseContext, { trust, nodeName }: 
   const { challenge, fact } = await challengeHost(desired);
   const { facts, evidence } = await observe(host, combineFacts({ facts: FACTS, evidence: fact }), signal);
   return { facts, asked: { challenge, evidence, desired } };
-}
-
-function readConfig(text: string | null, path: string) {
-  const root = parseSource(text ?? '', path).documents[0]?.root ?? null;
-  const config = root === null ? null : sourceToJson(root);
-  return isJsonObject(config) ? config : null;
 }
 
 /** The API server for the TLS bootstrap: of the administrator's kubeconfig, else of kubelet.conf. */

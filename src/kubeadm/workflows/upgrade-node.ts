@@ -4,14 +4,15 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { renderTemplate } from '../../codec/render-template.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
-import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D, KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
+import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
+import { lastFlag } from '../../host/systemd/try-drop-in.ts';
+import { FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
@@ -28,9 +29,11 @@ import { backupTimestamp } from '../upgrade/upgrade-record.ts';
 import { readClusterBaseline, type UpgradedDocuments, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
+import { readJoinedConfig } from './joined-config.ts';
 import type { NodeOptions } from './node-options.ts';
 import { nodeSettingsOf } from './node-settings-of.ts';
 import { type ObservedNode, observeNode } from './observe-node.ts';
+import { observeLocalWords } from './observe-setups.ts';
 
 /** Options of this run replace the saved settings of the same kind; null: the saved settings are kept. */
 export interface UpgradeNodeOptions extends Omit<NodeOptions, 'nodeRegistration' | 'overlays' | 'patches' | 'settings'> {
@@ -78,10 +81,10 @@ export async function prepareUpgrade(
   options: UpgradeNodeOptions,
   run: { readonly upgraded: UpgradedDocuments | null } = { upgraded: null },
 ): Promise<Prepared<UpgradeNodeInput>> {
-  const found = await inspectHost(context);
+  const { found, running } = await inspectHost(context);
   const { nodeSettings, warnings: settingsWarnings } = readNodeSettings(found, options.ignoreSavedSettings);
   const instancePatch = readInstanceConfig(found(INSTANCE_CONFIG), context.host.name);
-  const criSocket = socketInUse(found, instancePatch, nodeSettings, options.catalogue);
+  const criSocket = socketInUse(found, instancePatch, { nodeSettings, running, catalogue: options.catalogue });
   const declared = { ...options, ...redeclared(nodeSettings, options), nodeRegistration: criSocket === null ? {} : { criSocket } };
   const observed = await observeNode(context, declared, { writesUnit: false });
   const baseline = await readClusterBaseline(context.cluster, options.catalogue, run.upgraded);
@@ -144,16 +147,18 @@ async function identifyAnnotated(
 
 type FoundFiles = (path: string) => string | null;
 
-async function inspectHost({ host, signal }: PhaseContext): Promise<FoundFiles> {
-  const paths = [NODE_SETTINGS_PATH, KUBELET_CONFIG_FILE, INSTANCE_CONFIG, FLAGS_ENV];
-  const { files } = await observe(host, combineFacts({ files: fileFacts(paths) }), signal);
-  const found = (path: string): string | null => files.get(path)?.content ?? null;
-  if (found(KUBELET_CONFIG_FILE) !== null) return found;
-  const message = `${KUBELET_CONFIG_FILE} does not exist: the host has not joined a cluster`;
-  throw new AppError(
-    { host: host.name, code: 'NODE_NOT_JOINED', message, hint: 'Join the host to the cluster with kubeletadm join' },
-    { exitCode: 3 },
-  );
+/** Command line and configuration files of the kubelet, without an assigned ConfigMap. */
+interface Running {
+  readonly words: readonly CommandLineWord[];
+  readonly config: JsonObject;
+}
+
+/** @throws AppError NODE_NOT_JOINED */
+async function inspectHost(context: PhaseContext): Promise<{ readonly found: FoundFiles; readonly running: Running }> {
+  const { host, signal } = context;
+  const files = await observe(host, fileFacts([NODE_SETTINGS_PATH, INSTANCE_CONFIG, FLAGS_ENV]), signal);
+  const words = await observeLocalWords(host, signal);
+  return { found: (path) => files.get(path)?.content ?? null, running: { words, config: await readJoinedConfig(context, words) } };
 }
 
 function readNodeSettings(
@@ -208,13 +213,18 @@ function withConfigDir(flags: UpgradedFlags, { before, after }: { readonly befor
 }
 
 /**
- * The socket that the kubelet uses: of instance-config.yaml, the flag, config.yaml, or the saved settings. kubeadm only
- * reads the flag, and writes an empty socket without one.
+ * The socket that the kubelet uses: of instance-config.yaml, the flag, the configuration files, or the saved settings. kubeadm
+ * only reads the flag, and writes an empty socket without one.
  */
-function socketInUse(found: FoundFiles, instancePatch: JsonObject | null, nodeSettings: NodeSettings, catalogue: Catalogue): string | null {
+function socketInUse(
+  found: FoundFiles,
+  instancePatch: JsonObject | null,
+  { nodeSettings, running, catalogue }: { nodeSettings: NodeSettings; running: Running; catalogue: Catalogue },
+): string | null {
   const { criSocket } = upgradeFlags(found(FLAGS_ENV) ?? '', { minor: NEWEST_MINOR, catalogue, moveSocket: false });
-  const inFiles = [instancePatch, jsonOf(found(KUBELET_CONFIG_FILE) ?? '')].map((config) => config?.containerRuntimeEndpoint);
-  const candidates = [inFiles[0], criSocket, inFiles[1], nodeSettings.nodeRegistration.criSocket];
+  const flag = lastFlag(running.words, 'container-runtime-endpoint')?.value;
+  const [inPatch, inFiles] = [instancePatch, running.config].map((config) => config?.containerRuntimeEndpoint);
+  const candidates = [inPatch, criSocket, flag, inFiles, nodeSettings.nodeRegistration.criSocket];
   return candidates.find((socket): socket is string => typeof socket === 'string' && socket !== '') ?? null;
 }
 

@@ -9,6 +9,7 @@ import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { kubeletCommandLine } from '../facts/kubelet-process.ts';
+import { mergeConfig } from '../layers.ts';
 import { readDropIns } from './kubelet-setup.ts';
 import { observeNextWords } from './observe-kubelet.ts';
 
@@ -43,11 +44,8 @@ export async function observeHealthzUrl({
 }): Promise<string | null> {
   const words = await observeKubeletWords(host, signal);
   const flag = (name: string): string => lastFlag(words, name)?.value ?? '';
-  const path = configPathOf(words);
-  const text = path === '' ? undefined : (await observe(host, fileFacts([path]), signal)).get(path)?.content;
-  if (text === undefined) return null;
-  const dropIns = flag('config-dir') === '' ? [] : await readDropIns(host, flag('config-dir'), signal);
-  const config = Object.assign({}, configIn(text), ...dropIns.map((file) => configIn(file.text))) as JsonObject;
+  const { path, config } = await readConfigFiles(host, words, signal);
+  if (path === '' || config === null) return null;
   const [port, address] = [flag('healthz-port'), flag('healthz-bind-address')];
   return healthzUrl({
     ...config,
@@ -66,6 +64,23 @@ export async function observeKubeletWords(host: Host, signal?: AbortSignal): Pro
 /** The file of `--config`; empty: none. Without systemd the command line is unknown: kubeadm's file is likely. */
 export function configPathOf(words: readonly CommandLineWord[]): string {
   return words.length === 0 ? KUBELET_CONFIG_FILE : (lastFlag(words, 'config')?.value ?? '');
+}
+
+/**
+ * The configuration files that a command line names, merged as the kubelet merges them; flags are not applied.
+ * @returns `config` null: the file of `--config` cannot be read. `path` empty: no `--config`, and `config` has only drop-in files
+ */
+export async function readConfigFiles(
+  host: Host,
+  words: readonly CommandLineWord[],
+  signal?: AbortSignal,
+): Promise<{ readonly path: string; readonly config: JsonObject | null }> {
+  const path = configPathOf(words);
+  const text = path === '' ? '' : (await observe(host, fileFacts([path]), signal)).get(path)?.content;
+  if (text === undefined) return { path, config: null };
+  const directory = lastFlag(words, 'config-dir')?.value ?? '';
+  const dropIns = directory === '' ? [] : await readDropIns(host, directory, signal);
+  return { path, config: [text, ...dropIns.map((file) => file.text)].map(configIn).reduce(mergeConfig) };
 }
 
 function configIn(text: string): JsonObject {

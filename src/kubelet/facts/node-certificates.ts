@@ -1,18 +1,9 @@
 import { isAppError } from '../../base/errors.ts';
-import { isJsonObject } from '../../base/json.ts';
 import { Secret } from '../../base/text/secret.ts';
-import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
-import {
-  CA_CERT,
-  KUBELET_CLIENT_PEM,
-  KUBELET_CONF,
-  KUBELET_CONFIG_FILE,
-  KUBELET_PKI_DIR,
-  KUBELET_SERVER_PEM,
-} from '../../kube/well-known.ts';
+import { CA_CERT, KUBELET_CLIENT_PEM, KUBELET_CONF, KUBELET_PKI_DIR, KUBELET_SERVER_PEM } from '../../kube/well-known.ts';
 
 /** A certificate on a host; `pem` is null if `path` does not exist. */
 export interface FoundCertificate {
@@ -42,17 +33,14 @@ export const nodeCertificates = defineFact(
     selfSigned: { kind: 'file', path: SELF_SIGNED },
     selfSignedKey: { kind: 'file', path: `${KUBELET_PKI_DIR}/kubelet.key` },
     ca: { kind: 'file', path: CA_CERT },
-    config: { kind: 'file', path: KUBELET_CONFIG_FILE },
     date: { kind: 'command', argv: ['date', '+%s'] },
   },
   (found): NodeCertificates => {
     const { certificates, issue } = readKubeletConf(found.conf, found.client);
     const serving = readServing(found);
     const ca: FoundCertificate = { role: 'ca', path: CA_CERT, pem: found.ca?.content ?? null };
-    const used = configuredCaFile(found.config?.content ?? '');
     return {
-      // A CA at another path is named in config.yaml and not read here.
-      certificates: [...certificates, ...serving, ...(used === null || used === CA_CERT ? [ca] : [])],
+      certificates: [...certificates, ...serving, ca],
       now: found.date.exitCode === 0 ? new Date(Number(found.date.stdout.trim()) * 1000) : null,
       issue,
     };
@@ -94,15 +82,6 @@ function readServing(found: {
 function pair(role: FoundCertificate['role'], path: string, file: FileFact | null): FoundCertificate {
   const pem = file?.content ?? null;
   return { role, path, pem, key: pem?.includes('PRIVATE KEY-----') ? new Secret(pem) : null };
-}
-
-function configuredCaFile(configYaml: string): string | null {
-  const root = parseSource(configYaml, KUBELET_CONFIG_FILE).documents[0]?.root ?? null;
-  const config = root === null ? null : sourceToJson(root);
-  const authentication = isJsonObject(config) ? config.authentication : null;
-  const x509 = isJsonObject(authentication) ? authentication.x509 : null;
-  const file = isJsonObject(x509) ? x509.clientCAFile : null;
-  return typeof file === 'string' && file !== '' ? file : null;
 }
 
 function decode(base64: string): string {

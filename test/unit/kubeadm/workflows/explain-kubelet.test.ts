@@ -125,6 +125,23 @@ describe('explainHostKubelet', () => {
     for (const explained of [whole, overlay]) expect(JSON.stringify(explained.fields)).not.toContain('a'.repeat(64));
   });
 
+  it('names the local file of an overlay, wherever the unit places it', async () => {
+    const checkpoint = `/var/lib/kubelet/kubeletadm-agent/checkpoints/${'a'.repeat(64)}/kubelet.yaml`;
+    const identity = { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
+    const { [DROP_IN]: text, [CONFIG]: _, ...files } = FILES;
+    const observed = host({
+      files: {
+        ...files,
+        [DROP_IN]: text.replace(`--config=${CONFIG}`, '--config=/etc/own.yaml'),
+        [checkpoint]: `${HEADER}maxPods: 33\nclusterDNS: [10.96.0.10]\n`,
+        [checkpoint.replace('kubelet.yaml', 'manifest.json')]: formatManifest({ identity, files: ['kubelet.yaml'], sets: ['maxPods'] }),
+      },
+      argv: ['/usr/bin/kubelet', `--config=${checkpoint}`],
+    });
+    const { fields } = await explainHostKubelet(observed, { catalogue, cluster: null });
+    expect(fields.find(({ path }) => path === 'clusterDNS')).toMatchObject({ layer: 'config file', source: '/etc/own.yaml' });
+  });
+
   it('shows that a drop-in file wins over the ConfigMap of the agent', async () => {
     const checkpoint = `/var/lib/kubelet/kubeletadm-agent/checkpoints/${'a'.repeat(64)}`;
     const identity = { namespace: 'kube-system', name: 'node-config', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '7' };
