@@ -24,9 +24,9 @@ export interface FleetDriftRequest {
 export async function runFleetDrift(services: Services, { run, output, showsDiff, failsIfDrifted }: FleetDriftRequest): Promise<ExitCode> {
   const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet drift', reads: true });
   const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
-  const { outcomes, pending, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
+  const { outcomes, kubelets, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
   const { format } = output;
-  if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes, pending), format));
+  if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes, kubelets), format));
   else {
     const diff = showsDiff ? planLines(outcomes, { origins: false, verbosity: output.verbosity }) : [];
     const lines = drifts.length === 0 ? noDriftLines(outcomes) : [...tableOf(drifts), ...uncheckedLines(outcomes)];
@@ -59,20 +59,20 @@ function tableOf(drifts: readonly HostDrift[]): readonly string[] {
   return renderTable([['HOSTS', 'WHAT', 'DRIFT'], ...lines]);
 }
 
-function documentOf(outcomes: readonly HostOutcome[], pending: FleetDrift['pending']): object {
-  const moreOf = ({ host }: HostOutcome): readonly Drift[] => pending.get(host) ?? [];
+function documentOf(outcomes: readonly HostOutcome[], kubelets: FleetDrift['kubelets']): object {
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'FleetDrift',
-    hosts: outcomes.map((outcome) => ({
-      name: outcome.host,
-      status:
-        outcome.status === 'pending' || (outcome.status === 'unchanged' && (hasDrift(outcome) || moreOf(outcome).length > 0))
-          ? 'drifted'
-          : outcome.status,
-      // Null: unknown.
-      drift: outcome.plan === null ? null : [...(hasDrift(outcome) ? driftOf(outcome, 1) : []), ...moreOf(outcome)],
-      ...(outcome.plan === null ? { reason: reasonOf(outcome) } : {}),
-    })),
+    hosts: outcomes.map((outcome) => {
+      const drift = driftOf(outcome, { verbosity: 1, kubelet: kubelets.get(outcome.host) });
+      const isDrifted = outcome.status === 'pending' || (outcome.status === 'unchanged' && (hasDrift(outcome) || drift.length > 0));
+      return {
+        name: outcome.host,
+        status: isDrifted ? 'drifted' : outcome.status,
+        // Null: unknown.
+        drift: outcome.plan === null ? null : drift,
+        ...(outcome.plan === null ? { reason: reasonOf(outcome) } : {}),
+      };
+    }),
   };
 }

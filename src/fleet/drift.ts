@@ -32,17 +32,22 @@ function overridesIn({ warnings }: NonNullable<HostOutcome['plan']>): readonly D
 
 /**
  * The differences between a host and the fleet file or the cluster; empty when the actual state was not read.
- * @param verbosity 1 or more includes the program's internal files. Default: 0
+ * @param options.verbosity 1 or more includes the program's internal files. Default: 0
+ * @param options.kubelet what its running kubelet has not read. Default: nothing
  */
-export function driftOf({ plan }: HostOutcome, verbosity = 0): readonly Drift[] {
+export function driftOf(
+  { plan }: HostOutcome,
+  { verbosity = 0, kubelet }: { readonly verbosity?: number; readonly kubelet?: PendingChanges | undefined } = {},
+): readonly Drift[] {
   const phases = plan?.host.phases ?? [];
   if (isNew(phases)) return [{ what: 'host', why: 'the host has not joined the cluster' }];
   const all = phases.flatMap(({ plan: { changes } }): readonly (Change & { readonly path?: string })[] => changes);
   const changes = shownChanges(all, verbosity);
+  const { pending, failures } = pendingOf({ plan }, kubelet ?? { pending: [], failures: [] });
   // A reload or restart that only follows from a listed change is no drift of its own.
   const causes = changes.filter((change) => isClusterChange(change) || (change.kind !== 'restart-unit' && change.kind !== 'daemon-reload'));
   const changesFiles = causes.some(({ kind }) => kind === 'write-file' || kind === 'remove-file');
-  const changed = (changesFiles ? causes : changes).map((change): Drift => {
+  const changed = (changesFiles || pending.length > 0 ? causes : changes).map((change): Drift => {
     const { reason } = change;
     if (isClusterChange(change)) {
       const { kind, name } = changedRef(change);
@@ -53,21 +58,15 @@ export function driftOf({ plan }: HostOutcome, verbosity = 0): readonly Drift[] 
     if (change.kind === 'restart-unit') return { what: `unit ${change.unit}`, why: `must be restarted: ${reason}` };
     return { what: 'path' in change ? change.path : 'unit' in change ? `unit ${change.unit}` : change.kind, why: reason };
   });
-  return plan === null ? changed : [...changed, ...overridesIn(plan)];
+  return plan === null ? changed : [...changed, ...overridesIn(plan), ...pending, ...failures];
 }
 
-/**
- * The pending changes of a kubelet: those that its plan does not apply with a restart, and the reasons for which its next
- * start would fail. Empty for a host that has not joined.
- */
-export function pendingOf({ plan }: HostOutcome, { pending, failures }: Pending): readonly Drift[] {
-  const phases = plan?.host.phases ?? [];
-  if (plan === null || isNew(phases)) return [];
-  const restarts = phases.some(({ plan: { changes } }) => changes.some((one) => one.kind === 'restart-unit' && one.unit === 'kubelet'));
-  return [...(restarts ? [] : pending), ...failures];
+/** Changes that a running kubelet has not read, and reasons for which its next start would fail; none for a host that has not joined. */
+export function pendingOf({ plan }: Pick<HostOutcome, 'plan'>, kubelet: PendingChanges): PendingChanges {
+  return plan === null || isNew(plan.host.phases) ? { pending: [], failures: [] } : kubelet;
 }
 
-interface Pending {
+export interface PendingChanges {
   readonly pending: readonly Drift[];
   readonly failures: readonly Drift[];
 }

@@ -2,7 +2,7 @@ import type { AppError, Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import { type Drift, driftOf, hasDrift, pendingOf } from '../drift.ts';
+import { type Drift, driftOf, hasDrift, type PendingChanges } from '../drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
 import { type KubeletStatus, observeKubeletStatus } from '../host-status.ts';
@@ -23,8 +23,8 @@ export interface HostDrift {
 
 export interface FleetDrift {
   readonly outcomes: readonly HostOutcome[];
-  /** Pending changes of each kubelet, which its plan does not apply. */
-  readonly pending: ReadonlyMap<string, readonly Drift[]>;
+  /** What the running kubelet of each host has not read. */
+  readonly kubelets: ReadonlyMap<string, PendingChanges>;
   /** The hosts that differ from the fleet file. */
   readonly drifts: readonly HostDrift[];
   /** The problems of hosts that were not checked; null: all hosts were. */
@@ -78,15 +78,11 @@ export async function fleetDrift(
     );
     const result = await runFleet(members, rules, withoutOverrides(ports));
     const { outcomes } = result;
-    const pending = new Map(
-      outcomes.map((outcome) => [outcome.host, pendingOf(outcome, kubelets.get(outcome.host) ?? { pending: [], failures: [] })]),
-    );
     const drifts = outcomes.flatMap((outcome) => {
-      const more = pending.get(outcome.host) ?? [];
-      const drift = [...(hasDrift(outcome) ? driftOf(outcome, request.verbosity) : []), ...more];
-      return hasDrift(outcome) || more.length > 0 ? [{ host: outcome.host, drift }] : [];
+      const drift = driftOf(outcome, { verbosity: request.verbosity, kubelet: kubelets.get(outcome.host) });
+      return hasDrift(outcome) || drift.length > 0 ? [{ host: outcome.host, drift }] : [];
     });
-    return { outcomes, pending, drifts, failure: fleetFailure(result, { signal, reads: true }) };
+    return { outcomes, kubelets, drifts, failure: fleetFailure(result, { signal, reads: true }) };
   } finally {
     await access.close();
   }

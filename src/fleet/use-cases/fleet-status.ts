@@ -259,11 +259,14 @@ function describeDrift({ plan, error, status }: HostOutcome, { nodeName }: Inspe
   return error === null ? '' : `unknown: ${error.code}`;
 }
 
-/** Empty: the next start changes nothing that the plan does not apply. */
+/** Empty: the running kubelet has read all its files, and can start with them. */
 function describePending(outcome: HostOutcome, { nodeName, pending, failures }: Inspected): string {
   if (nodeName === null) return '';
-  const restart = pendingOf(outcome, { pending, failures: [] }).length === 0 ? [] : ['pending restart'];
-  return [...restart, ...(failures.length === 0 ? [] : ['a restart would fail'])].join(', ');
+  const found = pendingOf(outcome, { pending, failures });
+  return [
+    ...(found.pending.length === 0 ? [] : ['pending restart']),
+    ...(found.failures.length === 0 ? [] : ['a restart would fail']),
+  ].join(', ');
 }
 
 /** Empty: no ConfigMap overrides a field of the fleet file. */

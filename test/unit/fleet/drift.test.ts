@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { driftOf } from '../../../src/fleet/drift.ts';
+import { driftOf, type PendingChanges } from '../../../src/fleet/drift.ts';
 import type { HostOutcome } from '../../../src/fleet/fleet.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import { NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
@@ -16,10 +16,10 @@ const write = (path: string): Change => ({
   reason: 'a test',
 });
 
-function subjects(changes: readonly Change[], verbosity?: number): readonly string[] {
+function subjects(changes: readonly Change[], verbosity = 0, kubelet?: PendingChanges): readonly string[] {
   const host = { name: 'a', phases: [{ phase: 'kubelet-start', plan: { changes } }] };
   const outcome: HostOutcome = { host: 'a', status: 'pending', plan: { host, warnings: [], refusals: [] }, error: null };
-  return driftOf(outcome, verbosity).map(({ what }) => what);
+  return driftOf(outcome, { verbosity, kubelet }).map(({ what }) => what);
 }
 
 describe('the drift of a host', () => {
@@ -32,6 +32,16 @@ describe('the drift of a host', () => {
   it('lists a restart only if no listed change of a file causes it', () => {
     expect(subjects([write('/etc/x'), RESTART])).toEqual(['/etc/x']);
     expect(subjects([RESTART])).toEqual(['unit kubelet']);
+  });
+
+  it('contains what the running kubelet has not read, whether or not the plan restarts it', () => {
+    const pending = { what: 'drop-in', why: 'a test' };
+    const failure = { what: 'failure', why: 'a test' };
+    const kubelet = { pending: [pending], failures: [failure] };
+    expect(subjects([], 0, kubelet)).toEqual(['drop-in', 'failure']);
+    expect(subjects([RESTART], 0, kubelet)).toEqual(['drop-in', 'failure']);
+    expect(subjects([write('/etc/x'), RESTART], 0, kubelet)).toEqual(['/etc/x', 'drop-in', 'failure']);
+    expect(subjects([RESTART], 0, { pending: [], failures: [failure] })).toEqual(['unit kubelet', 'failure']);
   });
 
   it('contains the record with a higher verbosity, and if it is the only change', () => {

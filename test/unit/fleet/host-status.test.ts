@@ -1,8 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pendingOf } from '../../../src/fleet/drift.ts';
-import type { HostOutcome } from '../../../src/fleet/fleet.ts';
 import { observeKubeletStatus } from '../../../src/fleet/host-status.ts';
-import type { Change } from '../../../src/host/plan/change.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
@@ -65,19 +62,5 @@ describe('observeKubeletStatus', () => {
       { what: 'unit kubelet', why: `a restart would fail: ${OTHER}:3:10 maxPods: must be an integer, not the string "many"` },
     ]);
     expect(configHash).toMatch(/^[0-9a-f]{12}$/);
-  });
-});
-
-describe('pendingOf', () => {
-  const one = { what: 'unit kubelet', why: 'a test' };
-  const outcome = (changes: readonly Change[]): HostOutcome => {
-    const host = { name: 'a', phases: [{ phase: 'kubelet-start', plan: { changes } }] };
-    return { host: 'a', status: 'unchanged', plan: { host, warnings: [], refusals: [] }, error: null };
-  };
-
-  it('leaves out changes that the planned restart applies, but no reason for a failure', () => {
-    const restart: Change = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' };
-    expect(pendingOf(outcome([]), { pending: [one], failures: [one] })).toEqual([one, one]);
-    expect(pendingOf(outcome([restart]), { pending: [one], failures: [one] })).toEqual([one]);
   });
 });
