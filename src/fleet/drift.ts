@@ -1,9 +1,12 @@
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan } from '../host/plan/document.ts';
-import { KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
+import { BOOTSTRAP_CONF, KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
 import { type HostOutcome, hasChangesOrDeferred } from './fleet.ts';
 import { shownChanges } from './operations.ts';
+
+/** Credentials of a new node: a joining one, or the first control plane. */
+const NEW_NODE_FILES: readonly string[] = [BOOTSTRAP_CONF, KUBELET_CONF];
 
 /** A difference between a host and the fleet file or the cluster. */
 export interface Drift {
@@ -71,11 +74,11 @@ export interface PendingChanges {
   readonly failures: readonly Drift[];
 }
 
-/** The phase waits for the join, or a file does not exist without which the host is not a node. */
+/** The phase waits for the join, or the plan writes the credentials with which a new node joins. */
 function isNew(phases: HostPlan['phases']): boolean {
   return phases.some(
     ({ phase, plan }) =>
       phase === 'join' ||
-      plan.changes.some((change) => change.kind === 'write-file' && change.path === KUBELET_CONFIG_FILE && change.before === null),
+      plan.changes.some((change) => change.kind === 'write-file' && NEW_NODE_FILES.includes(change.path) && change.before === null),
   );
 }

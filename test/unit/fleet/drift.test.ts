@@ -44,6 +44,13 @@ describe('the drift of a host', () => {
     expect(subjects([RESTART], 0, { pending: [], failures: [failure] })).toEqual(['unit kubelet', 'failure']);
   });
 
+  it('is that of a joined host without /var/lib/kubelet/config.yaml, but not of a host that joins', () => {
+    const created = (path: string): Change => ({ ...write(path), action: 'create', before: null }) as Change;
+    expect(subjects([created('/var/lib/kubelet/config.yaml')])).toEqual(['/var/lib/kubelet/config.yaml']);
+    for (const path of ['/etc/kubernetes/bootstrap-kubelet.conf', '/etc/kubernetes/kubelet.conf'])
+      expect(subjects([created(path), created('/var/lib/kubelet/config.yaml')])).toEqual(['host']);
+  });
+
   it('contains the record with a higher verbosity, and if it is the only change', () => {
     expect(subjects(changes, 1)).toEqual(['/etc/x', NODE_SETTINGS_PATH]);
     expect(subjects([write(NODE_SETTINGS_PATH)])).toEqual([NODE_SETTINGS_PATH]);
