@@ -20,7 +20,8 @@ const shutdownLock = defineFact(
 /**
  * After a change of the graceful shutdown of a kubelet, waits until the restarted kubelet holds its lock. Without the lock
  * the kubelet stays healthy.
- * @param change the effective configurations; null: unknown
+ * @param change the effective configurations; null: unknown. `mayLosePods`: a missing lock is a warning. A lock that cannot be
+ *   looked up always is
  * @throws AppError SHUTDOWN_NOT_DELAYED with the kubelet's error; the signal's reason
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go initializeRuntimeDependentModules: "Failed to start node shutdown
  *   manager" (1.36)
@@ -28,25 +29,34 @@ const shutdownLock = defineFact(
 export async function verifyShutdown(
   context: PhaseContext,
   phase: string,
-  { before, after }: { readonly before: JsonObject | null; readonly after: JsonObject | null },
+  {
+    before,
+    after,
+    mayLosePods = false,
+  }: { readonly before: JsonObject | null; readonly after: JsonObject | null; readonly mayLosePods?: boolean },
 ): Promise<void> {
-  const { host, signal } = context;
+  const { host, signal, reporter } = context;
   if (before === null || after === null || shutdownSeconds(before) === shutdownSeconds(after)) return;
   const field = shutdownField(after);
   if (field === null) return;
-  await waitUntil(
+  const warn = (message: string): void =>
+    reporter.report({ level: 'warning', code: 'SHUTDOWN_NOT_DELAYED', host: host.name, phase, message });
+  await waitUntil<void, string>(
     { ...context, phase },
     {
       timeoutMs: WAIT_MS,
       pauseMs: hostPause(host),
       probe: async () => {
-        const why = await missingShutdownLock(host, field, signal);
-        return why === null ? { done: undefined } : { pending: why };
+        const isHeld = await observe(host, shutdownLock, signal);
+        if (isHeld === null)
+          warn(`${field} was not verified: busctl cannot list the locks of systemd-logind, so a reboot may terminate the pods at once`);
+        return isHeld === false ? { pending: await describeMissing(host, field, signal) } : { done: undefined };
       },
       describe: (_, waitedMs) => `waiting for the lock of the kubelet that delays a shutdown, ${Math.round(waitedMs / 1000)} s`,
       timedOut: (why) => {
         const message = `${phase}: ${why}`;
         const hint = 'See systemd-inhibit --list, and systemd-analyze cat-config systemd/logind.conf for InhibitDelayMaxSec';
+        if (mayLosePods) return warn(`${message}. The change is kept because of --allow-pod-loss. ${hint}`);
         throw new AppError({ host: host.name, code: 'SHUTDOWN_NOT_DELAYED', message, hint });
       },
     },
@@ -58,7 +68,10 @@ export async function verifyShutdown(
  * @param field as of `shutdownField`
  */
 export async function missingShutdownLock(host: Host, field: string, signal?: AbortSignal): Promise<string | null> {
-  if ((await observe(host, shutdownLock, signal)) !== false) return null;
+  return (await observe(host, shutdownLock, signal)) === false ? describeMissing(host, field, signal) : null;
+}
+
+async function describeMissing(host: Host, field: string, signal: AbortSignal | undefined): Promise<string> {
   const cause = await causeOf(host, signal);
   return `${field} is not in force: the kubelet holds no lock of systemd-logind that delays a shutdown${cause === '' ? '' : ` (${cause})`}`;
 }

@@ -107,9 +107,10 @@ function writeKubeletFiles(name: string, short: string) {
       if (facts.init !== 'systemd') return undefined;
       const { reading, proof, health, setups } = input;
       const lasts = await waitForStartedKubelet(context, name, health, proof?.nodeName);
-      const before = setups?.before ?? null;
-      if (reading !== undefined && setups !== undefined && before !== null && isHealthy(facts.before.health) && proof?.mayLosePods !== true)
-        await verifyShutdown(context, name, { before: effectiveOf(before, reading), after: effectiveOf(setups.after, reading) });
+      if (reading !== undefined && setups?.before != null && isHealthy(facts.before.health)) {
+        const change = { before: effectiveOf(setups.before, reading), after: effectiveOf(setups.after, reading) };
+        await verifyShutdown(context, name, { ...change, mayLosePods: proof?.mayLosePods === true });
+      }
       return lasts;
     },
     undo: (facts, applied) => (isHealthy(facts.before.health) ? undoKubeletStart(facts, applied) : null),

@@ -14,18 +14,24 @@ const PERIOD: JsonObject = { shutdownGracePeriod: '60s', shutdownGracePeriodCrit
 
 async function verify(
   busctl: FakeCommand,
-  change: { before: JsonObject | null; after: JsonObject | null } = { before: {}, after: PERIOD },
+  change: { before: JsonObject | null; after: JsonObject | null; mayLosePods?: boolean } = { before: {}, after: PERIOD },
 ) {
   const clock = fakeClock();
   const host = fakeHost({ name: 'w1', commands: { busctl, journalctl: { stdout: `${FAILED}\n` } } });
   const started = clock.now().getTime();
-  const context = { host, cluster: null, clock, reporter: recordingReporter() };
+  const reporter = recordingReporter();
+  const context = { host, cluster: null, clock, reporter };
   const error = await verifyShutdown(context, 'kubelet-start', change).then(
     () => null,
     (thrown: unknown) => thrown,
   );
   if (error !== null && !(error instanceof AppError)) throw error;
-  return { problem: error?.problems[0] ?? null, waitedMs: clock.now().getTime() - started, queries: host.queries.length };
+  return {
+    problem: error?.problems[0] ?? null,
+    waitedMs: clock.now().getTime() - started,
+    queries: host.queries.length,
+    warnings: reporter.events.filter(({ level }) => level === 'warning').map(({ message }) => message),
+  };
 }
 
 describe('the lock of a graceful shutdown', () => {
@@ -47,7 +53,19 @@ describe('the lock of a graceful shutdown', () => {
   it.each<[string, FakeCommand]>([
     ['without logind', { exitCode: 1 }],
     ['without busctl', { exitCode: 127 }],
-  ])('is unknown %s', async (_, busctl) => expect((await verify(busctl)).problem).toBeNull());
+  ])('is unknown %s, which is a warning', async (_, busctl) => {
+    const { problem, warnings } = await verify(busctl);
+    expect([problem, warnings]).toEqual([null, [expect.stringMatching(/^shutdownGracePeriod \(60 s\) was not verified: busctl /)]]);
+  });
+
+  it('is awaited with --allow-pod-loss as well, and its absence is a warning', async () => {
+    const change = { before: {}, after: PERIOD, mayLosePods: true };
+    expect(await verify({ stdout: LOCK }, change)).toMatchObject({ problem: null, warnings: [] });
+    const { problem, waitedMs, warnings } = await verify({ stdout: '' }, change);
+    expect(problem).toBeNull();
+    expect(waitedMs).toBeGreaterThanOrEqual(30_000);
+    expect(warnings).toEqual([expect.stringMatching(/ is not in force: .* The change is kept because of --allow-pod-loss\./)]);
+  });
 
   it.each<[string, JsonObject | null, JsonObject | null]>([
     ['an unchanged period', PERIOD, { ...PERIOD, maxPods: 50 }],
