@@ -8,6 +8,7 @@ import type { UserDataRequest } from './config-user-data.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
 import { addKubeletConfigCommands, addMigrateCommand } from './kubelet-config-commands.ts';
+import { nodeRequest } from './node-request.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
@@ -26,17 +27,7 @@ import {
   outputOption,
   readOutputOption,
 } from './options.ts';
-import {
-  flagChoice,
-  flagList,
-  flagText,
-  hostsRequest,
-  kubeadmFlags,
-  kubeconfigRequest,
-  nodeRequest,
-  planRequest,
-  readFormat,
-} from './request-parts.ts';
+import { flagChoice, flagList, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest, readFormat } from './request-parts.ts';
 
 /** `config` and its subcommands. */
 export function defineConfig(config: Command, on: On): void {

@@ -3,6 +3,7 @@ import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
 import type { InitCommandRequest } from './init.ts';
+import { nodeRequest } from './node-request.ts';
 import {
   addAllowOptions,
   addHostOptions,
@@ -15,7 +16,7 @@ import {
 } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
-import { flagText, hostDirectory, hostsRequest, kubeadmFlags, kubeconfigRequest, nodeRequest, planRequest } from './request-parts.ts';
+import { flagText, hostDirectory, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `init`, `init phase`. */
