@@ -50,7 +50,8 @@ export function rejectedPods(pods: readonly RiskPod[], capacity: PodCapacity): r
   return rejected;
 }
 
-function byAdmission(a: RiskPod, b: RiskPod): number {
+/** Orders pods as a kubelet admits them at its start. */
+export function byAdmission(a: RiskPod, b: RiskPod): number {
   if (a.isStatic !== b.isStatic) return a.isStatic ? -1 : 1;
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
   return a.name < b.name ? -1 : 1;

@@ -1,6 +1,9 @@
-import { jsonEqual } from '../../base/json.ts';
-import { defineFact } from '../../host/facts/fact.ts';
+import { jsonEqual, parseJsonObject } from '../../base/json.ts';
+import { defineFact, type Fact } from '../../host/facts/fact.ts';
+import { MANAGER_STATES } from '../manager-states.ts';
 import { textAt, valueAt } from '../validate/values.ts';
+import { byAdmission } from './admission.ts';
+import { cpusOf, reservedAmounts } from './capacity.ts';
 import { isActive } from './pod.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { CpuTopology, RiskInput, RiskPod } from './risk-input.ts';
@@ -31,6 +34,15 @@ export const CPU_TOPOLOGY = defineFact(
   },
 );
 
+/** Reads the number of CPUs that no container has exclusively, from the state file of the CPU manager; null: unknown. */
+export function sharedCpus(rootDir: string): Fact<number | null> {
+  const path = `${rootDir}/${MANAGER_STATES.cpuManagerPolicy}`;
+  return defineFact({ state: { kind: 'file', path } }, ({ state }) => {
+    const { policyName, defaultCpuSet } = parseJsonObject(state?.content ?? '') ?? {};
+    return policyName === 'static' && typeof defaultCpuSet === 'string' ? (cpusOf(defaultCpuSet)?.size ?? null) : null;
+  });
+}
+
 /**
  * Running pods that a kubelet with other managers rejects at its start. Only pods whose requests alone decide are
  * losses; what depends on the CPUs and memory that other pods hold is a warning.
@@ -47,23 +59,61 @@ export function alignmentRisks(input: RiskInput): readonly PodRisk[] {
 }
 
 const FULL_CORES = 'cpuManagerPolicyOptions.full-pcpus-only';
+const STRICT = 'cpuManagerPolicyOptions.strict-cpu-reservation';
 
-function wantsFullCores(config: RiskInput['after']): boolean {
+/** Whether the kubelet gives containers whole cores. */
+export function wantsFullCores(config: RiskInput['after']): boolean {
   return textAt(config, 'cpuManagerPolicy') === 'static' && /^(?:1|t|true)$/i.test(textAt(config, FULL_CORES));
 }
 
-function coreRisks({ before, after, host }: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {
-  if (!wantsFullCores(after) || (before !== null && wantsFullCores(before)) || pods.length === 0) return [];
+function coreRisks(input: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {
+  const { before, after, host } = input;
+  if (!wantsFullCores(after)) return [];
+  const path = 'cpuManagerPolicyOptions';
+  const free = freeCpus(input);
+  const crowded = free === null ? [] : rejectedOnFullCores(pods, free);
+  const why = `${FULL_CORES}: at each start, the kubelet rejects Guaranteed pods with more CPUs than are free, also those that it has assigned CPUs (SMTAlignmentError)`;
+  const lost = crowded.length === 0 ? [] : [{ path, why, pods: namesOf(crowded), severity: 'loss' } as const];
+  if (before !== null && wantsFullCores(before)) return lost;
   const perCore = host?.cpuTopology?.cpusPerCore ?? null;
+  const rest = pods.filter((pod) => !crowded.includes(pod));
   const isPartial = ({ exclusiveCpus = [] }: RiskPod): boolean => perCore !== null && exclusiveCpus.some((cpus) => cpus % perCore !== 0);
-  const lost = pods.filter(isPartial);
-  const others = pods.filter((pod) => !isPartial(pod));
+  const partial = rest.filter(isPartial);
+  const others = rest.filter((pod) => !isPartial(pod));
   const threads = `${FULL_CORES}: the cores of the host have ${perCore} CPUs: the kubelet rejects Guaranteed pods that request another multiple (SMTAlignmentError)`;
-  const free = `${FULL_CORES}: the kubelet rejects Guaranteed pods that request more CPUs than free cores have (SMTAlignmentError); which cores are free after the restart is unknown (${namesOf(others).join(', ')})`;
+  const unknown = `${FULL_CORES}: the kubelet rejects Guaranteed pods that request more CPUs than free cores have (SMTAlignmentError); which cores are free after the restart is unknown (${namesOf(others).join(', ')})`;
   return [
-    ...(lost.length === 0 ? [] : [{ path: 'cpuManagerPolicyOptions', why: threads, pods: namesOf(lost), severity: 'loss' } as const]),
-    ...(others.length === 0 ? [] : [warning('cpuManagerPolicyOptions', free)]),
+    ...lost,
+    ...(partial.length === 0 ? [] : [{ path, why: threads, pods: namesOf(partial), severity: 'loss' } as const]),
+    ...(others.length === 0 ? [] : [warning(path, unknown)]),
   ];
+}
+
+/**
+ * The most CPUs that a kubelet finds free in its state file at its next start; null: unknown, or it starts with an empty
+ * state.
+ */
+function freeCpus({ before, after, host }: RiskInput): number | null {
+  const shared = host?.sharedCpus ?? null;
+  if (before === null || shared === null || textAt(before, 'cpuManagerPolicy') !== 'static') return null;
+  const fields = ['reservedSystemCPUs', 'kubeReserved', 'systemReserved', STRICT];
+  if (fields.some((field) => !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null))) return null;
+  // The reserved CPUs belong to the shared ones, unless they are strictly reserved.
+  const reserved = textAt(after, STRICT) === 'true' ? 0 : Math.ceil(reservedAmounts(after).cpuMillis / 1000);
+  return Math.max(0, shared - reserved);
+}
+
+/** In the order of admission; the CPUs of a rejected pod are free for the next. */
+function rejectedOnFullCores(pods: readonly RiskPod[], free: number): readonly RiskPod[] {
+  const rejected: RiskPod[] = [];
+  let left = free;
+  for (const pod of pods.toSorted(byAdmission)) {
+    const { exclusiveCpus = [] } = pod;
+    if (exclusiveCpus.every((cpus) => cpus <= left)) continue;
+    rejected.push(pod);
+    left += exclusiveCpus.reduce((sum, cpus) => sum + cpus, 0);
+  }
+  return rejected;
 }
 
 function numaRisks({ before, after, host }: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
-import { ALIGNMENT_FIELDS } from './alignment-risks.ts';
+import { ALIGNMENT_FIELDS, wantsFullCores } from './alignment-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
 import { amountsOf, podsOfNode, readPod } from './pod.ts';
 import { podFeatures } from './pod-features.ts';
@@ -46,7 +46,7 @@ export async function readPodInput(
   change: RiskChange,
   services: () => Promise<PodInput['dnsServices']> = () => readDnsServices(cluster),
 ): Promise<PodInput> {
-  const needsPods = lowersPodLimit(change) || affects(change, POD_FIELDS);
+  const needsPods = lowersPodLimit(change) || affects(change, POD_FIELDS) || wantsFullCores(change.after);
   const [pods, node, dnsServices] = await Promise.all([
     needsPods ? readPods(cluster, nodeName) : null,
     needsPods ? unlessRefused(cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName })) : null,

@@ -10,7 +10,7 @@ import { observe } from '../../host/observe.ts';
 import { LOGIND } from '../../host/systemd/logind.ts';
 import { MANAGER_STATES } from '../manager-states.ts';
 import { textAt, valueAt } from '../validate/values.ts';
-import { ALIGNMENT_FIELDS, CPU_TOPOLOGY } from './alignment-risks.ts';
+import { ALIGNMENT_FIELDS, CPU_TOPOLOGY, sharedCpus, wantsFullCores } from './alignment-risks.ts';
 import { CGROUP_FIELDS, requiredCgroupFacts } from './cgroup-risks.ts';
 import { DIRECTORIES, SOCKETS, STARTUP_FILES, socketPath } from './file-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
@@ -75,6 +75,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
       cgroupVersion: unless(!affects(options, CGROUP_VERSION_FIELDS), CGROUP_VERSION),
       cgroups: unless(!affects(options, CGROUP_FIELDS), requiredCgroupFacts(after)),
       cpuTopology: unless(!affects(options, ALIGNMENT_FIELDS), CPU_TOPOLOGY),
+      sharedCpus: unless(!wantsFullCores(after), sharedCpus(rootDir)),
       maxOpenFiles: unless(!affects(options, ['maxOpenFiles']), MAX_OPEN_FILES),
       managers: unless(!affects(options, Object.keys(MANAGER_STATES)), managerPolicies(rootDir)),
       sysctls: unless(!affects(options, ['protectKernelDefaults']), SYSCTLS),
@@ -101,6 +102,7 @@ export async function readRiskFacts(host: Host, options: RiskFactsOptions, signa
     cgroupVersion: found.cgroupVersion,
     cgroups: found.cgroups,
     cpuTopology: found.cpuTopology,
+    sharedCpus: found.sharedCpus,
     maxOpenFiles: found.maxOpenFiles,
     managerPolicies: found.managers ?? {},
     sysctls: found.sysctls ?? {},

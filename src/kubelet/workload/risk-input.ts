@@ -92,6 +92,8 @@ export interface HostRiskFacts {
   /** The cgroups that the configuration names. */
   readonly cgroups: CgroupFacts | null;
   readonly cpuTopology: CpuTopology | null;
+  /** CPUs that no container has exclusively, in the state of a static CPU manager. */
+  readonly sharedCpus: number | null;
   /** The most files that the kernel lets a process open. */
   readonly maxOpenFiles: number | null;
   /** The policy that a manager of the kubelet stored in its state file, by field; absent: no such file, or unknown. */
@@ -120,6 +122,7 @@ export const NO_RISK_FACTS: HostRiskFacts = {
   cgroupVersion: null,
   cgroups: null,
   cpuTopology: null,
+  sharedCpus: null,
   maxOpenFiles: null,
   managerPolicies: {},
   sysctls: {},

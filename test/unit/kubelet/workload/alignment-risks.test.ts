@@ -37,17 +37,23 @@ const SINGLE = '0\n1\n2\n3\n';
 const STATIC = { cpuManagerPolicy: 'static', reservedSystemCPUs: '0' };
 const FULL = { ...STATIC, cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } };
 
+const stateOf = (defaultCpuSet: string): string => JSON.stringify({ policyName: 'static', defaultCpuSet, entries: {}, checksum: 1 });
+
 interface World {
+  readonly state?: string;
   readonly siblings?: string;
   readonly nodes?: readonly string[];
   readonly pods?: readonly KubeObject[];
 }
 
-async function risksOf(before: JsonObject, after: JsonObject, { siblings = THREADS, nodes = ['node0'], pods = PODS }: World = {}) {
+async function risksOf(before: JsonObject, after: JsonObject, { siblings = THREADS, nodes = ['node0'], pods = PODS, state }: World = {}) {
   const config = (own: JsonObject): JsonObject => effectiveConfiguration({ cgroupDriver: 'systemd', ...own }, { catalogue, minor: 36 });
   const change = { before: config(before), after: config(after) };
   const host = fakeHost({
-    files: Object.fromEntries(nodes.map((name) => [`/sys/devices/system/node/${name}/cpulist`, ''])),
+    files: {
+      ...Object.fromEntries(nodes.map((name) => [`/sys/devices/system/node/${name}/cpulist`, ''])),
+      ...(state === undefined ? {} : { '/var/lib/kubelet/cpu_manager_state': state }),
+    },
     commands: { sh: () => ({ exitCode: siblings === '' ? 1 : 0, stdout: siblings }) },
   });
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' }, status: {} };
@@ -106,5 +112,26 @@ describe('pods that a restarted kubelet aligns again', () => {
     expect(await shown({}, { topologyManagerPolicy: 'single-numa-node' }, { siblings: '' })).toEqual([
       expect.stringContaining('Their place if the host has several NUMA nodes is unknown'),
     ]);
+  });
+
+  it.each<[string, JsonObject, JsonObject, string, readonly string[]]>([
+    ['no CPU is free', STATIC, FULL, '0', ['init-three']],
+    ['no CPU is free, and another field changes', FULL, { ...FULL, maxPods: 50 }, '0', ['init-three']],
+    ['two CPUs are free', FULL, { ...FULL, maxPods: 50 }, '0-2', ['init-three']],
+    ['enough CPUs are free', FULL, { ...FULL, maxPods: 50 }, '0-3', []],
+    ['the state is removed', {}, FULL, '0', []],
+    ['the reservation changes, and the state is removed', FULL, { ...FULL, reservedSystemCPUs: '0,1' }, '0', []],
+    ['the state is unreadable', FULL, { ...FULL, maxPods: 50 }, 'x', []],
+  ])('are lost with the CPUs of their state: %s', async (_, before, after, cpus, names) => {
+    const risks = await risksOf(before, after, { siblings: SINGLE, state: cpus === 'x' ? '' : stateOf(cpus) });
+    const lost = risks.filter(({ severity }) => severity === 'loss');
+    expect(lost.flatMap(({ pods }) => pods)).toEqual(names.map((name) => `default/${name}`));
+    if (lost.length > 0) expect(lost[0]?.why).toContain('also those that it has assigned CPUs');
+  });
+
+  it('are lost until the CPUs of rejected pods suffice', async () => {
+    const pods = [pod('a-one', ['1']), pod('b-two', ['2']), pod('c-three', ['3'])];
+    const risks = await risksOf(FULL, { ...FULL, maxPods: 50 }, { siblings: SINGLE, state: stateOf('0'), pods });
+    expect(risks).toMatchObject([{ pods: ['default/a-one', 'default/b-two'] }]);
   });
 });
