@@ -1,6 +1,7 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { printable } from '../base/text/printable.ts';
+import { DENIED_EXIT } from '../base/text/shell-program.ts';
 import { CommitGoneError, HostLockedError, hostShuttingDown } from './commit/commit-problems.ts';
 import { REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
 import { parseLockHolder, parseRecord } from './commit/record.ts';
@@ -276,7 +277,7 @@ function readAnswer(question: FactQuery, frame: Frame | undefined, errors: Frame
     case 'http':
       return readHttp(stdout);
     case 'file':
-      if (question.denied === 'absent' && frame?.exitCode !== 0 && PERMISSION_DENIED.test(stderr)) return null;
+      if (question.denied === 'absent' && frame?.exitCode === DENIED_EXIT) return null;
       if (frame?.exitCode !== 0) throw cannotRead(host, question.path, stderr);
       return checkedSize(readFileFact(stdout, question.content !== false), question.path, host);
   }
@@ -366,7 +367,7 @@ function cannotRead(host: string, path: string, stderr: string): AppError {
   return failed(host, `cannot read ${path}`, stderr);
 }
 
-const PERMISSION_DENIED = /Permission denied|Operation not permitted/i;
+/** The messages of failures select code and hint. */
 const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   {
     pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
@@ -375,7 +376,7 @@ const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
   },
   { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount the file system read-write, then rerun the command' },
   {
-    pattern: PERMISSION_DENIED,
+    pattern: /Permission denied|Operation not permitted/i,
     code: 'HOST_PERMISSION_DENIED',
     hint: 'Run as root, or allow the SSH user to use sudo',
   },

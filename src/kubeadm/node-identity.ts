@@ -61,7 +61,10 @@ export function challengeOf(nonce: string): string {
  * @see kubernetes/kubernetes pkg/apis/certificates/helpers.go ValidateKubeletClientCSR, for subject and usage
  *   (1.36)
  */
-export function proveNode({ certificate: pem, source, signature, errorOutput }: NodeEvidence, rules: ProofRules): NodeProof {
+export function proveNode(
+  { certificate: pem, source, signature, errorOutput, lacksOpenssl = false }: NodeEvidence,
+  rules: ProofRules,
+): NodeProof {
   const where = printable(source ?? '');
   const certificate = pem === null ? null : readCertificate(pem);
   const claimed = certificate === null ? null : nodeOfSubject(certificate);
@@ -82,7 +85,7 @@ export function proveNode({ certificate: pem, source, signature, errorOutput }: 
   if (isOver(certificate)) return unproven('expired', `${its} expired on ${certificate.notAfter.toISOString()}`);
   if (!certificate.extKeyUsage.includes('TLS Web Client Authentication'))
     return unproven('untrusted', `${its} does not allow client authentication`);
-  if (signature === null && /openssl.{1,255}(?:not installed|not found)/.test((errorOutput ?? '').slice(0, 1000)))
+  if (signature === null && lacksOpenssl)
     return unproven(
       'no-openssl',
       'openssl is not installed on the host: cannot check that the host has the private key of its kubelet client certificate',

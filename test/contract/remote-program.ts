@@ -297,6 +297,9 @@ export function remoteProgramContract(shell: Shell): void {
         }
         await expect(nodes.query({ it: { kind: 'list', path: '/closed' } })).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
         expect((await nodes.query({ it: { kind: 'file', path: '/f', content: false } })).it?.mode).toBe(0);
+        const absent = (path: string) => nodes.query({ it: { kind: 'file', path, denied: 'absent' } });
+        expect((await absent('/closed/deep/missing')).it).toBeNull();
+        await expect(absent('/f')).rejects.toMatchObject({ code: 'HOST_PERMISSION_DENIED' });
         chmodSync(at('/closed'), 0o700);
       });
     });

@@ -45,11 +45,16 @@ at() {
 below() { at "\${1%/*}" && p=$p/\${1##*/}; }
 `.trimStart();
 
-/** Functions of queries about paths: the common part. */
+/** Exit code of a file query for a path that the user may not look up: EACCES. */
+export const DENIED_EXIT = 13;
+
+/** Functions of queries about paths: the common part. `hidden`: the last existing directory above a path may not be searched. */
 export const QUERY_FUNCTIONS = `
 hidden() {
   if [ "$U" = 0 ]; then return 1; fi
-  case $(ls -d -- "$1" 2>&1) in *'ermission denied'*) echo "$1: Permission denied" >&2;; *) return 1;; esac
+  y=$1
+  while [ ! -e "$y" ]; do case $y in /*/*) y=\${y%/*};; *) y=/;; esac; done
+  if [ -d "$y" ] && [ ! -x "$y" ]; then echo "$1: Permission denied" >&2; else return 1; fi
 }
 q_look() {
   below "$1" || return 1
@@ -59,7 +64,7 @@ q_look() {
     t=$(printf %s "\${p#"$R"}" | tr '\\n' '?')
     if [ "$t" = /dev/null ]; then say "other 666 0 0 0 root:root$nl$t"; return 2; fi
   fi
-  if [ ! -e "$p" ]; then if hidden "$p"; then return 1; fi; say absent; return 2; fi
+  if [ ! -e "$p" ]; then if hidden "$p"; then return ${DENIED_EXIT}; fi; say absent; return 2; fi
   if [ -f "$p" ]; then k=file; elif [ -d "$p" ]; then k=directory; elif [ -S "$p" ]; then k=socket; else k=other; fi
 }
 `.trimStart();
@@ -71,8 +76,9 @@ q_file() {
   q_look "$3"
   case $? in
   0) eval "i_$N=\\$1 w_$N=\\$2 p_$N=\\$p k_$N=\\$k t_$N=\\$t"; N=$((N + 1));;
-  1) mark "$1" 1;;
   2) mark "$1" 0;;
+  ${DENIED_EXIT}) mark "$1" ${DENIED_EXIT};;
+  *) mark "$1" 1;;
   esac
 }
 q_files() {

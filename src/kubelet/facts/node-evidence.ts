@@ -15,6 +15,8 @@ export interface NodeEvidence {
   readonly certificate: string | null;
   /** Signature of the challenge with the key of that certificate; null: none was made. */
   readonly signature: Buffer | null;
+  /** Openssl, which would make the signature, is not installed. */
+  readonly lacksOpenssl?: boolean;
   /** Last line of the host's error output; null: none. */
   readonly errorOutput: string | null;
   /** As the kubelet reads it; empty: the file is empty or does not exist. */
@@ -36,6 +38,9 @@ const MAX_LINE = 500;
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
 
+/** Exit code of the program on a host without openssl. */
+const NO_OPENSSL = 3;
+
 /**
  * Prints the client certificate of a kubelet and a signature of standard input with its key. The key stays on
  * the host: no argument, environment variable or output contains it. Arguments: the kubeconfig, the usual
@@ -48,7 +53,7 @@ field() { sed -n "s/^[ -]*$1:[ ]*[\\"']\\{0,1\\}\\([^\\"' ]*\\).*/\\1/p" "$c" | 
 path() { case $1 in "") echo "$2";; /*) echo "$1";; *) echo "$d/$1";; esac; }
 first() { sed -n '/${BEGIN}/,/${END}/p;/${END}/q'; }
 sign() {
-  command -v openssl >/dev/null 2>&1 || { echo "openssl is not installed" >&2; return; }
+  command -v openssl >/dev/null 2>&1 || return ${NO_OPENSSL}
   s=$(printf %s "$n" | openssl dgst -sha256 -sign "$1" | base64 | tr -d '\\n') && echo "signature $s"
 }
 if [ -n "$(field client-certificate-data)" ]; then
@@ -81,7 +86,7 @@ export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvide
   );
 }
 
-function readProof({ stdout, stderr }: CommandFact): Pick<NodeEvidence, 'source' | 'certificate' | 'signature' | 'errorOutput'> {
+function readProof({ exitCode, stdout, stderr }: CommandFact): Omit<NodeEvidence, 'machineId' | 'addresses'> {
   const text = stdout.slice(0, MAX_OUTPUT);
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   const lines = text.split('\n');
@@ -91,6 +96,7 @@ function readProof({ stdout, stderr }: CommandFact): Pick<NodeEvidence, 'source'
     source: wordOf('source') || null,
     certificate: begin >= 0 && end > begin ? `${text.slice(begin, end)}${END}\n` : null,
     signature: signature === '' ? null : Buffer.from(signature, 'base64'),
+    lacksOpenssl: exitCode === NO_OPENSSL,
     errorOutput: stderr.slice(0, MAX_OUTPUT).trim().split('\n').at(-1)?.slice(0, MAX_LINE) || null,
   };
 }
