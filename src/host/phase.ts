@@ -97,10 +97,9 @@ export interface PhaseDefinition<Input, Facts> {
    */
   readonly writesFilesOnly?: boolean;
   /**
-   * The phase configures the kubelet of the host, or waits for it: preflight checks the requirements of the kubelet.
-   * Other phases write to the cluster, or write files for later use.
+   * The phase configures the kubelet of the host: also when it is run alone, the kubelet must accept its configuration.
    */
-  readonly needsKubelet?: boolean;
+  readonly changesKubelet?: boolean;
   /** The phase runs without the address at which the host advertises its API server. */
   readonly needsNoAddress?: boolean;
   /**
@@ -158,7 +157,7 @@ export interface Phase<Input> {
   readonly short: string;
   readonly runsAfterFailure: boolean;
   readonly writesFilesOnly: boolean;
-  readonly needsKubelet: boolean;
+  readonly changesKubelet: boolean;
   readonly needsNoAddress: boolean;
   /** The context of the phase, possibly with its own cluster. */
   contextFor(context: PhaseContext, input: Input): Promise<PhaseContext>;
@@ -184,7 +183,7 @@ function phaseWith<Whole, Input, Facts>(definition: PhaseDefinition<Input, Facts
     short: definition.short,
     runsAfterFailure: definition.runsAfterFailure ?? false,
     writesFilesOnly: definition.writesFilesOnly ?? false,
-    needsKubelet: definition.needsKubelet ?? false,
+    changesKubelet: definition.changesKubelet ?? false,
     needsNoAddress: definition.needsNoAddress ?? false,
     contextFor: async (context, whole) => {
       const cluster = (await definition.cluster?.(inputOf(whole), context)) ?? null;

@@ -5,12 +5,13 @@ import { hasPhase, phaseSelection, planWorkflow } from '../../host/run-workflow.
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
-import { freshTokens, needsKubelet, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { checksOf, freshTokens, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type InitOptions, initWorkflow } from '../../kubeadm/workflows/init.ts';
+import { initWaitWorkflow, onlyWaits } from '../../kubeadm/workflows/wait-on-host.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
@@ -100,7 +101,7 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     const count = countMissingTokens(init);
     const common = {
       ...node,
-      skipPreflight: node.skipPreflight || !needsKubelet(made?.workflow ?? initWorkflow, onlyPhase),
+      ...checksOf(made?.workflow ?? initWorkflow, { onlyPhase, skipPreflight: node.skipPreflight }),
       cluster: config.cluster ?? {},
       kubelet,
       bootstrapTokens: init.bootstrapTokens ?? [],
@@ -116,7 +117,9 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
         planHost: (context, run) =>
           made === null
             ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, run)
-            : planWorkflow(made.workflow, context, { ...common, ...made.options }, run),
+            : onlyWaits(onlyPhase)
+              ? planWorkflow(initWaitWorkflow, context, { ...made.options, nodeRegistration: common.nodeRegistration }, run)
+              : planWorkflow(made.workflow, context, { ...common, ...made.options }, run),
         targets,
         cluster: opened.cluster,
         writing: request.writing,

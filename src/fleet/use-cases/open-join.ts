@@ -2,16 +2,19 @@ import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { planWorkflow } from '../../host/run-workflow.ts';
+import { isSelectedBy, type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { clusterWhenFound } from '../../kube/cluster-when-found.ts';
+import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeJoinFlags } from '../../kubeadm/config/flags.ts';
+import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import type { JoinConfiguration, NodeRegistration } from '../../kubeadm/config/model.ts';
 import { httpProxyWarning } from '../../kubeadm/preflight/http-proxy.ts';
 import { findHostWithApiServerAccess } from '../../kubeadm/use-cases/api-server-access.ts';
 import { discover, serverToJoin } from '../../kubeadm/use-cases/discover.ts';
+import { checksOf } from '../../kubeadm/use-cases/init-phases.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import {
@@ -24,6 +27,7 @@ import {
 import type { DiscoveredCluster } from '../../kubeadm/workflows/discovery/discover-cluster.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
+import { joinWaitWorkflow, onlyWaits, WAIT_PHASES } from '../../kubeadm/workflows/wait-on-host.ts';
 import type { HostTarget } from '../host-target.ts';
 import { connectionsTo, type NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
@@ -58,15 +62,8 @@ export interface JoinRequest {
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the discovery
  */
 export async function openJoin(services: NodeCommandPorts, request: JoinRequest, reporter: Reporter): Promise<OpenedCommand> {
-  const { onlyPhase, endpoint, caFile, hosts, plan } = request;
-  const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);
-  // The CA certificate makes a pin redundant.
-  const trust = caFile === undefined ? {} : { 'discovery-token-unsafe-skip-ca-verification': true };
-  const config = mergeJoinFlags(loaded, {
-    ...request.flags,
-    ...trust,
-    ...(endpoint === undefined ? {} : { 'api-server-endpoint': endpoint }),
-  });
+  const { onlyPhase, caFile, hosts, plan } = request;
+  const config = await readJoinConfig(services, request);
   const warnings = requireValid(config);
   const document = config.join ?? {};
   const targets = await readHostTargets(services, hosts);
@@ -79,10 +76,19 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     reporter,
   });
   if (targets.length > 1) rejectNodeSpecificSettings(node.nodeRegistration);
+  const skipPhases = [...plan.skipPhases, ...(document.skipPhases ?? [])];
+  const { dryRun } = node;
+  const ofRun = { targets, rules: request.rules, writing: request.writing, dryRun, skipPhases, allow: request.node.allow, onlyPhase };
+  if (onlyWaits(onlyPhase)) {
+    const { timeouts = {} } = document;
+    const planHost: PlanOnHost = (context, run) => planWorkflow(joinWaitWorkflow, context, { ...node, timeouts }, run);
+    return { workflow: { ...ofRun, cluster: null, planHost }, warnings, close: async () => undefined };
+  }
   const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
   const { discovered, admin, proxied } = access;
   const workflowOptions: JoinOptions = {
     ...node,
+    ...checksOf(joinWorkflow, { onlyPhase, skipPreflight: node.skipPreflight }),
     apiServer: async () => (await discovered).apiServer,
     credentials: async () => (await discovered).credentials,
     caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
@@ -93,18 +99,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     admin,
     trust: access.trust,
   };
-  const skipPhases = [...plan.skipPhases, ...(document.skipPhases ?? [])];
-  const workflow = {
-    targets,
-    cluster: access.cluster,
-    rules: request.rules,
-    writing: request.writing,
-    dryRun: node.dryRun,
-    skipPhases,
-    allow: request.node.allow,
-    oneHostPerNode: true,
-    onlyPhase,
-  };
+  const workflow = { ...ofRun, cluster: access.cluster, oneHostPerNode: true };
   const common = { warnings: [...warnings, ...(proxied === null ? [] : [proxied])], close: () => access.close() };
   if (document.controlPlane === undefined)
     return { ...common, workflow: { ...workflow, planHost: (context, run) => planWorkflow(joinWorkflow, context, workflowOptions, run) } };
@@ -120,6 +115,25 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     await access.close();
     throw error;
   }
+}
+
+/** Phases for which kubeadm has no options of discovery: it reads the cluster with the host's admin.conf. */
+const ADMIN_PHASES = ['control-plane-prepare/control-plane', 'etcd-join', 'control-plane-join', ...WAIT_PHASES];
+
+/** The configuration of a join. A phase of a control plane on the local host uses its admin.conf, as in kubeadm, unless discovery is configured. */
+async function readJoinConfig(services: NodeCommandPorts, request: JoinRequest): Promise<LoadedConfig> {
+  const { onlyPhase = '', endpoint, caFile, flags, hosts } = request;
+  const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);
+  const isDeclared = loaded.join?.discovery !== undefined || endpoint !== undefined || 'discovery-file' in flags;
+  const isLocal = hosts.addresses.length === 0 || onlyWaits(onlyPhase);
+  const usesAdminConf = !isDeclared && isLocal && ADMIN_PHASES.some((name) => isSelectedBy(onlyPhase, name));
+  return mergeJoinFlags(loaded, {
+    ...flags,
+    // The CA certificate makes a pin redundant.
+    ...(caFile === undefined ? {} : { 'discovery-token-unsafe-skip-ca-verification': true }),
+    ...(endpoint === undefined ? {} : { 'api-server-endpoint': endpoint }),
+    ...(usesAdminConf ? { 'discovery-file': ADMIN_CONF } : {}),
+  });
 }
 
 /** The cluster to join, and further connections to it. */

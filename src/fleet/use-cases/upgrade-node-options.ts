@@ -3,6 +3,7 @@ import { phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Timeouts, UpgradeApply, UpgradeNode } from '../../kubeadm/config/model.ts';
 import { upgradeKubeletConfig } from '../../kubeadm/phases/kubelet-start.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
+import { checksOf } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, type FieldsRequest, isForKubelet, readOverlay } from '../../kubeadm/use-cases/node-options.ts';
 import type { PodLossPolicy } from '../../kubeadm/workflows/node-options.ts';
 import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade-node.ts';
@@ -48,7 +49,7 @@ export async function upgradeNodeOptions(
     configDir: fields.configDir,
     ignoreSavedSettings: forget,
     ignorePreflightErrors: settings.ignorePreflightErrors ?? [],
-    skipPreflight: skipsPreflight(skipPhases),
+    ...checksOf({ phases: [upgradeKubeletConfig] }, { onlyPhase, skipPreflight: skipsPreflight(skipPhases) }),
     podLoss: phaseSelection(skipPhases, onlyPhase)(upgradeKubeletConfig.name) ? podLoss : 'ignore',
     dryRun,
     staged: false,

@@ -29,7 +29,6 @@ type Found = { readonly binding: KubeObject | null } | 'waiting';
 export const bindClusterAdmins = definePhase<ClusterAdminsInput, Found>({
   name: NAME,
   short: 'Bind the admin.conf user to cluster-admin',
-  needsKubelet: true,
   observe: async ({ cluster }) => {
     if (cluster === null) return 'waiting';
     try {

@@ -34,7 +34,6 @@ const NAME = 'kubelet-finalize/enable-client-cert-rotation';
 export const kubeletFinalize = definePhase<KubeletFinalizeInput, Facts>({
   name: NAME,
   short: 'Enable kubelet client certificate rotation',
-  needsKubelet: true,
   observe: ({ host, signal }, { certDir }) =>
     observe(host, combineFacts({ files: fileFacts([KUBELET_CONF, pemPath(certDir)]), init: initSystem }), signal),
   plan: planFinalize,

@@ -99,7 +99,7 @@ function writeKubeletFiles(name: string, short: string) {
   return definePhase<KubeletStartInput, KubeletStartFacts>({
     name,
     short,
-    needsKubelet: true,
+    changesKubelet: true,
     needsNoAddress: true,
     observe: observeKubelet,
     plan: planKubeletStart,

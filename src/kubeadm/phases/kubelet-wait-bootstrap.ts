@@ -36,7 +36,6 @@ const FACTS = combineFacts({ credentials: CREDENTIALS, init: initSystem });
 export const kubeletWaitBootstrap = definePhase<WaitBootstrapInput, Awaited<ReturnType<typeof inspect>>>({
   name: NAME,
   short: 'Wait for the TLS bootstrap of the kubelet',
-  needsKubelet: true,
   runsAfterFailure: true,
   ready: waitForIdentity,
   observe: inspect,

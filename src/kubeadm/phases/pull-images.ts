@@ -26,7 +26,6 @@ type Found = ReadonlySet<string> | null;
 export const pullImages = definePhase<PullImagesInput, Found>({
   name: 'preflight/pull-images',
   short: 'Pull the control plane images',
-  needsKubelet: true,
   needsNoAddress: true,
   observe: ({ host, signal }, { criSocket }) => observe(host, runtimeImages(criSocket), signal),
   plan: (found, { images, criSocket, policy, ignored, isRequired }) => {

@@ -27,7 +27,7 @@ function saveNodeSettings(parent: string) {
   return definePhase<SaveNodeSettingsInput, FileFact | null>({
     name: `${parent}/remember`,
     short: 'Store the settings of this command (options and files) on the host, for later upgrades',
-    needsKubelet: true,
+    changesKubelet: true,
     needsNoAddress: true,
     observe: async ({ host, signal }) => (await observe(host, fileFacts([NODE_SETTINGS_PATH]), signal)).get(NODE_SETTINGS_PATH) ?? null,
     plan: (found, { nodeSettings, mayChown, isStored = false }) => {

@@ -1,50 +1,65 @@
 import { AppError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import { lastLog } from '../../host/cri/runtime-commands.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
+import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { HttpFact } from '../../host/facts/query.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { readYaml } from '../../kube/same-yaml.ts';
+import { MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { watchKubelet } from '../../kubelet/crash-watch.ts';
-import type { ComponentEndpoint } from '../control-plane/component-endpoints.ts';
+import { type ComponentEndpoint, componentEndpoints } from '../control-plane/component-endpoints.ts';
+import { manifestPath } from '../control-plane/paths.ts';
 
 export interface WaitControlPlaneInput {
-  readonly components: readonly ComponentEndpoint[];
+  /** Without manifests the phase fails: the command exists to wait for them. Default: the run writes none, and waits for none. */
+  readonly isRequired?: boolean;
   readonly criSocket: string;
   /** `timeouts.controlPlaneComponentHealthCheck`. */
   readonly timeoutMs: number;
 }
 
 const NAME = 'wait-control-plane';
+const HOST_STATE = combineFacts({
+  init: initSystem,
+  manifests: fileFacts((['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const).map(manifestPath)),
+});
+type HostState = typeof HOST_STATE extends Fact<infer T> ? T : never;
 
 /**
- * Waits until the components of the control plane are healthy. Plans no changes.
+ * Waits until the components of the control plane are healthy whose manifests are on the host. Plans no changes.
  * kubeadm 1.36: phase wait-control-plane of init and join; checks all components in parallel every 500 ms,
  * until `timeouts.controlPlaneComponentHealthCheck`.
  */
-export const waitControlPlane = definePhase<WaitControlPlaneInput, { readonly init: 'systemd' | 'openrc' | null }>({
+export const waitControlPlane = definePhase<WaitControlPlaneInput, HostState>({
   name: NAME,
   short: 'Wait for the control plane to start',
-  needsKubelet: true,
-  observe: ({ host, signal }) => observe(host, combineFacts({ init: initSystem }), signal),
+  observe: ({ host, signal }) => observe(host, HOST_STATE, signal),
   plan: ({ init }) =>
     init === 'systemd' ? { changes: [] } : { changes: [], deferred: 'the control plane starts when the host boots with these files' },
-  verify: (context, input) => waitForComponents(context, input),
+  verify: (context, input, { manifests }) => waitForComponents(context, input, componentsIn(manifests)),
 });
 
 /**
  * @throws AppError CONTROL_PLANE_UNHEALTHY with the last log line of the failed component
  */
-async function waitForComponents(context: PhaseContext, input: WaitControlPlaneInput): Promise<void> {
+async function waitForComponents(
+  context: PhaseContext,
+  input: WaitControlPlaneInput,
+  components: readonly ComponentEndpoint[],
+): Promise<void> {
   const { host, reporter, signal } = context;
+  if (components.length === 0 && input.isRequired === true) throw noManifests(host.name);
   const healthy = new Set<string>();
   await waitUntil(
     { ...context, phase: NAME },
     watchKubelet(context, NAME, {
       probe: async (elapsedMs) => {
-        const left = input.components.filter(({ name }) => !healthy.has(name));
+        const left = components.filter(({ name }) => !healthy.has(name));
         const answers = await observe(host, componentHealth(left), signal);
         const waitedMs = elapsedMs();
         for (const { name } of left) {
@@ -67,6 +82,22 @@ async function waitForComponents(context: PhaseContext, input: WaitControlPlaneI
       },
     }),
   );
+}
+
+/** The components that the manifests on the host start, and their health endpoints. */
+function componentsIn(files: HostState['manifests']): readonly ComponentEndpoint[] {
+  const textOf = (name: ComponentEndpoint['name']): string | undefined => files.get(manifestPath(name))?.content;
+  const podOf = (name: ComponentEndpoint['name']): JsonObject => {
+    const pod = readYaml(textOf(name) ?? '');
+    return isJsonObject(pod) ? pod : {};
+  };
+  return componentEndpoints(podOf, '127.0.0.1').filter(({ name }) => textOf(name) !== undefined);
+}
+
+function noManifests(host: string): AppError {
+  const message = `${NAME}: ${MANIFESTS_DIR} has no manifests of a control plane`;
+  const hint = 'Run kubeletadm init phase control-plane first';
+  return new AppError({ host, code: 'CONTROL_PLANE_MISSING', message, hint });
 }
 
 type Answers = Readonly<Record<string, HttpFact | undefined>>;

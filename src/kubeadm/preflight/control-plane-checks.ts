@@ -116,9 +116,19 @@ const manifests: Check = (input) =>
 const etcdData: Check = (input) => {
   const { host, etcdDataDir } = input;
   if (etcdDataDir === null || host.etcdData === null || host.etcdData.length === 0 || isOurs(input, 'etcd')) return [];
+  const id = `DirAvailable-${etcdDataDir.replaceAll('/', '-')}` as const;
+  const hasManifest = [...host.manifests].some(([path, found]) => path.endsWith('/etcd.yaml') && found !== null);
+  if (hasManifest || input.ports === null || input.ports.has(2379))
+    return [
+      error(
+        id,
+        `${etcdDataDir} contains the data of an etcd member of this host, which may be running`,
+        'Keep the data. To remove this host from its cluster, run kubeletadm reset',
+      ),
+    ];
   return [
     error(
-      `DirAvailable-${etcdDataDir.replaceAll('/', '-')}`,
+      id,
       `${etcdDataDir} is not empty: it contains the data of another etcd member`,
       `Run kubeletadm reset first, or remove the content of the directory (rm -r ${etcdDataDir}/*)`,
     ),

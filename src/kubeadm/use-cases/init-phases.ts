@@ -1,7 +1,8 @@
 import { Secret } from '../../base/text/secret.ts';
 import type { Phase } from '../../host/phase.ts';
-import { isSelectedBy, phaseSelection } from '../../host/run-workflow.ts';
+import { isSelectedBy, PREFLIGHT_PHASE, phaseSelection } from '../../host/run-workflow.ts';
 import type { SecretSource } from '../ports.ts';
+import type { NodeOptions } from '../workflows/node-options.ts';
 
 /** Whether a phase of init is skipped by its own name or its parent's. */
 export function phaseSkipTest(skipped: readonly string[]): (phase: string) => boolean {
@@ -10,16 +11,16 @@ export function phaseSkipTest(skipped: readonly string[]): (phase: string) => bo
 }
 
 /**
- * Whether preflight checks the requirements of the kubelet: not for a single phase that only writes to the cluster, or
- * files for later use.
+ * The checks of a run. As in kubeadm, a single phase runs no checks of the phase preflight; a phase that changes the kubelet
+ * keeps its own, with which a node is not lost.
  */
-export function needsKubelet(
-  { phases }: { readonly phases: readonly Pick<Phase<never>, 'name' | 'needsKubelet'>[] },
-  onlyPhase: string | undefined,
-): boolean {
-  if (onlyPhase === undefined) return true;
-  const selected = phases.filter(({ name }) => isSelectedBy(name, onlyPhase));
-  return selected.length === 0 || selected.some((phase) => phase.needsKubelet);
+export function checksOf(
+  { phases }: { readonly phases: readonly Pick<Phase<never>, 'name' | 'changesKubelet'>[] },
+  { onlyPhase, skipPreflight }: { readonly onlyPhase: string | undefined; readonly skipPreflight: boolean },
+): Pick<NodeOptions, 'skipPreflight' | 'singlePhase'> {
+  if (onlyPhase === undefined || onlyPhase === PREFLIGHT_PHASE.name) return { skipPreflight };
+  const changesKubelet = phases.some((phase) => phase.changesKubelet && isSelectedBy(phase.name, onlyPhase));
+  return { skipPreflight: skipPreflight || !changesKubelet, singlePhase: true };
 }
 
 export function freshTokens({ newToken }: Pick<SecretSource, 'newToken'>, count: number): Promise<readonly Secret[]> {

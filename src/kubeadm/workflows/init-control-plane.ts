@@ -234,7 +234,7 @@ async function designControlPlane(
   cluster: DefaultedCluster,
 ): Promise<PreparedControlPlane> {
   const { external } = cluster.etcd;
-  const isChecked = external !== undefined && !options.skipPreflight && !options.staged;
+  const isChecked = external !== undefined && !options.skipPreflight && !options.singlePhase && !options.staged;
   const prepared = await prepareControlPlane(context, options, {
     node,
     observed,
@@ -242,7 +242,6 @@ async function designControlPlane(
     findings: isChecked ? await externalEtcdFindings(context, options.connectEtcd, external, observed.host.files) : [],
     kubeconfigs: KUBECONFIGS,
     generates: { certificate: (name) => options.selects(`certs/${name}`), kubeconfig: (name) => options.selects(`kubeconfig/${name}`) },
-    manifestPhase: (name) => `control-plane/${name.slice('kube-'.length)}`,
   });
   if (lockedOut !== null)
     throw prepared.refusals.length === 0 ? lockedOut : new AppError(prepared.refusals, { exitCode: 3, cause: lockedOut });

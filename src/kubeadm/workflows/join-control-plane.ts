@@ -137,7 +137,6 @@ async function prepareJoinControlPlane(
         kubeconfig: () => options.selects('control-plane-prepare/kubeconfig'),
       },
       given: download.files,
-      manifestPhase: () => 'control-plane-prepare/control-plane',
     }),
     prepareJoin(context, { ...options, apiServer: async () => apiServer }, node),
   ]);

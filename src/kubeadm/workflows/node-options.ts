@@ -30,6 +30,8 @@ export interface NodeOptions {
   readonly configDir?: boolean | undefined;
   readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
+  /** One phase is run, whose own checks are run without those of the phase preflight. */
+  readonly singlePhase?: boolean | undefined;
   readonly podLoss: PodLossPolicy;
   /** A missing kubelet, runtime or API server is a warning. */
   readonly dryRun: boolean;

@@ -47,19 +47,21 @@ export async function preflightNode(
   const words = setup.flags;
   const nodeIPs = (words.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').map((one) => one.trim());
   const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
-  const findings = runNodeChecks({
-    facts,
-    nodeName: registration.name,
-    nodeIPs: nodeIPs.filter(Boolean),
-    hasHostnameLabel: words.some(({ name, value }) => name === 'node-labels' && /(?:^|,)kubernetes\.io\/hostname=/.test(value)),
-    criSocket: registration.criSocket,
-    config: design.layered.config,
-    kubeletMinor,
-    controlPlaneMinor,
-    ipv4: addresses.length === 0 || addresses.some((address) => !address.includes(':')),
-    ipv6: addresses.some((address) => address.includes(':')),
-    unitRefusal: design.unit.refusal,
-  });
+  const findings = options.singlePhase
+    ? []
+    : runNodeChecks({
+        facts,
+        nodeName: registration.name,
+        nodeIPs: nodeIPs.filter(Boolean),
+        hasHostnameLabel: words.some(({ name, value }) => name === 'node-labels' && /(?:^|,)kubernetes\.io\/hostname=/.test(value)),
+        criSocket: registration.criSocket,
+        config: design.layered.config,
+        kubeletMinor,
+        controlPlaneMinor,
+        ipv4: addresses.length === 0 || addresses.some((address) => !address.includes(':')),
+        ipv6: addresses.some((address) => address.includes(':')),
+        unitRefusal: design.unit.refusal,
+      });
   const flags = kubeletFlagFindings({
     flags: design.flags,
     hostWords: design.unit.extraArgs,
@@ -70,7 +72,7 @@ export async function preflightNode(
     catalogue: options.catalogue,
   });
   const [accepted, ofHost] = await Promise.all([
-    queryKubelet(context, options, { facts, design, reading, checksClock: checksClock && !options.staged }),
+    queryKubelet(context, options, { facts, design, reading, checksClock: checksClock && !options.staged && !options.singlePhase }),
     newNodeFindings(context, options, node, { design, reading, setup, written }),
   ]);
   return preflightVerdict(context, options, node, [...findings, ...flags, ...accepted, ...ofHost, ...more]);

@@ -15,7 +15,6 @@ import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS, type DefaultedCluster } from '../../config/defaults.ts';
 import { type ApiEndpoint, argValue, type EnvVar, type Timeouts } from '../../config/model.ts';
 import { adviseControlPlane } from '../../control-plane/advise.ts';
-import { type ComponentEndpoint, componentEndpoints } from '../../control-plane/component-endpoints.ts';
 import { controlPlaneImages } from '../../control-plane/images.ts';
 import { listenAddresses } from '../../control-plane/listen-addresses.ts';
 import { staticPodNames, staticPodOf } from '../../control-plane/manifests.ts';
@@ -125,8 +124,6 @@ export interface PrepareControlPlaneInput {
   readonly given?: ReadonlyMap<string, string | SensitiveText>;
   /** Further preflight findings of the workflow. */
   readonly findings?: readonly Finding[];
-  /** The phase that writes the manifest of a component. */
-  readonly manifestPhase: (name: ComponentEndpoint['name']) => string;
 }
 
 /** The CA directories of the host; those of the local host if the target is a directory without an operating system. */
@@ -164,17 +161,7 @@ export interface PreparedControlPlane {
 export async function prepareControlPlane(
   context: PhaseContext,
   options: ControlPlaneOptions,
-  {
-    node: observedNode,
-    observed,
-    cluster,
-    kubeconfigs,
-    generates,
-    given,
-    manifestPhase,
-    joins,
-    findings: more = [],
-  }: PrepareControlPlaneInput,
+  { node: observedNode, observed, cluster, kubeconfigs, generates, given, joins, findings: more = [] }: PrepareControlPlaneInput,
 ): Promise<PreparedControlPlane> {
   const { registration, facts } = observedNode;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
@@ -209,24 +196,29 @@ export async function prepareControlPlane(
     'kube-controller-manager': inputOf('kube-controller-manager'),
     'kube-scheduler': inputOf('kube-scheduler'),
   };
-  const findings = controlPlaneFindings({
-    host: observed.host,
-    ports: facts.ports,
-    listenAddresses:
-      releaseFacts(cluster.kubernetesVersion).portCheck === 'all-addresses'
-        ? new Map()
-        : listenAddresses(new Map(staticPodNames(node).map((name) => [name, staticPodOf(node, name)])), observed.localAPIEndpoint.bindPort),
-    addresses: facts.addresses,
-    advertiseAddress: observed.localAPIEndpoint.advertiseAddress,
-    bindPort: observed.localAPIEndpoint.bindPort,
-    etcdDataDir: hasLocalEtcd(cluster) ? (cluster.etcd.local?.dataDir ?? null) : null,
-    manifests: staticPodNames(node).flatMap((name) => manifests[name].files),
-    // Downloaded files need not exist yet.
-    etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
-    now: context.clock.now().getTime(),
-  });
+  const findings = options.singlePhase
+    ? []
+    : controlPlaneFindings({
+        host: observed.host,
+        ports: facts.ports,
+        listenAddresses:
+          releaseFacts(cluster.kubernetesVersion).portCheck === 'all-addresses'
+            ? new Map()
+            : listenAddresses(
+                new Map(staticPodNames(node).map((name) => [name, staticPodOf(node, name)])),
+                observed.localAPIEndpoint.bindPort,
+              ),
+        addresses: facts.addresses,
+        advertiseAddress: observed.localAPIEndpoint.advertiseAddress,
+        bindPort: observed.localAPIEndpoint.bindPort,
+        etcdDataDir: hasLocalEtcd(cluster) ? (cluster.etcd.local?.dataDir ?? null) : null,
+        manifests: staticPodNames(node).flatMap((name) => manifests[name].files),
+        // Downloaded files need not exist yet.
+        etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
+        now: context.clock.now().getTime(),
+      });
   const { serviceSubnet, podSubnet } = cluster.networking;
-  const proxied = proxyOfSubnets([serviceSubnet, podSubnet], options.proxyEnvironment);
+  const proxied = options.singlePhase ? [] : proxyOfSubnets([serviceSubnet, podSubnet], options.proxyEnvironment);
   return {
     node,
     pki,
@@ -238,23 +230,12 @@ export async function prepareControlPlane(
       policy: registration.imagePullPolicy,
       ignored: isIgnored('ImagePull', [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors]),
     },
-    wait: {
-      // Waits only for components whose manifest this run writes or an earlier run wrote.
-      components: endpointsOf(node).filter(
-        ({ name }) => options.selects(manifestPhase(name)) || (observed.host.manifests.get(manifestPath(name)) ?? null) !== null,
-      ),
-      criSocket: registration.criSocket,
-      timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck),
-    },
+    wait: { criSocket: registration.criSocket, timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck) },
     timeouts,
     preflight: preflightVerdict(context, options, observedNode, [...findings, ...proxied, ...more]),
     refusals: pki.problems,
     warnings: [...observed.warnings, ...pki.warnings, ...adviseControlPlane(node)],
   };
-}
-
-function endpointsOf(node: ControlPlaneNode): readonly ComponentEndpoint[] {
-  return componentEndpoints((name) => staticPodOf(node, name), node.localAPIEndpoint.advertiseAddress);
 }
 
 const ONLY_AT_FIRST = ['--initial-cluster=', '--initial-cluster-state='];

@@ -31,6 +31,7 @@ import { type ReplaceStaticPodInput, replaceStaticPod } from '../../phases/upgra
 import { ETCD_HEALTH_MS, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { type OtherControlPlanes, otherControlPlanes, skipUntilAllUpgraded } from '../../phases/upgrade/skip-until-all-upgraded.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
+import { isIgnored } from '../../preflight/check.ts';
 import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest, versionUrl } from '../../upgrade/static-pod-state.ts';
 import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
 import type { UpgradedDocuments } from '../cluster-baseline.ts';
@@ -196,7 +197,7 @@ export async function prepareControlPlaneUpgrade(
   const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name)) ?? undefined), name).image ?? '';
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
   const addon = { forceUpload: false, assumeEmptyCluster: false };
-  const ignored = options.ignorePreflightErrors.some((id) => /^(?:ImagePull|all)$/i.test(id));
+  const ignored = isIgnored('ImagePull', options.ignorePreflightErrors);
   return {
     ...prepared,
     input: {

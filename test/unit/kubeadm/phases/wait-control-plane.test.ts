@@ -5,22 +5,30 @@ import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
-const API = 'https://10.0.0.1:6443/livez';
+const API = 'https://10.0.0.1:7443/livez';
 const SCHEDULER = 'https://127.0.0.1:10259/livez';
+/** The control plane of the host has its own port, and no controller manager. */
+const pod = (name: string, ...flags: readonly string[]): string =>
+  `kind: Pod\nspec:\n  containers:\n    - command: ${JSON.stringify([name, ...flags])}\n`;
+const MANIFESTS = {
+  '/etc/kubernetes/manifests/kube-apiserver.yaml': pod('kube-apiserver', '--advertise-address=10.0.0.1', '--secure-port=7443'),
+  '/etc/kubernetes/manifests/kube-scheduler.yaml': pod('kube-scheduler', '--bind-address=127.0.0.1'),
+};
 const INPUT = {
-  components: [
-    { name: 'kube-apiserver', url: API },
-    { name: 'kube-scheduler', url: SCHEDULER },
-  ],
   criSocket: 'unix:///run/x.sock',
   timeoutMs: 60_000,
 } as const;
 
 /** Each component answers with these statuses in turn and repeats the last one; 0 means no response. */
-function world(statusesByUrl: Readonly<Record<string, readonly number[]>>, logs: Readonly<Record<string, string>> = {}) {
+function world(
+  statusesByUrl: Readonly<Record<string, readonly number[]>>,
+  logs: Readonly<Record<string, string>> = {},
+  files: Readonly<Record<string, string>> = MANIFESTS,
+) {
   const queryCounts = new Map<string, number>();
   const host = fakeHost({
     name: 'cp-1',
+    files,
     units: {},
     // `command -v systemctl`, and the log of the container in the last argument.
     commands: {
@@ -74,6 +82,13 @@ describe('wait-control-plane', () => {
         { message: `wait-control-plane: kube-scheduler is not healthy after 60s: ${SCHEDULER}: answers 500` },
       ],
     });
+  });
+
+  it('waits for nothing without manifests, which is an error when the phase is run alone', async () => {
+    const { wait, context } = world({}, {}, {});
+    await wait();
+    const alone = (await waitControlPlane.inspect(context, { ...INPUT, isRequired: true })).verify([]);
+    await expect(alone).rejects.toMatchObject({ code: 'CONTROL_PLANE_MISSING' });
   });
 
   it('is deferred when no system is running', async () => {

@@ -111,6 +111,19 @@ describe('controlPlaneFindings', () => {
     expect(finding?.message).toBe('port 10257 on 127.0.0.1, which kube-controller-manager needs, is in use');
   });
 
+  it.each([
+    ['whose port is in use', { ports: listening(2379) }],
+    ['on a host whose ports are not known', { ports: null }],
+    [
+      'with another manifest',
+      hostWith({ etcdData: ['member'], manifests: manifests((path) => (path.includes('etcd') ? 'other\n' : null)) }),
+    ],
+  ])('does not advise to remove the data of an etcd %s', (_, input) => {
+    const found = controlPlaneFindings({ ...INPUT, ...hostWith({ etcdData: ['member'] }), ...input });
+    expect(found.find(({ id }) => id === 'DirAvailable--var-lib-etcd')?.hint).toMatch(/^Keep the data/);
+    expect(JSON.stringify(found)).not.toContain('rm -r');
+  });
+
   it('accepts an interrupted run: its own manifests, ports and data are no findings', () => {
     const own = hostWith({ manifests: manifests((path) => `desired ${path}\n`), etcdData: ['member'] });
     expect(idsOf({ ...own, ports: listening(6443, 10257, 10259, 2379, 2380) })).toEqual([]);

@@ -47,7 +47,7 @@ beforeAll(async () => {
 
 /** Upper bounds for a complete `init`, including the health checks while a component starts. */
 const MOST_QUERIES = 240;
-const MOST_PROGRAMS = 24;
+const MOST_PROGRAMS = 25;
 
 /**
  * A bare host whose kubelet starts the static pods in /etc/kubernetes/manifests, including an API server.

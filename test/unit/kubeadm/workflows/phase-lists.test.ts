@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { definePhase } from '../../../../src/host/phase.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
-import { needsKubelet } from '../../../../src/kubeadm/use-cases/init-phases.ts';
+import { checksOf } from '../../../../src/kubeadm/use-cases/init-phases.ts';
 import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
@@ -76,27 +76,19 @@ it('names the condition under which a phase of one workflow runs', () => {
   expect(shortOf('upgrade node', 'control-plane/etcd')).toMatch(/ \(only on control planes\)$/);
 });
 
-describe('a single phase of init', () => {
-  const { phases } = initControlPlaneWorkflow;
-
-  it('needs the requirements of the kubelet only if it uses the kubelet', () => {
-    expect(namesOf(phases.filter((phase) => needsKubelet({ phases }, phase.name)))).toEqual([
-      'preflight/pull-images',
-      'kubelet-start',
-      'kubelet-start/remember',
-      'wait-control-plane',
-      'wait-control-plane/cluster-admins',
-      'kubelet-finalize/enable-client-cert-rotation',
-    ]);
-    expect(needsKubelet({ phases }, undefined)).toBe(true);
-    expect(needsKubelet({ phases }, 'preflight')).toBe(true);
-    expect(needsKubelet({ phases }, 'control-plane')).toBe(false);
-    expect(needsKubelet(initWorkflow, 'preflight')).toBe(true);
-    expect(namesOf(initWorkflow.phases.filter(({ name }) => needsKubelet(initWorkflow, name)))).toEqual([
-      'kubelet-start',
-      'kubelet-start/remember',
-      'kubelet-wait-bootstrap',
-    ]);
+describe('the checks of a single phase', () => {
+  it.each([
+    ['init', initControlPlaneWorkflow],
+    ['init --kubeconfig', initWorkflow],
+    ['join', joinWorkflow],
+    ['join --control-plane', joinControlPlaneWorkflow],
+  ])('of %s are those of a changed kubelet, or none', (_, workflow) => {
+    const checksFor = (onlyPhase: string | undefined) => checksOf(workflow, { onlyPhase, skipPreflight: false });
+    const checked = namesOf(workflow.phases).filter((name) => !checksFor(name).skipPreflight);
+    expect(checked).toEqual(['kubelet-start', 'kubelet-start/remember']);
+    for (const name of namesOf(workflow.phases)) expect(checksFor(name).singlePhase).toBe(true);
+    for (const whole of [undefined, 'preflight']) expect(checksFor(whole)).toEqual({ skipPreflight: false });
+    expect(checksOf(workflow, { onlyPhase: undefined, skipPreflight: true })).toEqual({ skipPreflight: true });
   });
 });
 
