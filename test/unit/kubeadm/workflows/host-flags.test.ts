@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/text/secret.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
 import type { NodeRegistration } from '../../../../src/kubeadm/config/model.ts';
 import { NODE_SETTINGS_PATH } from '../../../../src/kubeadm/node-settings/node-settings.ts';
+import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
@@ -113,6 +115,24 @@ describe("the flags of a host's own unit", () => {
     await runWorkflow(upgradeNodeWorkflow, context(), upgrade, RUN);
     expect([host.text(FLAGS), host.text(NODE_SETTINGS_PATH)]).toEqual([flags, settings]);
     expect((await plan()).host.phases.flatMap((phase) => phase.plan.changes)).toEqual([]);
+  });
+
+  it('are kept by init', async () => {
+    ownUnit('--node-ip=10.0.0.1');
+    const { apiServer, ...shared } = options({});
+    const init = {
+      ...shared,
+      apiServer: await apiServer(),
+      cluster: {},
+      kubelet: null,
+      bootstrapTokens: [],
+      freshTokens: [new Secret('abcdef.0123456789abcdef')],
+      makesTokens: false,
+      forceUpload: false,
+      withholdToken: true,
+      showJoinCommand: () => undefined,
+    };
+    expect(flagsIn(await planWorkflow(initWorkflow, context(), init, RUN))).toBe('KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n');
   });
 
   it('stay when a run is killed after any of its changes', async () => {
