@@ -180,7 +180,7 @@ async function sshDestinations(services: CommandServices, line: PartialLine): Pr
   const file = line.options.get('--ssh-config') ?? `${services.homeDirectory}/.ssh/config`;
   if (!(await services.input.exists(file))) return { items: declared };
   const { importSshConfig } = await import('../fleet/import-ssh-config.ts');
-  const { hosts } = importSshConfig(await services.readSshConfig(file));
+  const { hosts } = importSshConfig(await services.readSshConfig(file)).inventory;
   const known = new Set(declared.map(({ value }) => value));
   return {
     items: [...declared, ...hosts.filter(({ name }) => !known.has(name)).map(({ name }) => ({ value: name, description: 'ssh_config' }))],

@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { AppError, type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
 import { doubtfulRoles } from '../fleet/doubtful-roles.ts';
+import { oncePerMachine } from '../fleet/filter-import.ts';
 import { importSshConfig } from '../fleet/import-ssh-config.ts';
 import { ignoredSettingsText, importedSettings, type StarterImport, starterFile } from '../fleet/starter.ts';
 import { checkFleet, fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
@@ -76,8 +77,14 @@ async function fromAnsible(services: Services, path: string | undefined, file: s
 
 async function fromSshConfig(services: Services, path: string | undefined): Promise<readonly StarterImport[]> {
   if (path === undefined) return [];
-  const inventory = importSshConfig(await services.readSshConfig(resolveFleetPath(path, '-', services.homeDirectory)));
-  return [{ source: 'sshConfig', path, inventory }];
+  const { inventory, gitServers } = importSshConfig(await services.readSshConfig(resolveFleetPath(path, '-', services.homeDirectory)));
+  const { hosts, others } = oncePerMachine(inventory.hosts);
+  const notImported = [
+    ...[...others].map(([name, first]) => `${name} (the same machine as ${first})`),
+    ...gitServers.map((name) => `${name} (a Git server)`),
+  ];
+  if (notImported.length > 0) services.output.stderr(`not imported from ${path}: ${notImported.join(', ')}\n`);
+  return [{ source: 'sshConfig', path, inventory: { ...inventory, hosts } }];
 }
 
 /**

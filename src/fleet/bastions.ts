@@ -1,4 +1,5 @@
 import { isAppError } from '../base/errors.ts';
+import { formatIp, parseIp } from '../base/text/ip.ts';
 import { parseSshDestination } from '../ssh/destination.ts';
 import { bastionCycle, invalidFleetValue } from './fleet-problems.ts';
 import type { BastionText, HostSettings } from './host-settings.ts';
@@ -84,4 +85,11 @@ function destination(text: string, { place }: BastionText, findings: ProblemColl
     findings.addShared(`bastion ${text}`, place, () => invalidFleetValue(message, hint));
     return [];
   }
+}
+
+/** The destination of a connection in normalized form. */
+export function reached({ address, port = 22 }: { readonly address: string; readonly port?: number }): string {
+  const ip = parseIp(address);
+  const host = ip === null ? address.toLowerCase() : formatIp(ip);
+  return port === 22 ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -13,6 +13,8 @@ export interface ImportedHost {
   readonly groups: readonly string[];
   /** Its settings in the inventory: address, ssh, variables. */
   readonly written: FleetLayer;
+  /** Where its connection ends, as `reached`, with its jump hosts. Absent: unknown. */
+  readonly machine?: string;
   /** Names of variables with a list or an object as value, which fleet files do not support. */
   readonly unread?: readonly string[];
 }
@@ -35,6 +37,8 @@ export interface HostEntry {
   readonly indexes: readonly string[];
   /** Value of an address range, if the address is one. */
   readonly address: string | null;
+  /** Where the connection to its name ends, if an import knows that. */
+  readonly machine?: string | undefined;
 }
 
 /** A reference to a group, with its position. */
@@ -143,6 +147,7 @@ function importedEntries(
           layers: [importedLayer(`host ${name}`, host.written, place), own],
           indexes: [],
           address: null,
+          machine: host.machine,
         });
       }
     }

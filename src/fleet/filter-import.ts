@@ -12,7 +12,7 @@ export function filterImport(
   inventory: ImportedInventory,
   patterns: readonly string[] | undefined,
 ): { readonly inventory: ImportedInventory; readonly problems: readonly Problem[] } {
-  if (patterns === undefined) return { inventory, problems: [] };
+  if (patterns === undefined) return { inventory: { ...inventory, hosts: oncePerMachine(inventory.hosts).hosts }, problems: [] };
   const matchers = patterns.map((text) => {
     const pattern = text.replace(/^!/, '');
     return { pattern, isNegated: text.startsWith('!'), matches: hostMatcher(pattern) };
@@ -23,9 +23,27 @@ export function filterImport(
     !matchers.some(({ isNegated, matches }) => isNegated && matches(host));
   const idle = [...desired, ...matchers.filter(({ isNegated }) => isNegated)].filter(({ matches }) => !inventory.hosts.some(matches));
   return {
-    inventory: { ...inventory, hosts: inventory.hosts.filter(isDesired) },
+    inventory: { ...inventory, hosts: oncePerMachine(inventory.hosts.filter(isDesired)).hosts },
     problems: idle.map(({ pattern }) =>
       importIgnored(`the pattern ${JSON.stringify(pattern)} matches no imported host or group`, 'Correct or remove the pattern'),
     ),
   };
+}
+
+/**
+ * Keeps the first of several names of a machine.
+ * @returns also the other names, each with the first
+ */
+export function oncePerMachine(hosts: readonly ImportedHost[]): {
+  readonly hosts: readonly ImportedHost[];
+  readonly others: ReadonlyMap<string, string>;
+} {
+  const first = new Map<string, string>();
+  const others = new Map<string, string>();
+  for (const { name, machine } of hosts) {
+    const known = machine === undefined ? undefined : first.get(machine);
+    if (known !== undefined) others.set(name, known);
+    else if (machine !== undefined) first.set(machine, name);
+  }
+  return { hosts: hosts.filter(({ name }) => !others.has(name)), others };
 }

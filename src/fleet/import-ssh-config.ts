@@ -1,21 +1,57 @@
+import { isAppError } from '../base/errors.ts';
 import type { SshConfigFile } from '../ssh/config.ts';
+import { resolveSshTarget, type SshConfig } from '../ssh/resolve-target.ts';
+import type { SshTarget } from '../ssh/target.ts';
+import { reached } from './bastions.ts';
 import type { ImportedHost, ImportedInventory } from './entries.ts';
 
+/** Hosts that serve Git repositories. */
+const CODE_HOST = /^(?:ssh\.|altssh\.)?(?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|dev\.azure\.com)$/;
+
 /**
- * The names of `Host` lines without wildcards and negation. Their other settings are read at connection time.
+ * The names of `Host` lines without wildcards and negation, except those of Git servers. Their other settings are read at
+ * connection time.
+ * @returns also the names of Git servers
  */
-export function importSshConfig(files: readonly SshConfigFile[]): ImportedInventory {
+export function importSshConfig(config: SshConfig): { readonly inventory: ImportedInventory; readonly gitServers: readonly string[] } {
   const hosts = new Map<string, ImportedHost>();
+  const gitServers = new Set<string>();
   const visit = ({ lines }: SshConfigFile): void => {
     for (const { keyword, args, file, line, included = [] } of lines) {
       for (const each of included) visit(each);
       if (keyword !== 'host') continue;
       for (const name of args) {
-        if (/[*?!]/.test(name) || hosts.has(name)) continue;
-        hosts.set(name, { name, place: { position: { file, line, column: 1 }, path: '' }, groups: [], written: {} });
+        if (/[*?!]/.test(name) || hosts.has(name) || gitServers.has(name)) continue;
+        const target = targetOf(name, config, 'openssh');
+        if (target !== null && (target.user === 'git' || CODE_HOST.test(target.hostName))) gitServers.add(name);
+        else
+          hosts.set(name, {
+            name,
+            place: { position: { file, line, column: 1 }, path: '' },
+            groups: [],
+            written: {},
+            ...machineOf(name, config),
+          });
       }
     }
   };
-  for (const file of files) visit(file);
-  return { hosts: [...hosts.values()], groups: [] };
+  for (const file of config.files) visit(file);
+  return { inventory: { hosts: [...hosts.values()], groups: [] }, gitServers: [...gitServers] };
+}
+
+/** Null: the client does not support the settings, or they are invalid. The commands of `Match exec` are not run. */
+function targetOf(name: string, config: SshConfig, client: 'builtin' | 'openssh'): SshTarget | null {
+  try {
+    return resolveSshTarget(name, { ...config, exec: () => false }, { client });
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
+
+/** The built-in client refuses a ProxyCommand, which may lead to any machine. */
+function machineOf(name: string, config: SshConfig): Pick<ImportedHost, 'machine'> {
+  const target = targetOf(name, config, 'builtin');
+  if (target === null) return {};
+  return { machine: [target, ...target.proxyJump].map(({ hostName, port }) => reached({ address: hostName, port })).join(' ') };
 }

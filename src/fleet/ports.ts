@@ -6,9 +6,9 @@ import type { BundleAccess } from '../host/bundle/ports.ts';
 import type { Host } from '../host/host.ts';
 import type { LargeFile } from '../host/plan/large-file.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
-import type { SshConfigFile } from '../ssh/config.ts';
 import type { HostKeys } from '../ssh/host-keys.ts';
 import type { SshOptions } from '../ssh/options.ts';
+import type { SshConfig } from '../ssh/resolve-target.ts';
 import type { HostTarget } from './host-target.ts';
 
 /** Connections to hosts. */
@@ -41,8 +41,8 @@ export interface ProgramSource {
 
 /** The SSH configuration of the user. */
 export interface SshConfigSource {
-  /** An OpenSSH client configuration with its included files, as raw text. */
-  readSshConfig(path: string): Promise<readonly SshConfigFile[]>;
+  /** An OpenSSH client configuration with its included files. */
+  readSshConfig(path: string): Promise<SshConfig>;
 }
 
 /** The host keys that the user knows. */

@@ -1,10 +1,9 @@
 import type { Problem } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
-import { formatIp, parseIp } from '../base/text/ip.ts';
 import type { SourceNode } from '../codec/source.ts';
 import { apiServerEndpoint, caPin } from '../kubeadm/config/rules.ts';
 import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
-import { bastionRoutes, type Route } from './bastions.ts';
+import { bastionRoutes, type Route, reached } from './bastions.ts';
 import { formatPlace, type GroupRef, type HostEntry, hostEntries, type ImportedInventory } from './entries.ts';
 import {
   duplicateAddress,
@@ -254,8 +253,10 @@ interface Together {
 function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, findings }: Together): void {
   const addresses = new Map<string, HostEntry>();
   for (const { entry, settings } of prepared.values()) {
-    const address = reached(settings.ssh);
-    const key = [address, ...route(entry.name).jumps.map(reached)].join(' ');
+    const { jumps, direct } = route(entry.name);
+    const isFromConfig = settings.ssh.address === entry.name && settings.ssh.port === undefined && jumps.length === 0 && !direct;
+    const key = (isFromConfig ? entry.machine : undefined) ?? [settings.ssh, ...jumps].map(reached).join(' ');
+    const [address = ''] = key.split(' ');
     const first = addresses.get(key);
     if (first === undefined) addresses.set(key, entry);
     else {
@@ -278,13 +279,6 @@ function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, fin
       else findings.addShared(`${what} ${value}`, settings.placeOf(what), () => duplicateNode(what, value, { name, first }));
     }
   }
-}
-
-/** The destination of a connection in normalized form. */
-function reached({ address, port = 22 }: { readonly address: string; readonly port?: number }): string {
-  const ip = parseIp(address);
-  const host = ip === null ? address.toLowerCase() : formatIp(ip);
-  return port === 22 ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** Members whose value is an object merged across layers. */

@@ -108,8 +108,8 @@ async function readImport(
   if (ansibleInventory !== undefined) return readAnsible(services, resolveFleetPath(ansibleInventory, file, services.homeDirectory));
   if (sshConfig === undefined) return NOTHING;
   const { importSshConfig } = await import('../import-ssh-config.ts');
-  const files = await services.readSshConfig(resolveFleetPath(sshConfig, file, services.homeDirectory));
-  return { inventory: importSshConfig(files), problems: [] };
+  const config = await services.readSshConfig(resolveFleetPath(sshConfig, file, services.homeDirectory));
+  return { inventory: importSshConfig(config).inventory, problems: [] };
 }
 
 /**

@@ -179,7 +179,10 @@ describe('importSshConfig', () => {
         ],
       },
     ];
-    expect(importSshConfig(files).hosts.map(({ name, place }) => `${name} ${place.position.file}:${place.position.line}`)).toEqual([
+    const variables = {};
+    const environment = { homeDirectory: '/root', workingDirectory: '/', userName: 'root', userId: 0, localHostName: 'local', variables };
+    const { hosts } = importSshConfig({ files, environment, exec: () => true }).inventory;
+    expect(hosts.map(({ name, place }) => `${name} ${place.position.file}:${place.position.line}`)).toEqual([
       'n1 config:2',
       'n2 config:2',
       'n9 more:1',
