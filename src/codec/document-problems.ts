@@ -155,15 +155,22 @@ export function nodeNameConflict(name: string, override: string): Problem {
   return error('CONFIG_NODE_NAME_CONFLICT', message, 'Set the name only in nodeRegistration.name');
 }
 
-/** Not the socket of a container runtime. */
-export function invalidSocket(socket: string): Problem {
-  const hint = 'Use a URL such as unix:///var/run/containerd/containerd.sock';
+/** Not the socket of a container runtime. `corrected`: the value that was probably meant. */
+export function invalidSocket(socket: string, corrected: string | null): Problem {
+  const hint = corrected === null ? 'Use a URL such as unix:///var/run/containerd/containerd.sock' : `Use ${corrected}`;
   return error('CONFIG_INVALID_SOCKET', `${quoteValue(socket)} is not the URL of a unix socket`, hint);
 }
 
 /** A socket given as a plain path. */
 export function socketWithoutScheme(socket: string): Problem {
-  return warning('CONFIG_SOCKET_WITHOUT_SCHEME', `${quoteValue(socket)} has no scheme: using unix://${socket}`, 'Add the prefix unix://');
+  return warning('CONFIG_SOCKET_WITHOUT_SCHEME', `${quoteValue(socket)} has no scheme: using unix://${socket}`, `Use unix://${socket}`);
+}
+
+/** A socket that no container runtime serves any more. `reason` is a clause. */
+export function deadSocket(socket: string, reason: string): Problem {
+  const hint =
+    'Use the socket of the installed runtime: unix:///var/run/containerd/containerd.sock, unix:///var/run/crio/crio.sock, or unix:///var/run/cri-dockerd.sock for Docker';
+  return warning('CONFIG_DEAD_SOCKET', `${quoteValue(socket)} is not the socket of a container runtime: ${reason}`, hint);
 }
 
 /** An invalid flag name. */

@@ -5,6 +5,7 @@ import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { isGlobalUnicast, isLoopback, isUnspecified, parseIp } from '../../base/text/ip.ts';
 import {
   addressNotReachable,
+  deadSocket,
   discoveryFileNotHttps,
   invalidAddress,
   invalidArgument,
@@ -24,6 +25,7 @@ import {
   socketWithoutScheme,
   unknownTokenUsage,
 } from '../../codec/document-problems.ts';
+import { correctedSocket, deadSocketReason } from '../../kubelet/facts/cri-socket.ts';
 import { parseCaPin } from '../token/ca-pin.ts';
 import { isBootstrapGroup, TOKEN_USAGES } from './bootstrap-token.ts';
 
@@ -38,9 +40,12 @@ export const nodeName: Rule = (name) => (isDnsSubdomain(name.trim().toLowerCase(
  * control characters, which the flag of older kubelets cannot hold.
  */
 export const criSocket: Rule = (socket) => {
-  if (/\p{Cc}/u.test(socket)) return invalidSocket(socket);
-  if (/^unix:(?:\/\/\/+|\/)[^/]/.test(socket)) return null;
-  return /^\/+[^/]/.test(socket) ? socketWithoutScheme(socket) : invalidSocket(socket);
+  if (/\p{Cc}/u.test(socket)) return invalidSocket(socket, null);
+  const isUrl = /^unix:(?:\/\/\/+|\/)[^/]/.test(socket);
+  if (!isUrl && !/^\/+[^/]/.test(socket)) return invalidSocket(socket, correctedSocket(socket));
+  const reason = deadSocketReason(socket);
+  if (reason !== null) return deadSocket(socket, reason);
+  return isUrl ? null : socketWithoutScheme(socket);
 };
 
 /** Stricter than kubeadm, which requires only a name: leading dashes, `=` and spaces are rejected. */

@@ -2,6 +2,7 @@ import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { parseIp } from '../../base/text/ip.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
+import { deadSocketReason } from '../facts/cri-socket.ts';
 import { unknownEnumValue } from './enum-rules.ts';
 import { parseGoUrlScheme } from './go-url.ts';
 import type { Finding, Rule } from './rule.ts';
@@ -112,6 +113,8 @@ export const SERVING_STARTUP_RULES: readonly Rule[] = [
     check: ({ config }) =>
       ['containerRuntimeEndpoint', 'imageServiceEndpoint'].flatMap((path): Finding[] => {
         const text = textAt(config, path);
+        const reason = deadSocketReason(text);
+        if (reason !== null) return [{ path, message: `${quoteValue(text)} is not the socket of a container runtime: ${reason}` }];
         const scheme = parseGoUrlScheme(text);
         if (scheme === 'unix' || scheme === 'tcp' || scheme === '') return [];
         return [{ path, message: `${quoteValue(text)} is not a socket address`, hint: 'Example: unix:///run/containerd/containerd.sock' }];

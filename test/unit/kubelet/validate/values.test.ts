@@ -454,7 +454,7 @@ describe('messages', () => {
       'init',
       'nodeRegistration: {criSocket: /run/x.sock}',
       [
-        'warning: f.yaml:3:31 nodeRegistration.criSocket: "/run/x.sock" has no scheme: using unix:///run/x.sock. Add the prefix unix://. [CONFIG_SOCKET_WITHOUT_SCHEME]',
+        'warning: f.yaml:3:31 nodeRegistration.criSocket: "/run/x.sock" has no scheme: using unix:///run/x.sock. Use unix:///run/x.sock. [CONFIG_SOCKET_WITHOUT_SCHEME]',
       ],
     ],
     [
