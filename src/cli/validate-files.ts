@@ -4,6 +4,7 @@ import type { KubeletsToQuery } from '../fleet/use-cases/open-kubelets.ts';
 import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
 import { type Catalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
+import type { WrappedConfig } from '../kubelet/wrapped-config.ts';
 import type { FileRules, FileVerdict } from './file-verdict.ts';
 
 /** Number of files read ahead while others are validated. */
@@ -49,6 +50,30 @@ async function validateFile(text: string, file: string, options: FileOptions): P
  * same file, else the newest.
  */
 async function validateText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
+  const wrapped = WRAPPER.test(text) ? (await import('../kubelet/wrapped-config.ts')).unwrapConfigs(text, file) : null;
+  if (wrapped === null) return validatePlainText(text, file, options);
+  if ('code' in wrapped) return { problems: [wrapped], kubeletText: null };
+  const verdicts = await Promise.all(wrapped.map((config) => validateWrapped(config, file, options)));
+  return {
+    problems: verdicts.flatMap(({ problems }) => problems),
+    kubeletText: verdicts.find((one) => one.kubeletText !== null)?.kubeletText ?? null,
+  };
+}
+
+/** An object that may contain a configuration. */
+const WRAPPER = /\b(?:ConfigMap|KubeletConfig)\b/;
+
+async function validateWrapped(config: WrappedConfig, file: string, options: TextOptions): Promise<TextVerdict> {
+  if ('text' in config) {
+    const { problems, kubeletText } = await validatePlainText(config.text, file, options);
+    return { problems: problems.map(config.place), kubeletText };
+  }
+  const { chosen, allowDeprecated: _, ...validationOptions } = options;
+  const { validateOverlay } = await import('../dynamic/validate-payload.ts');
+  return { problems: validateOverlay(config.fields, { ...validationOptions, minor: chosen ?? NEWEST_MINOR }), kubeletText: null };
+}
+
+async function validatePlainText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
   const { chosen, allowDeprecated, ...validationOptions } = options;
   const own = validateKubeletFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
   if (own !== null) return { problems: own, kubeletText: text };

@@ -72,7 +72,7 @@ function overlayIn(text: string, file: string): SourceDocument | null {
  * Fields that the kubelet would ignore or misread are errors. Rule violations are warnings, because they
  * depend on the node's other fields: the agent validates the result.
  */
-function validateOverlay(document: SourceDocument, options: ValidationOptions): readonly Problem[] {
+export function validateOverlay(document: SourceDocument, options: ValidationOptions): readonly Problem[] {
   const { decoded, problems } = validateKubeletConfiguration(asKubeletDocument(document), options);
   const unread = new Set(decoded.problems);
   return problems.map((problem) =>
