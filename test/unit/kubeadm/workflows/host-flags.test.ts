@@ -111,6 +111,7 @@ describe("the flags of a host's own unit", () => {
     ownUnit('--node-ip=10.0.0.1');
     await join();
     const [flags, settings] = [host.text(FLAGS), host.text(NODE_SETTINGS_PATH)];
+    expect(flags).toContain('node-ip');
     const upgrade = { ...options({}), overlays: null, settings: null, patches: null, ignoreSavedSettings: false, nodeName: null };
     await runWorkflow(upgradeNodeWorkflow, context(), upgrade, RUN);
     expect([host.text(FLAGS), host.text(NODE_SETTINGS_PATH)]).toEqual([flags, settings]);
