@@ -64,11 +64,13 @@ function initCommand(fleet: Command, on: On): void {
       '--from-vagrant [file]',
       "saved output of vagrant ssh-config to import hosts from, or '-' for standard input (without a value: runs vagrant ssh-config)",
     )
+    .option('--from-k0sctl <file>', 'k0sctl.yaml to import hosts from: role, name, address, user, port, key and bastion')
     .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several addresses');
   on(init, initRequest, async () => (await import('./fleet-init.ts')).runFleetInit);
   addSections(init, {
     examples: `  kubeletadm fleet init
   kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini
+  kubeletadm fleet init --from-k0sctl k0sctl.yaml
   vagrant ssh-config | kubeletadm fleet init --from-vagrant - --node-ip 192.168.56.0/24`,
   });
 }
@@ -214,6 +216,7 @@ function initRequest(_: readonly string[], options: CommandOptions): FleetInitRe
     file: flagText(options, 'file'),
     ansible: flagText(options, 'fromAnsible'),
     sshConfig: fromSshConfig === true ? '~/.ssh/config' : flagText(options, 'fromSshConfig'),
+    k0sctl: flagText(options, 'fromK0sctl'),
     vagrant: fromVagrant === true ? null : flagText(options, 'fromVagrant'),
     nodeIP: readNodeIp(options),
   };

@@ -3,9 +3,9 @@ import { AppError, type ExitCode, formatProblem, type Problem } from '../base/er
 import { doubtfulRoles } from '../fleet/doubtful-roles.ts';
 import { oncePerMachine } from '../fleet/filter-import.ts';
 import { importSshConfig } from '../fleet/import-ssh-config.ts';
-import { ignoredSettingsText, importedSettings, type StarterImport, starterFile } from '../fleet/starter.ts';
+import { ignoredSettingsText, importedSettings, type StarterImport, type StarterMachine, starterFile } from '../fleet/starter.ts';
 import { checkFleet, fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
-import { readVagrantMachines, type VagrantMachine } from '../fleet/vagrant.ts';
+import { readVagrantMachines } from '../fleet/vagrant.ts';
 import { validateFleet } from '../fleet/validate.ts';
 import { formatMinor, NEWEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
@@ -20,6 +20,8 @@ export interface FleetInitRequest {
   readonly sshConfig: string | undefined;
   /** A file with the output of `vagrant ssh-config`; null: the command is run. */
   readonly vagrant: string | null | undefined;
+  /** A configuration of k0sctl. */
+  readonly k0sctl: string | undefined;
   /** The subnet of the node IPs. */
   readonly nodeIP: string | undefined;
 }
@@ -37,7 +39,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
     services.output.stderr(
       `not imported from the inventory: ${names}. Declare kubelet settings in ${file === '-' ? 'the fleet file' : file}.\n`,
     );
-  const machines = await fromVagrant(services, request.vagrant, file);
+  const machines = [...(await fromVagrant(services, request.vagrant, file)), ...(await fromK0sctl(services, request.k0sctl, file))];
   const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, nodeIP: request.nodeIP });
   if (file === '-') services.output.document(text);
   else await services.writeLocalFile(file, text);
@@ -87,19 +89,30 @@ async function fromSshConfig(services: Services, path: string | undefined): Prom
   return [{ source: 'sshConfig', path, inventory: { ...inventory, hosts } }];
 }
 
-/**
- * Hosts of `vagrant ssh-config`, or of its saved output. Key files below the directory of the fleet file
- * become relative to that directory.
- */
-async function fromVagrant(services: Services, given: string | null | undefined, file: string): Promise<readonly VagrantMachine[]> {
+/** Hosts of `vagrant ssh-config`, or of its saved output. */
+async function fromVagrant(services: Services, given: string | null | undefined, file: string): Promise<readonly StarterMachine[]> {
   if (given === undefined) return [];
   const [name, text] =
     given !== null
       ? [given, await services.input.readText(given)]
       : ['vagrant ssh-config', await services.runLocal(['vagrant', 'ssh-config'])];
+  return readVagrantMachines(text, name).map((machine) => withKeysBelow(machine, file));
+}
+
+async function fromK0sctl(services: Services, path: string | undefined, file: string): Promise<readonly StarterMachine[]> {
+  if (path === undefined) return [];
+  const { readK0sctl } = await import('../fleet/import-k0sctl.ts');
+  const { machines, ignored } = readK0sctl(await services.input.readText(path), path);
+  if (ignored.length > 0) services.output.stderr(`not imported from ${path}: ${ignored.join(', ')}\n`);
+  const absolute = (key: string): string => (/^[~/]/.test(key) ? key : resolve(dirname(path), key));
+  return machines.map((machine) => withKeysBelow({ ...machine, identityFiles: machine.identityFiles.map(absolute) }, file));
+}
+
+/** Key files below the directory of the fleet file become relative to that directory. */
+function withKeysBelow(machine: StarterMachine, file: string): StarterMachine {
   const relativeToFleet = (path: string): string => {
     const route = relative(dirname(resolve(file)), path);
     return file === '-' || !isAbsolute(path) || route.startsWith('..') ? path : route;
   };
-  return readVagrantMachines(text, name).map((machine) => ({ ...machine, identityFiles: machine.identityFiles.map(relativeToFleet) }));
+  return { ...machine, identityFiles: machine.identityFiles.map(relativeToFleet) };
 }

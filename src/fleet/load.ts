@@ -7,6 +7,7 @@ import { parseSource, type Source, type SourceDocument, type SourceLimits } from
 import { readHeader } from '../kubeadm/config/document-header.ts';
 import { sortProblems } from '../kubeadm/config/origins.ts';
 import { QUOTE_TEMPLATE } from './fleet-problems.ts';
+import { isK0sctl } from './import-k0sctl.ts';
 import { secretProblems } from './inline-secrets.ts';
 import { FLEET_API_VERSION, FLEET_KIND, type FleetFile, fleetSchema } from './schema.ts';
 
@@ -64,7 +65,10 @@ function selectDocument(source: Source, text: string, file: string): { document:
     const first = found[0];
     if (kind !== FLEET_KIND) {
       const likely = closestName(kind, [FLEET_KIND]);
-      problems.push(unknownKind(apiVersion, kind, kindPosition, [FLEET_KIND], likely));
+      const problem = unknownKind(apiVersion, kind, kindPosition, [FLEET_KIND], likely);
+      problems.push(
+        isK0sctl(text) ? { ...problem, hint: `To import its hosts, run kubeletadm fleet init --from-k0sctl ${file}` } : problem,
+      );
     } else if (apiVersion !== FLEET_API_VERSION) problems.push(unknownVersion(apiVersion, versionPosition, [FLEET_API_VERSION]));
     else if (first !== undefined) problems.push(duplicateKind(kind, kindPosition, first.positionAt(first.root?.offset ?? 0).line));
     else found.push(document);

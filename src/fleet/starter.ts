@@ -2,14 +2,27 @@ import { parseIp } from '../base/text/ip.ts';
 import { type DeclaredField, type DeclaredSettings, declaredSettings } from './ansible/kubespray.ts';
 import type { ImportedHost, ImportedInventory } from './entries.ts';
 import { isGroupOfAllNodes, roleOfGroup } from './group-roles.ts';
+import type { HostRole } from './model.ts';
 import { FLEET_API_VERSION, FLEET_KIND } from './schema.ts';
-import type { VagrantMachine } from './vagrant.ts';
 
 /** An import of a starter file, with its content. */
 export interface StarterImport {
   readonly source: 'ansibleInventory' | 'sshConfig';
   readonly path: string;
   readonly inventory: ImportedInventory;
+}
+
+/** A machine that the starter file lists with its settings. */
+export interface StarterMachine {
+  readonly name: string;
+  readonly role: HostRole | 'bastion';
+  readonly address: string;
+  readonly user: string | null;
+  /** Null: 22. */
+  readonly port: number | null;
+  readonly identityFiles: readonly string[];
+  /** The name of a machine with the role `bastion`. */
+  readonly bastion?: string | undefined;
 }
 
 /** Limit of groups in a starter file, for readability. */
@@ -19,7 +32,7 @@ const MAX_GROUPS = 30;
 export interface StarterSource {
   readonly imports?: readonly StarterImport[];
   /** Replaces the example hosts. Key files as they are written. */
-  readonly machines?: readonly VagrantMachine[];
+  readonly machines?: readonly StarterMachine[];
   /** For all hosts: a subnet, or a template. */
   readonly nodeIP?: string | undefined;
 }
@@ -155,7 +168,7 @@ ${baselineFields(source)}`;
 }
 
 /** The common login user of all hosts; null: the users differ. */
-function userOf(machines: readonly VagrantMachine[]): string | null {
+function userOf(machines: readonly StarterMachine[]): string | null {
   const [first] = machines;
   return first !== undefined && machines.every(({ user }) => user === first.user) ? first.user : null;
 }
@@ -244,19 +257,21 @@ hosts:
 #     groups: [edge]
 `;
 
-/** The hosts of Vagrant with their SSH settings. */
-function machinesText(machines: readonly VagrantMachine[]): string {
+/** Machines with their SSH settings. */
+function machinesText(machines: readonly StarterMachine[]): string {
   const user = userOf(machines);
-  const lines = ['# Hosts from vagrant ssh-config. A host supports the same settings as a group.', 'hosts:'];
+  const lines = ['# A host supports the same settings as a group.', 'hosts:'];
   for (const machine of machines) {
-    const { name, role, address, port, identityFiles } = machine;
+    const { name, role, address, port, identityFiles, bastion } = machine;
     lines.push(`  - name: ${quoted(name)}`);
     if (role !== 'worker') lines.push(`    role: ${role}`);
-    lines.push(`    address: ${address}`);
-    if (port === null && identityFiles.length === 0 && user !== null) continue;
+    lines.push(`    address: ${parseIp(address) === null ? quoted(address) : address}`);
+    const ownUser = user === null ? machine.user : null;
+    if (port === null && identityFiles.length === 0 && ownUser === null && bastion === undefined) continue;
     lines.push('    ssh:');
-    if (user === null && machine.user !== null) lines.push(`      user: ${quoted(machine.user)}`);
+    if (ownUser !== null) lines.push(`      user: ${quoted(ownUser)}`);
     if (port !== null) lines.push(`      port: ${port}`);
+    if (bastion !== undefined) lines.push(`      bastion: ${quoted(bastion)}`);
     if (identityFiles.length > 0) lines.push('      identityFiles:', ...identityFiles.map((path) => `        - ${quoted(path)}`));
   }
   return `${lines.join('\n')}\n`;

@@ -1,18 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import type { SshConfigLine } from '../ssh/config.ts';
 import { readSshConfigLines } from '../ssh/config.ts';
-import type { HostRole } from './model.ts';
-
-/** A machine in the output of `vagrant ssh-config`. */
-export interface VagrantMachine {
-  readonly name: string;
-  readonly role: HostRole;
-  readonly address: string;
-  readonly user: string | null;
-  /** Null: 22. */
-  readonly port: number | null;
-  readonly identityFiles: readonly string[];
-}
+import type { StarterMachine } from './starter.ts';
 
 /**
  * Parses the output of `vagrant ssh-config`. Machines with usual names of control planes (`cp1`,
@@ -21,7 +10,7 @@ export interface VagrantMachine {
  * @throws AppError SSH_CONFIG_INVALID; FLEET_IMPORT_INVALID (exit code 2) without machines, or if one is not
  *   reached over plain SSH
  */
-export function readVagrantMachines(text: string, file: string): readonly VagrantMachine[] {
+export function readVagrantMachines(text: string, file: string): readonly StarterMachine[] {
   const machines = new Map<string, Map<string, SshConfigLine[]>>();
   let current: Map<string, SshConfigLine[]> | null = null;
   for (const line of readSshConfigLines(text, file)) {
@@ -38,7 +27,7 @@ export function readVagrantMachines(text: string, file: string): readonly Vagran
   return [...machines].map(([name, settings]) => machineOf(name, settings, file));
 }
 
-function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfigLine[]>, file: string): VagrantMachine {
+function machineOf(name: string, settings: ReadonlyMap<string, readonly SshConfigLine[]>, file: string): StarterMachine {
   const first = (keyword: string): string | null => settings.get(keyword)?.[0]?.args[0] ?? null;
   const around = Object.keys(SPELLED).flatMap((keyword) => settings.get(keyword) ?? [])[0];
   if (around !== undefined)

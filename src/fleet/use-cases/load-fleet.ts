@@ -4,6 +4,7 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { ImportedInventory } from '../entries.ts';
 import { filterImport } from '../filter-import.ts';
 import { ansibleWarning, importInvalid } from '../fleet-problems.ts';
+import { isK0sctl } from '../import-k0sctl.ts';
 import { fileLayer } from '../layer.ts';
 import { type LoadedFleet, loadFleet } from '../load.ts';
 import type { ResolvedFleet } from '../model.ts';
@@ -120,7 +121,10 @@ async function readImport(
  */
 export async function readAnsible(services: FleetFilePorts, path: string): Promise<ReadImport> {
   const [{ importAnsible }, { readInventoryList }] = await Promise.all([import('../ansible/import.ts'), import('../ansible/read-list.ts')]);
-  const recorded = (await services.input.isDirectory(path)) ? null : readInventoryList(await services.input.readText(path));
+  const text = (await services.input.isDirectory(path)) ? '' : await services.input.readText(path);
+  if (isK0sctl(text))
+    throw new AppError(importInvalid(`${path} is a file of k0sctl`, `Run kubeletadm fleet init --from-k0sctl ${path}`), { exitCode: 2 });
+  const recorded = readInventoryList(text);
   if (recorded !== null) return importAnsible(recorded, path);
   const stderr: string[] = [];
   const command = [...INVENTORY_COMMAND, '-i', services.absolutePath(path), '--list'];
