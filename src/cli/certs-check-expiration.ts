@@ -2,6 +2,7 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { type CheckExpirationRequest, checkExpiration, type HostExpiration } from '../fleet/use-cases/check-expiration.ts';
 import { expirationDocument, expirationTables } from '../kubeadm/pki/expiration-info.ts';
+import { readsClusterConfig } from './kubeadm-output.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
 
@@ -13,7 +14,8 @@ export interface CheckExpirationCommandRequest extends CheckExpirationRequest {
 export async function runCertsCheckExpiration(services: Services, request: CheckExpirationCommandRequest): Promise<ExitCode> {
   const { format, verbosity } = request.output;
   const { reports, problems } = await checkExpiration(services, request, services.reporter({ verbosity, format: 'text' }));
-  if (reports.length > 0 && format === 'text') services.output.stdout(renderText(reports));
+  if (reports.length > 0 && format === 'text')
+    services.output.stdout(`${services.programName === 'kubeadm' ? sourceText(reports) : ''}${renderText(reports)}`);
   else if (reports.length > 0 && format !== 'text') services.output.document(renderKubeadmDocument(documentOf(reports), format));
   if (problems.length > 0) throw new AppError(problems);
   return 0;
@@ -23,6 +25,14 @@ function renderText(reports: readonly HostExpiration[]): string {
   const [only, another] = reports;
   if (only !== undefined && another === undefined) return expirationTables(only.info);
   return reports.map(({ name, info }) => `host ${name}\n${expirationTables(info)}`).join('\n');
+}
+
+/** Where kubeadm reads the configuration from, for one host. @see kubeadm 1.36 cmd/certs.go getInternalCfg */
+function sourceText(reports: readonly HostExpiration[]): string {
+  const [only, another] = reports;
+  if (only === undefined || another !== undefined || only.readsCluster === null) return '';
+  const fallback = '[check-expiration] Error reading configuration from the Cluster. Falling back to default configuration\n';
+  return `${readsClusterConfig('check-expiration')}${only.readsCluster ? '' : fallback}\n`;
 }
 
 function documentOf(reports: readonly HostExpiration[]): JsonObject {

@@ -34,7 +34,8 @@ export function runPullImages(services: Services, request: PullImagesCommandRequ
     title: 'config images pull',
     open: () => openPullImages(services, request),
     afterwards: ({ images }) => {
-      if (!plan.dryRun && plan.format === 'text') services.output.stdout(images.map((image) => `Pulled ${image}\n`).join(''));
+      const prefix = services.programName === 'kubeadm' ? '[config/images] ' : '';
+      if (!plan.dryRun && plan.format === 'text') services.output.stdout(images.map((image) => `${prefix}Pulled ${image}\n`).join(''));
     },
   });
 }

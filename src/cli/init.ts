@@ -1,6 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type InitRequest, type JoinCommands, openInit } from '../fleet/use-cases/open-init.ts';
 import { isSelectedBy } from '../host/run-workflow.ts';
+import { initDone, uploadedCertificates } from './kubeadm-output.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { OutputRequest } from './show-document.ts';
@@ -16,19 +17,21 @@ export interface InitCommandRequest extends InitRequest {
 export function runInit(services: Services, request: InitCommandRequest): Promise<ExitCode> {
   const { plan } = request;
   if (request.printsManifest) return printManifests(services, request);
+  const asKubeadm = services.programName === 'kubeadm';
   return runOpened(services, plan, {
     title: 'init',
     open: (reporter) => openInit(services, request, reporter),
     afterwards: ({ joinCommands, certificateKey }) => {
       const key = certificateKey();
-      if (joinCommands.size > 0) {
-        if (plan.format === 'text' && request.cluster.kubeconfig === undefined)
-          services.output.stdout(firstSteps(request.hosts.addresses[0]));
-        printJoinCommands(services, joinCommands, plan);
-      }
-      // The join command contains the key already.
-      else if (key !== null && !request.skipCertificateKeyPrint && plan.format === 'text')
-        services.output.stdout(`\nThe certificate key, for join --control-plane:\n\n  ${key.reveal()}\n\n`);
+      const shownKey = request.skipCertificateKeyPrint ? null : (key?.reveal() ?? null);
+      const isText = plan.format === 'text';
+      // The last line is the key, under both names: scripts read it with tail -1.
+      if (key !== null && isText && (asKubeadm || joinCommands.size === 0)) services.output.stdout(uploadedCertificates(shownKey));
+      if (joinCommands.size === 0) return;
+      const isNew = isText && request.cluster.kubeconfig === undefined;
+      if (isNew && asKubeadm) return services.output.stdout(initDone(joinCommands, request.uploadCerts));
+      if (isNew) services.output.stdout(firstSteps(request.hosts.addresses[0]));
+      printJoinCommands(services, joinCommands, plan);
     },
   });
 }

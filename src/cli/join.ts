@@ -1,5 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type JoinRequest, openJoin } from '../fleet/use-cases/open-join.ts';
+import { joinDone } from './kubeadm-output.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -10,5 +11,13 @@ export interface JoinCommandRequest extends JoinRequest {
 
 /** `join` and `join phase NAME...`. */
 export function runJoin(services: Services, request: JoinCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { title: 'join', open: (reporter) => openJoin(services, request, reporter) });
+  const { plan, onlyPhase } = request;
+  return runOpened(services, plan, {
+    title: 'join',
+    open: (reporter) => openJoin(services, request, reporter),
+    afterwards: ({ workflow, joins, addsEtcdMember }) => {
+      if (services.programName !== 'kubeadm' || workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
+      services.output.stdout(joinDone(joins, addsEtcdMember()));
+    },
+  });
 }

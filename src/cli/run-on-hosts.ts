@@ -141,7 +141,7 @@ function finish(
     const noops = outcomes.length === 1 || verbosity > 0;
     services.output.stdout(renderPlan(plan, format, { noops, verbosity }));
   } else if (outcomes.length > 1) services.output.stdout(`${summaryLine(outcomes)}\n`);
-  else if (planIsEmpty(plan)) services.output.stdout('Nothing to do.\n');
+  else if (planIsEmpty(plan)) (services.programName === 'kubeadm' ? services.output.stderr : services.output.stdout)('Nothing to do.\n');
   const refusals: readonly Problem[] = results.flatMap((result) => result.refusals);
   if (refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
   return dryRun && failsIfChanged && !planIsEmpty(plan) ? 6 : 0;

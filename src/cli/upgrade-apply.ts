@@ -7,6 +7,7 @@ import { openUpgradeNode, type UpgradeNodeRequest } from '../fleet/use-cases/ope
 import { isClusterChange } from '../host/plan/change.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
 import { isRecovery } from '../kubeadm/workflows/upgrade/recover-upgrade.ts';
+import { upgradeDone } from './kubeadm-output.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -32,7 +33,8 @@ export async function runUpgradeApply(services: Services, request: UpgradeApplyC
       }),
     afterwards: ({ version, workflow, left }) => {
       if (workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
-      services.output.stdout(upgradeResult(version, left));
+      const isComplete = left.length === 0;
+      services.output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left));
     },
   });
 }

@@ -1,6 +1,8 @@
 import type { ExitCode } from '../base/errors.ts';
 import { diffUpgrade, type PlanClusterUpgradeRequest, planClusterUpgrade } from '../fleet/use-cases/plan-cluster-upgrade.ts';
+import { kubeadmPlanText } from '../kubeadm/upgrade/kubeadm-plan-text.ts';
 import { upgradePlanDocument, upgradePlanText } from '../kubeadm/upgrade/upgrade-plan.ts';
+import { readsClusterConfig } from './kubeadm-output.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
 
@@ -17,10 +19,20 @@ export async function runUpgradePlan(services: Services, request: UpgradePlanReq
     services.output.document(renderKubeadmDocument(upgradePlanDocument(plan), format));
     return 0;
   }
-  if (configuration !== null) services.output.stdout(`${configuration.trimEnd()}\n\n`);
-  services.output.stdout(upgradePlanText(plan));
+  if (services.programName === 'kubeadm') {
+    const checks = `[preflight] Running pre-flight checks.\n${readsClusterConfig('upgrade/config')}[upgrade] Running cluster health checks\n`;
+    services.output.stdout(`${checks}${configuration === null ? '' : usedConfig(configuration)}${kubeadmPlanText(plan)}`);
+  } else {
+    const config = configuration === null ? '' : `${configuration.trimEnd()}\n\n`;
+    services.output.stdout(`${config}${upgradePlanText(plan)}`);
+  }
   if (plan.upgrades.length === 0) services.output.stderr('The cluster is up to date: no later version is available.\n');
   return 0;
+}
+
+/** @see kubeadm 1.36 cmd/upgrade/common.go printConfiguration */
+function usedConfig(configuration: string): string {
+  return `[upgrade/config] Configuration used:\n${configuration.replace(/^(?=.)/gm, '\t')}`;
 }
 
 export interface UpgradeDiffRequest extends PlanClusterUpgradeRequest {

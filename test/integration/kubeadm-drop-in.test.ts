@@ -2,14 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
+import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { kubeadmVersion } from '../support/real-kubeadm.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliOptions, runCommand } from '../support/run-cli.ts';
 import { REPOSITORY } from '../support/source-files.ts';
+import { upgradeCluster } from '../support/upgrade-cluster.ts';
 
 const kubeadm = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubeadm');
 const absent = existsSync(kubeadm) && kubeadmVersion(kubeadm) === 'v1.36.2' ? null : 'KUBEBUILDER_ASSETS has no kubeadm v1.36.2';
@@ -261,6 +263,31 @@ describe('as kubeadm', () => {
     ])('prints the bytes of kubeadm: %j', async (argv) => {
     const real = await execa(kubeadm, argv, { stripFinalNewline: false, env: { PATH: process.env.PATH }, extendEnv: false });
     expect(await asKubeadm(argv)).toMatchObject({ code: 0, stdout: real.stdout });
+  });
+
+  it.skipIf(requirement('check-expiration compared with kubeadm', absent))('prints the lines of certs check-expiration', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-expiration-'));
+    const api = await startApiServer();
+    try {
+      const kubeconfig = join(directory, 'admin.conf');
+      writeFileSync(kubeconfig, api.adminKubeconfig(), { mode: 0o600 });
+      const run = (...argv: readonly string[]) =>
+        execa(kubeadm, argv, { stripFinalNewline: false, env: { PATH: process.env.PATH }, extendEnv: false });
+      for (const name of ['ca', 'apiserver'])
+        await run('init', 'phase', 'certs', name, '--cert-dir', join(directory, 'pki'), '--kubernetes-version', 'v1.36.2');
+      const check = ['certs', 'check-expiration', '--cert-dir', join(directory, 'pki'), '--kubeconfig', kubeconfig];
+      const compare = async (): Promise<string> => {
+        const { stdout } = await run(...check);
+        expect(await asKubeadm(check)).toMatchObject({ code: 0, stdout });
+        return stdout;
+      };
+      expect(await compare()).toContain('[check-expiration] Error reading configuration from the Cluster');
+      for (const object of upgradeCluster({ version: 'v1.36.2', kubelets: { [hostname().toLowerCase()]: 'v1.36.2' } })) api.put(object);
+      expect(await compare()).not.toContain('Error');
+    } finally {
+      await api.close();
+      rmSync(directory, { recursive: true, force: true });
+    }
   });
 
   it

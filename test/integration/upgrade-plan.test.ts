@@ -207,10 +207,14 @@ describe.skipIf(requirement('upgrade plan compared with kubeadm', whyNot()))("ku
     [['v1.36.2', '-o', 'json', '--etcd-upgrade=false']],
     [['v1.36.0-rc.1', '-o', 'json', '--allow-release-candidate-upgrades']],
     [['v1.36.0-alpha.1', '-o', 'json', '--allow-experimental-upgrades']],
+    [['v1.36.2']],
+    [['v1.36.2', '--print-config', '--etcd-upgrade=false']],
+    [['v1.35.6']],
+    [['v1.36.0-rc.1', '--allow-release-candidate-upgrades']],
   ])('is byte-for-byte ours: %j', async (args) => {
     const line = [...args, '--ignore-preflight-errors=all', '--kubeconfig', kubeconfig];
     const theirs = await promisify(execFile)(kubeadm as string, ['upgrade', 'plan', ...line], { encoding: 'utf8' });
-    const ours = await runCommand(['upgrade', 'plan', ...line]);
+    const ours = await runCommand(['upgrade', 'plan', ...line], { env: { KUBELETADM_PROGRAM_NAME: 'kubeadm' } });
     expect(ours.stdout).toBe(theirs.stdout);
   });
 });

@@ -39,6 +39,12 @@ describe('a control plane of stand-in static pods', () => {
     expect(result, `${words.join(' ')}\n${result.stderr}`).toMatchObject({ code: 0 });
     return result;
   };
+  const asKubeadm = async (host: string, ...words: readonly string[]): Promise<string> => {
+    const env = { KUBELETADM_PROGRAM_NAME: 'kubeadm' };
+    const { code, stdout, stderr } = await runCommand([...words, '--ssh-config', lab.sshConfig, '--host', host], { env });
+    expect(code, `${words.join(' ')}\n${stderr}`).toBe(0);
+    return stdout;
+  };
   const file = (path: string): string => readFileSync(join(first.rootDir, path), 'utf8');
   const asAdmin = async <T>(work: (cluster: Cluster) => Promise<T>): Promise<T> => {
     const cluster = kubeCluster({ kubeconfig: { text: file('etc/kubernetes/admin.conf'), file: 'admin.conf' } });
@@ -67,15 +73,28 @@ describe('a control plane of stand-in static pods', () => {
       config,
       `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.1\nencryptionAlgorithm: ECDSA-P256\ncontrolPlaneEndpoint: ${endpoint}\n`,
     );
-    const { stdout } = await run('node1', 'init', '--config', config);
-    const words = [...stdout.matchAll(/^ *kubeletadm (join .*)$/gm)].map(([, command = '']) => command.trim().split(' ')).at(-1);
-    await run('node2', ...(words ?? []));
+    const stdout = await asKubeadm('node1', 'init', '--config', config);
+    expect(stdout).toContain('\nYour Kubernetes control-plane has initialized successfully!\n');
+    // The last two lines are the command for workers, as scripts expect it of kubeadm.
+    const [, words = ''] = /^kubeadm (join .*)$/s.exec(stdout.trimEnd().split('\n').slice(-2).join('\n').replace('\\\n', '')) ?? [];
+    expect(await asKubeadm('node2', ...words.split(/\s+/))).toMatch(/^\nThis node has joined the cluster:\n/);
     expect(await asAdmin((cluster) => cluster.version())).toBe('v1.36.1');
     const { items } = await asAdmin((cluster) => cluster.list({ apiVersion: 'v1', kind: 'Node' }));
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['node1', 'node2']);
   });
 
+  it('uploads its certificates with the key in the last line', async () => {
+    for (const { stdout } of [
+      await run('node1', 'init', 'phase', 'upload-certs', '--upload-certs'),
+      { stdout: await asKubeadm('node1', 'init', 'phase', 'upload-certs', '--upload-certs') },
+    ])
+      expect(stdout).toMatch(/^\[upload-certs\] Storing .*\n\[upload-certs\] Using certificate key:\n[0-9a-f]{64}\n$/);
+  });
+
   it('shows and renews its certificates', async () => {
+    expect(await asKubeadm('node1', 'certs', 'check-expiration')).toMatch(
+      /^\[check-expiration\] Reading configuration from the "kubeadm-config" .*\n\[check-expiration\] Use .*\n\nCERTIFICATE /,
+    );
     const { stdout } = await run('node1', 'certs', 'check-expiration');
     expect(stdout).toMatch(/^apiserver-etcd-client .* 364d .* etcd-ca /m);
     const before = file('etc/kubernetes/pki/apiserver.crt');
@@ -86,7 +105,8 @@ describe('a control plane of stand-in static pods', () => {
   it('is upgraded, keeps its objects, and is unchanged by a second upgrade', async () => {
     const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mine', namespace: 'default' } };
     await asAdmin((cluster) => cluster.create(configMap));
-    await run('node1', 'upgrade', 'apply', 'v1.36.2', '--yes');
+    const stdout = await asKubeadm('node1', 'upgrade', 'apply', 'v1.36.2', '--yes');
+    expect(stdout).toContain('\n[upgrade] SUCCESS! A control plane node of your cluster was upgraded to "v1.36.2".\n');
     expect(await asAdmin((cluster) => cluster.version())).toBe('v1.36.2');
     const found = await asAdmin((cluster) => cluster.get({ ...configMap, name: 'mine', namespace: 'default' }));
     expect(found?.metadata.name).toBe('mine');

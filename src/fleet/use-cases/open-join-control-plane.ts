@@ -28,6 +28,8 @@ export interface JoinControlPlaneInput {
 
 export interface OpenedJoinControlPlane {
   readonly planHost: PlanOnHost;
+  /** Whether the host has a member of the etcd cluster: an external etcd is not connected. Known after the run. */
+  addsEtcdMember(): boolean;
   /** Closes the connections to the API server of the new control plane. */
   close(): Promise<void>;
 }
@@ -45,6 +47,8 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     );
   const { controlPlane = {}, timeouts = {} } = document;
   const accesses: ApiAccess[] = [];
+  let connectsEtcd = false;
+  const connectEtcd = etcdConnector(services);
   const workflowOptions: JoinControlPlaneOptions = {
     ...input.join,
     localAPIEndpoint: controlPlane.localAPIEndpoint ?? {},
@@ -57,12 +61,16 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),
-    connectEtcd: etcdConnector(services),
+    connectEtcd: (target) => {
+      connectsEtcd = true;
+      return connectEtcd(target);
+    },
     certificateKey: controlPlane.certificateKey ?? null,
     opened: (access) => accesses.push(access),
   };
   return {
     planHost: (context, run) => planWorkflow(joinControlPlaneWorkflow, context, workflowOptions, run),
+    addsEtcdMember: () => connectsEtcd,
     close: async () => {
       for (const access of accesses) await access.close();
     },

@@ -57,11 +57,19 @@ export interface JoinRequest {
   readonly waitReadyMs: number | null;
 }
 
+export interface OpenedJoin extends OpenedCommand {
+  readonly joins: 'worker' | 'control-plane';
+  /** Whether the host has a member of the etcd cluster; known after the run. */
+  addsEtcdMember(): boolean;
+}
+
+const WORKER = { joins: 'worker', addsEtcdMember: () => false } as const;
+
 /**
  * Prepares `join` and `join phase NAME...`.
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the discovery
  */
-export async function openJoin(services: NodeCommandPorts, request: JoinRequest, reporter: Reporter): Promise<OpenedCommand> {
+export async function openJoin(services: NodeCommandPorts, request: JoinRequest, reporter: Reporter): Promise<OpenedJoin> {
   const { onlyPhase, caFile, hosts, plan } = request;
   const config = await readJoinConfig(services, request);
   const warnings = requireValid(config);
@@ -82,7 +90,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   if (onlyWaits(onlyPhase)) {
     const { timeouts = {} } = document;
     const planHost: PlanOnHost = (context, run) => planWorkflow(joinWaitWorkflow, context, { ...node, timeouts }, run);
-    return { workflow: { ...ofRun, cluster: null, planHost }, warnings, close: async () => undefined };
+    return { workflow: { ...ofRun, cluster: null, planHost }, warnings, ...WORKER, close: async () => undefined };
   }
   const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
   const { discovered, admin, proxied } = access;
@@ -102,7 +110,11 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   const workflow = { ...ofRun, cluster: access.cluster, oneHostPerNode: true };
   const common = { warnings: [...warnings, ...(proxied === null ? [] : [proxied])], close: () => access.close() };
   if (document.controlPlane === undefined)
-    return { ...common, workflow: { ...workflow, planHost: (context, run) => planWorkflow(joinWorkflow, context, workflowOptions, run) } };
+    return {
+      ...common,
+      workflow: { ...workflow, planHost: (context, run) => planWorkflow(joinWorkflow, context, workflowOptions, run) },
+      ...WORKER,
+    };
   try {
     const { openJoinControlPlane } = await import('./open-join-control-plane.ts');
     const joins = await openJoinControlPlane(services, { node, targets, document, skipPhases, onlyPhase, join: workflowOptions });
@@ -110,7 +122,8 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
       await joins.close();
       await access.close();
     };
-    return { ...common, workflow: { ...workflow, planHost: joins.planHost }, close };
+    const { planHost, addsEtcdMember } = joins;
+    return { ...common, workflow: { ...workflow, planHost }, joins: 'control-plane', addsEtcdMember, close };
   } catch (error) {
     await access.close();
     throw error;

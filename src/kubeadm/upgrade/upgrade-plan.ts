@@ -14,6 +14,10 @@ export interface ConfigVersion {
 
 /** The result of `upgrade plan`. */
 export interface UpgradePlanResult {
+  /** The newest version of the API servers, without `v`. */
+  readonly clusterVersion: string;
+  /** The versions of the labels of the release server (`stable`, `stable-1.36`), in the order of the requests. */
+  readonly releases: ReadonlyMap<string, string>;
   readonly running: RunningVersions;
   readonly upgrades: readonly AvailableUpgrade[];
   readonly configVersions: readonly ConfigVersion[];
@@ -51,7 +55,7 @@ export function upgradePlanDocument(plan: UpgradePlanResult): JsonObject {
   };
 }
 
-const RULE = `${'_'.repeat(69)}\n`;
+export const RULE = `${'_'.repeat(69)}\n`;
 
 /**
  * The plan as kubeadm's tables; empty when no upgrade is available.
@@ -64,25 +68,19 @@ export function upgradePlanText(plan: UpgradePlanResult): string {
     .join('');
 }
 
-const HEADER = ['COMPONENT', 'NODE', 'CURRENT', 'TARGET'] as const;
+export const HEADER = ['COMPONENT', 'NODE', 'CURRENT', 'TARGET'] as const;
 
 function upgradeLines(plan: UpgradePlanResult, upgrade: AvailableUpgrade): readonly string[] {
   const components = componentsOf(plan, upgrade);
-  const row = ({ name, nodeName = '', currentVersion, newVersion }: Component): readonly string[] => [
-    name,
-    nodeName,
-    currentVersion,
-    newVersion,
-  ];
   const kubelets = components.filter(({ name }) => name === 'kubelet');
   const others = components.filter(({ name }) => name !== 'kubelet' && name !== 'kubeadm');
   return [
     ...(kubelets.length === 0
       ? []
-      : ['Kubelets to upgrade by hand after the control plane:', '', ...renderTabTable([HEADER, ...kubelets.map(row)]), '']),
+      : ['Kubelets to upgrade by hand after the control plane:', '', ...renderTabTable([HEADER, ...kubelets.map(rowOf)]), '']),
     `Upgrade to ${titleOf(upgrade)}:`,
     '',
-    ...renderTabTable([HEADER, ...others.map(row)]),
+    ...renderTabTable([HEADER, ...others.map(rowOf)]),
     '',
     'Apply the upgrade with:',
     '',
@@ -92,6 +90,11 @@ function upgradeLines(plan: UpgradePlanResult, upgrade: AvailableUpgrade): reado
   ];
 }
 
+/** A row of the table of components. */
+export function rowOf({ name, nodeName = '', currentVersion, newVersion }: Component): readonly string[] {
+  return [name, nodeName, currentVersion, newVersion];
+}
+
 /** kubeadm's description; a version of another series than described (a given version) by its name. */
 function titleOf({ description, target }: AvailableUpgrade): string {
   const series = /^version in the (v\d+\.\d+) series$/.exec(description)?.[1];
@@ -99,27 +102,32 @@ function titleOf({ description, target }: AvailableUpgrade): string {
 }
 
 /** The option that an upgrade to a pre-release requires. */
-function permissionFor(target: string): string {
+export function permissionFor(target: string): string {
   const preRelease = parseSemanticVersion(target)?.preRelease ?? '';
   if (preRelease === '') return '';
   return preRelease.startsWith('rc') ? ' --allow-release-candidate-upgrades' : ' --allow-experimental-upgrades';
 }
 
 function configLines(configs: readonly ConfigVersion[]): readonly string[] {
-  const rows = configs.map((config) => [config.group, config.current || '-', config.preferred || '-', isManual(config) ? 'yes' : 'no']);
   return [
     'API versions of the component configurations in the cluster; convert those with "yes" by hand before the upgrade:',
     '',
-    ...renderTabTable([['API GROUP', 'CURRENT VERSION', 'PREFERRED VERSION', 'MANUAL UPGRADE REQUIRED'], ...rows]),
+    ...configTable(configs),
     RULE,
   ];
+}
+
+/** The table of component configurations. */
+export function configTable(configs: readonly ConfigVersion[]): readonly string[] {
+  const rows = configs.map((config) => [config.group, config.current || '-', config.preferred || '-', isManual(config) ? 'yes' : 'no']);
+  return renderTabTable([['API GROUP', 'CURRENT VERSION', 'PREFERRED VERSION', 'MANUAL UPGRADE REQUIRED'], ...rows]);
 }
 
 function isManual({ current, preferred }: ConfigVersion): boolean {
   return current !== '' && current !== preferred;
 }
 
-function componentsOf({ running, program, etcdUpgrade }: UpgradePlanResult, upgrade: AvailableUpgrade): readonly Component[] {
+export function componentsOf({ running, program, etcdUpgrade }: UpgradePlanResult, upgrade: AvailableUpgrade): readonly Component[] {
   const { target, from } = upgrade;
   return [
     ...(canUpgradeKubelets(running.kubelets, target) ? byNode('kubelet', running.kubelets, target) : []),

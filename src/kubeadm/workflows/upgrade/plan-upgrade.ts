@@ -47,7 +47,15 @@ export async function planUpgrade(context: ClusterContext, options: PlanUpgradeO
   const { target, allowExperimental, allowReleaseCandidates, etcdUpgrade } = options;
   reporter.report({ level: 'info', code: 'PROGRESS', message: 'checking the health of the cluster' });
   const { found, ...checked } = await checkUpgrade(context, { ...options, versions: null });
-  const none: UpgradePlanResult = { running: NOTHING, upgrades: [], configVersions: [], program: NEWEST_RELEASE, etcdUpgrade };
+  const none: UpgradePlanResult = {
+    clusterVersion: '',
+    releases: new Map(),
+    running: NOTHING,
+    upgrades: [],
+    configVersions: [],
+    program: NEWEST_RELEASE,
+    etcdUpgrade,
+  };
   if (checked.refusals.length > 0) return { plan: none, ...checked };
   const running = await runningVersions(cluster, found);
   const version = newestVersion(running.apiServers) ?? parseSemanticVersion(await cluster.version());
@@ -56,12 +64,18 @@ export async function planUpgrade(context: ClusterContext, options: PlanUpgradeO
   reporter.report({ level: 'info', code: 'PROGRESS', message: `the cluster runs v${clusterVersion}` });
   const labels = labelResolver(options);
   const permissions = { allowExperimental, allowReleaseCandidates };
-  const upgrades = await availableUpgrades({ cluster: version, program: NEWEST_RELEASE, ...permissions, resolve: labels.resolve });
+  const releases = new Map<string, string>();
+  const resolve = async (label: string): Promise<string> => {
+    const release = await labels.resolve(label);
+    releases.set(label, release);
+    return release;
+  };
+  const upgrades = await availableUpgrades({ cluster: version, program: NEWEST_RELEASE, ...permissions, resolve });
   const verdict =
     target === null ? null : checkUpgradeVersions({ target, clusterVersion, kubeletVersions: running.kubelets, ...permissions });
   const refusedByApply = [...(verdict?.mandatory ?? []), ...(verdict?.skippable ?? [])];
   return {
-    plan: { ...none, running, upgrades, configVersions: await configVersions(cluster) },
+    plan: { ...none, clusterVersion, releases, running, upgrades, configVersions: await configVersions(cluster) },
     warnings: [
       ...checked.warnings,
       ...severalVersions(running),
