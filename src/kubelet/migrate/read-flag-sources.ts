@@ -129,8 +129,9 @@ function withName(name: string, source: string): string {
   return source.startsWith(`${name} in `) ? source : `${name} in ${source}`;
 }
 
-/** The given copy of a file that a unit names; the names of both files are the same. */
+/** The given copy of a file that a unit names; the names of both files are the same. A pattern may name any file. */
 function fileAt(files: readonly SourceFile[], path: string): SourceFile | undefined {
+  if (/[*?[]/.test(path)) return files[0];
   return files.find((file) => file.path === path) ?? files.find((file) => baseName(file.path) === baseName(path));
 }
 
