@@ -19,9 +19,11 @@ export function isVariableName(name: string): boolean {
 /** All assignments of a file of `EnvironmentFile=`, also those that systemd drops because of their names. */
 export function readAssignments(text: string): readonly { readonly name: string; readonly value: string; readonly line: number }[] {
   const assignments: { readonly name: string; readonly value: string; readonly line: number }[] = [];
+  let line = 1;
   for (let at = 0; at < text.length; ) {
     const char = text.charAt(at);
     if (SPACE.test(char)) {
+      if (char === '\n') line++;
       at++;
       continue;
     }
@@ -32,7 +34,8 @@ export function readAssignments(text: string): readonly { readonly name: string;
       continue;
     }
     const { value, end } = readValue(text, equals + 1);
-    assignments.push({ name: text.slice(at, equals).trimEnd(), value, line: text.slice(0, at).split('\n').length });
+    assignments.push({ name: text.slice(at, equals).trimEnd(), value, line });
+    line += text.slice(at, end).split('\n').length - 1;
     at = end;
   }
   return assignments;
