@@ -21,6 +21,7 @@ kind: KubeletConfiguration
 failCgroupV1: false
 `;
 const PAUSE = 'registry.k8s.io/pause:3.10.2';
+const RESTART_GATE = 'RestartAllContainersOnContainerExits';
 const SOCKET = '/run/containerd/containerd.sock';
 const RESERVED = [
   ...['--set', 'systemReserved={"cpu":"100m"}', '--set', 'systemReservedCgroup=/nope'],
@@ -143,50 +144,59 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
     });
   });
 
-  it('does not reject the pod with a restart rule for all containers', async () => {
-    const images = imageArchive({
-      names: ['3.6', '3.8', '3.10.2'].map((tag) => `registry.k8s.io/pause:${tag}`),
-      programs: ['/bin/sleep'],
-      entrypoint: ['sleep', '2147483647'],
-    });
-    lab.importImage('node1', images);
+  describe('a running pod that the restarted kubelet rejects', () => {
     const statusOf = async (kind: string, name: string) =>
       ((await cluster.get({ apiVersion: 'v1', kind, name, ...(kind === 'Pod' ? { namespace: 'default' } : {}) }))?.status ??
         {}) as JsonObject;
-    await cluster.create({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'trainer', namespace: 'default' },
-      spec: {
-        nodeName: 'node1',
-        automountServiceAccountToken: false,
-        terminationGracePeriodSeconds: 0,
-        tolerations: [{ operator: 'Exists' }],
-        restartPolicy: 'Never',
-        containers: [
-          {
-            name: 'c',
-            image: PAUSE,
-            restartPolicy: 'Never',
-            restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } }],
-          },
-        ],
-      },
+    const runPod = async (name: string, container: JsonObject): Promise<void> => {
+      await cluster.create({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'default' },
+        spec: {
+          nodeName: 'node1',
+          automountServiceAccountToken: false,
+          terminationGracePeriodSeconds: 0,
+          tolerations: [{ operator: 'Exists' }],
+          restartPolicy: 'Never',
+          containers: [{ name: 'c', image: PAUSE, ...container }],
+        },
+      });
+      await expect.poll(async () => (await statusOf('Pod', name)).phase, { timeout: 60_000 }).toBe('Running');
+    };
+    /** The change is refused, and ends the pod for this reason if it is forced. */
+    const rejects = async (name: string, change: readonly string[], reason: string): Promise<void> => {
+      const { code, stderr } = await upgrade('node1', ...change, '--allow', 'unsafe');
+      expect([code, stderr]).toEqual([
+        3,
+        expect.stringMatching(new RegExp(`\\(${reason}\\): default/${name} would be terminated.*\\[PODS_AT_RISK\\]`)),
+      ]);
+      expect((await statusOf('Pod', name)).phase).toBe('Running');
+      const lost = await upgrade('node1', ...change, '--allow', 'unsafe', '--allow-pod-loss');
+      expect(lost.code, lost.stderr).toBe(0);
+      await expect.poll(() => statusOf('Pod', name), { timeout: 60_000 }).toMatchObject({ phase: 'Failed', reason });
+    };
+
+    beforeAll(() => {
+      const names = ['3.6', '3.8', '3.10.2'].map((tag) => `registry.k8s.io/pause:${tag}`);
+      lab.importImage('node1', imageArchive({ names, programs: ['/bin/sleep'], entrypoint: ['sleep', '2147483647'] }));
     });
-    await expect.poll(async () => (await statusOf('Pod', 'trainer')).phase, { timeout: 60_000 }).toBe('Running');
-    expect((await statusOf('Node', 'node1')).declaredFeatures).toContain('RestartAllContainersOnContainerExits');
-    const off = ['--set', 'featureGates={"RestartAllContainersOnContainerExits":false}', '--allow', 'unsafe'];
-    const { code, stderr } = await upgrade('node1', ...off);
-    expect([code, stderr]).toEqual([
-      3,
-      expect.stringMatching(/\(PodFeatureUnsupported\): default\/trainer would be terminated.*\[PODS_AT_RISK\]/),
-    ]);
-    expect((await statusOf('Pod', 'trainer')).phase).toBe('Running');
-    const lost = await upgrade('node1', ...off, '--allow-pod-loss');
-    expect(lost.code, lost.stderr).toBe(0);
-    await expect
-      .poll(() => statusOf('Pod', 'trainer'), { timeout: 60_000 })
-      .toMatchObject({ phase: 'Failed', reason: 'PodFeatureUnsupported' });
-    expect((await statusOf('Node', 'node1')).declaredFeatures ?? []).not.toContain('RestartAllContainersOnContainerExits');
+
+    it('is named for a gate off: a restart rule for all containers', async () => {
+      const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
+      await runPod('trainer', { restartPolicy: 'Never', restartPolicyRules: [rule] });
+      expect((await statusOf('Node', 'node1')).declaredFeatures).toContain(RESTART_GATE);
+      await rejects('trainer', ['--set', `featureGates={"${RESTART_GATE}":false}`], 'PodFeatureUnsupported');
+      expect((await statusOf('Node', 'node1')).declaredFeatures ?? []).not.toContain(RESTART_GATE);
+    });
+
+    it('is named for full cores: a pod with all free CPUs', async () => {
+      const policy = ['--set', 'cpuManagerPolicy=static', '--set', 'kubeReserved={"cpu":"500m"}'];
+      const done = await upgrade('node1', ...policy, '--allow', 'unsafe');
+      expect(done.code, done.stderr).toBe(0);
+      const resources = { cpu: String(Number(lab.run('node1', 'nproc')) - 1), memory: '64Mi' };
+      await runPod('pinned', { resources: { requests: resources, limits: resources } });
+      await rejects('pinned', [...policy, '--set', 'cpuManagerPolicyOptions={"full-pcpus-only":"true"}'], 'SMTAlignmentError');
+    });
   });
 });
