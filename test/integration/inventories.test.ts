@@ -6,7 +6,7 @@ import { type Inventory, readInventories, readVerdicts } from '../support/invent
 import { runCommand } from '../support/run-cli.ts';
 
 const INVENTORIES = readInventories();
-const recorded = readVerdicts();
+const recorded = new Map(readVerdicts().map((verdict) => [verdict.name, verdict]));
 
 const directory = mkdtempSync(join(tmpdir(), 'ka-inventories-'));
 const path = process.env.PATH;
@@ -32,8 +32,8 @@ describe('fleet init --from-ansible', () => {
 
   it.each(INVENTORIES.map((inventory) => [inventory.name, inventory] as const))('%s', async (name, inventory) => {
     const hosts = writeInventory(inventory);
-    writeFileSync(`${hosts}.list`, JSON.stringify(recorded[name]?.list));
-    writeFileSync(`${hosts}.stderr`, recorded[name]?.stderr ?? '');
+    writeFileSync(`${hosts}.list`, JSON.stringify(recorded.get(name)?.list));
+    writeFileSync(`${hosts}.stderr`, recorded.get(name)?.stderr ?? '');
     const file = join(hosts, '../fleet.yaml');
     const { code, stderr } = await runCommand(['fleet', 'init', '-f', file, '--from-ansible', hosts]);
     const expected = inventory.stderr ?? [];

@@ -14,19 +14,23 @@ export interface Inventory {
   readonly stderr?: readonly string[];
 }
 
-/** What ansible-inventory --list prints for an inventory. */
+/** The output of ansible-inventory --list for an inventory. */
 export interface AnsibleVerdict {
+  readonly name: string;
   readonly list: unknown;
   readonly stderr: string;
 }
 
 /** Recorded by RECORD_GOLDEN=1 with test/slow/ansible-verdicts.test.ts. */
-export const VERDICTS = new URL('../data/inventories.ansible.json', import.meta.url);
+export const VERDICTS = new URL('../data/inventories.ansible.jsonl', import.meta.url);
 
 export function readInventories(): readonly Inventory[] {
   return parse(readFileSync(new URL('../data/inventories.yaml', import.meta.url), 'utf8')) as readonly Inventory[];
 }
 
-export function readVerdicts(): Readonly<Record<string, AnsibleVerdict>> {
-  return JSON.parse(readFileSync(VERDICTS, 'utf8')) as Readonly<Record<string, AnsibleVerdict>>;
+export function readVerdicts(): readonly AnsibleVerdict[] {
+  return readFileSync(VERDICTS, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as AnsibleVerdict);
 }
