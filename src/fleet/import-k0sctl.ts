@@ -66,6 +66,7 @@ class HostReader {
       return;
     }
     for (const { key } of host.entries) if (!HOST_FIELDS.has(key)) this.ignored.add(`spec.hosts[].${key}`);
+    for (const { key } of ssh.entries) if (!SSH_FIELDS.has(key)) this.ignored.add(`spec.hosts[].ssh.${key}`);
     const role = this.#text(host, 'role', path) ?? 'worker';
     if (!ROLES.has(role))
       this.#refuse(entryOf(host, 'role')?.value ?? host, `${path}.role: ${JSON.stringify(role)} is not a role of k0sctl`);
@@ -127,6 +128,7 @@ class HostReader {
 }
 
 const HOST_FIELDS: ReadonlySet<string> = new Set(['role', 'hostname', 'ssh', 'openSSH']);
+const SSH_FIELDS: ReadonlySet<string> = new Set(['address', 'user', 'port', 'keyPath', 'bastion']);
 
 function mapAt(node: SourceNode | null | undefined, name: string): SourceMap | undefined {
   const value = entryOf(node ?? null, name)?.value;

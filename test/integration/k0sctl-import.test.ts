@@ -37,7 +37,7 @@ describe('fleet init --from-k0sctl', () => {
     const file = write(
       `  - role: controller\n    ssh:\n      address: 10.0.0.1\n      user: ubuntu\n      keyPath: keys/id\n${bastion}` +
         `  - role: controller+worker\n    hostname: cp2\n    ssh:\n      address: cp2.example.com\n      port: 22\n${bastion}` +
-        '  - role: worker\n    ssh: {address: "10.0.0.3", port: 2200}\n    hooks: {apply: {}}\n    files: []\n',
+        '  - role: worker\n    ssh: {address: "10.0.0.3", port: 2200, hostKey: x}\n    hooks: {apply: {}}\n    files: []\n',
       '  k0s: {version: v1.30.1+k0s.0}\n',
     );
     const { stderr, rows, text } = await imported(file);
@@ -49,7 +49,7 @@ describe('fleet init --from-k0sctl', () => {
     ]);
     expect(text).toContain('        - keys/id\n');
     expect(text).toContain('        - ~/.ssh/jump\n');
-    expect(stderr).toBe(`not imported from ${file}: spec.hosts[].hooks, spec.hosts[].files, spec.k0s\n`);
+    expect(stderr).toBe(`not imported from ${file}: spec.hosts[].hooks, spec.hosts[].files, spec.hosts[].ssh.hostKey, spec.k0s\n`);
   });
 
   it('names hosts behind one address by their ports', async () => {
