@@ -55,6 +55,7 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
   return {
     env,
     programName,
+    acceptsUnknownFields: programName === 'kubeadm',
     output,
     signal,
     onForcedExit,

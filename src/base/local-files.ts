@@ -37,6 +37,8 @@ export interface LocalFiles {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly input: InputFiles;
+  /** Unknown and duplicate fields of a kubeadm configuration are warnings, as in kubeadm. Absent: errors. */
+  readonly acceptsUnknownFields?: boolean;
   /** The absolute path of a path relative to the working directory. */
   absolutePath(path: string): string;
   /** Writes a local file atomically; a file that may contain secrets is readable by its owner only. */

@@ -221,12 +221,16 @@ class Decoder {
 
   #reportDuplicate(path: string, entry: SourceEntry, first: SourceEntry): void {
     const line = this.#at(first.keyOffset).line;
-    this.#add(entry.keyOffset, duplicateTypedField(this.#place(path, entry.keyOffset), this.#options.lenient ?? false, line));
+    this.#add(
+      entry.keyOffset,
+      duplicateTypedField(this.#place(path, entry.keyOffset), this.#options.lenient ?? this.#document.isLenient ?? false, line),
+    );
   }
 
   #reportUnknown(entry: SourceEntry, at: { readonly path: string; readonly pattern: string; readonly type: ObjectNode }): void {
     const parent = { type: at.type, path: at.pattern };
-    this.#add(entry.keyOffset, this.#options.unknown.report(this.#place(at.path, entry.keyOffset), parent, entry.key));
+    const problem = this.#options.unknown.report(this.#place(at.path, entry.keyOffset), parent, entry.key);
+    this.#add(entry.keyOffset, this.#document.isLenient ? { ...problem, severity: 'warning' } : problem);
   }
 
   #wrongShape({ node, path }: Site, expected: string, hint?: string): undefined {

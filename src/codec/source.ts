@@ -52,6 +52,8 @@ export interface SourceDocument {
   readonly root: SourceNode | null;
   /** The document was created from a value (`documentOfValue`): `positionAt` only defines an order. */
   readonly isValue?: true;
+  /** Unknown and duplicate fields are warnings. */
+  readonly isLenient?: boolean;
   positionAt(offset: number): Position;
 }
 

@@ -55,10 +55,16 @@ export interface ParsedConfig {
 
 /**
  * Decodes a KubeletConfiguration document that must be valid.
+ * @param onWarning receives the problems that are warnings
  * @throws AppError with all problems of the document, exit code 2
  */
-export function readKubeletConfiguration(document: SourceDocument, options: Pick<DecodeOptions, 'minor' | 'catalogue'>): ParsedConfig {
+export function readKubeletConfiguration(
+  document: SourceDocument,
+  options: Pick<DecodeOptions, 'minor' | 'catalogue'>,
+  onWarning: (problem: Problem) => void = () => undefined,
+): ParsedConfig {
   const { value, fields, problems } = decodeKubeletConfiguration(document, options);
+  for (const problem of problems) if (problem.severity === 'warning') onWarning(problem);
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return { value, fields, source: document.file };
@@ -69,7 +75,7 @@ export function readKubeletConfiguration(document: SourceDocument, options: Pick
  * sorting them among other findings. Such positions must not be shown to users.
  */
 export function decodeInOrder(document: SourceDocument, options: DecodeOptions): DecodedKubeletConfiguration {
-  const { catalogue, minor, lenient = false, syntax = 'yaml' } = options;
+  const { catalogue, minor, lenient = document.isLenient ?? false, syntax = 'yaml' } = options;
   return decodeTyped(document, {
     type: catalogue.configurationType(minor),
     header: { apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND },

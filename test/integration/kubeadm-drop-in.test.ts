@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { kubeadmVersion } from '../support/real-kubeadm.ts';
 import { requirement } from '../support/requirement.ts';
@@ -72,6 +72,76 @@ describe('as kubeadm', () => {
     const { code, stderr } = await asKubeadm(line.split(' '), { services: () => ({ connectHost }) });
     expect(code).toBe(verdict === 'done' ? 0 : 1);
     if (verdict === 'reads-file') expect(stderr).toContain('cannot read /none: no such file or directory');
+  });
+
+  describe('a configuration with unknown fields', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-unknown-'));
+    afterAll(() => rmSync(directory, { recursive: true, force: true }));
+    const cluster = (more: string): string =>
+      `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.2\n${more}\n`;
+    const component = (group: string, kind: string, more: string): string =>
+      `---\napiVersion: ${group}.config.k8s.io/${kind === 'KubeletConfiguration' ? 'v1beta1' : 'v1alpha1'}\nkind: ${kind}\n${more}\n`;
+    const files = {
+      metadata:
+        cluster('metadata: {name: config}') +
+        component('kubelet', 'KubeletConfiguration', 'metadata: {name: config}') +
+        component('kubeproxy', 'KubeProxyConfiguration', 'metadata: {name: config}'),
+      unknown:
+        cluster('frob: 1\nnetworking: {podSubnet2: x}') +
+        component('kubelet', 'KubeletConfiguration', 'frob: 1') +
+        component('kubeproxy', 'KubeProxyConfiguration', 'frob: 1'),
+      duplicate: cluster('imageRepository: a.example\nimageRepository: b.example'),
+      type: cluster('clusterName: {a: 1}'),
+    } as const;
+    /** Exit codes of kubeadm 1.36.2, for `config images list` and `config validate`. */
+    const verdicts = { metadata: [0, 1], unknown: [0, 1], duplicate: [0, 1], type: [1, 1] } as const;
+    const lines = (name: keyof typeof files): readonly (readonly string[])[] => {
+      const path = join(directory, `${name}.yaml`);
+      writeFileSync(path, files[name]);
+      return [
+        ['config', 'images', 'list', '--config', path],
+        ['config', 'validate', '--config', path],
+      ];
+    };
+
+    it.each(['metadata', 'unknown', 'duplicate', 'type'] as const)('has the verdicts of kubeadm: %s', async (name) => {
+      const [list, validate] = await Promise.all(lines(name).map((line) => asKubeadm(line)));
+      expect([list?.code, validate?.code]).toEqual(verdicts[name]);
+      if (name === 'metadata') expect(list?.stderr.match(/: metadata: unknown field, ignored \[CONFIG_UNKNOWN_FIELD\]$/gm)).toHaveLength(3);
+      if (name === 'unknown')
+        expect(list?.stderr).toMatch(/^warning: .*:4:1: frob: unknown field, ignored .*\n.*:5:14: networking\.podSubnet2: /);
+      if (name === 'duplicate') expect(list?.stdout).toMatch(/^b\.example\/kube-apiserver/);
+    });
+
+    it('is accepted by a dry run of init, with warnings', async () => {
+      for (const name of ['metadata', 'unknown'] as const) {
+        const config = join(directory, `${name}.yaml`);
+        writeFileSync(config, files[name]);
+        // --rootfs of kubeletadm: kubeadm's would change the root directory of the program.
+        const more = ['--node-name', 'n1', '--rootfs', join(directory, 'root')];
+        const services = () => ({ acceptsUnknownFields: true });
+        const { code, stderr } = await runCommand(['init', '--dry-run', '--config', config, ...more], { services });
+        expect(code, stderr).toBe(0);
+        expect(stderr.match(/CONFIG_UNKNOWN_FIELD/g)).toHaveLength(name === 'metadata' ? 3 : 4);
+      }
+    });
+
+    it('under the name kubeletadm is refused, except for metadata', async () => {
+      for (const [name, code] of [
+        ['metadata', 0],
+        ['unknown', 2],
+        ['duplicate', 2],
+      ] as const)
+        expect(await runCommand(lines(name)[0] ?? []), name).toMatchObject({ code });
+    });
+
+    it.skipIf(requirement('unknown fields compared with kubeadm', absent))('has these verdicts in kubeadm', async () => {
+      for (const name of ['metadata', 'unknown', 'duplicate', 'type'] as const)
+        for (const [i, line] of lines(name).entries()) {
+          const { exitCode } = await execa(kubeadm, line, { reject: false, env: { PATH: process.env.PATH }, extendEnv: false });
+          expect(exitCode, line.join(' ')).toBe(verdicts[name][i]);
+        }
+    });
   });
 
   it('prints help without arguments', async () => {

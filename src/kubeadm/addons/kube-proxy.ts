@@ -4,6 +4,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { BOOTSTRAP_GROUP, clusterBinding, namespacedBinding, readConfigMapRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
+import { problemAsWarning } from '../config/problem-as-warning.ts';
 import { kubernetesImage } from '../control-plane/images.ts';
 import { type ControlPlaneNode, controlPlaneServer } from '../control-plane/model.ts';
 import { type ReleaseFacts, releaseFacts } from '../control-plane/releases.ts';
@@ -74,7 +75,8 @@ function kubeProxyConfigMap(
     mode: mode ?? undefined,
     warnsOfIpvs,
   };
-  const written = kubeProxy === null ? null : readWritten(decodeKubeProxyConfiguration(kubeProxy));
+  const decoded = kubeProxy === null ? null : decodeKubeProxyConfiguration(kubeProxy);
+  const written = decoded === null ? null : readWritten(decoded);
   const data = {
     [KUBE_PROXY_CONFIG_KEY]: renderKubeProxyConfiguration(written, input).trimEnd(),
     'kubeconfig.conf': kubeconfig(controlPlaneServer(node)),
@@ -82,7 +84,7 @@ function kubeProxyConfigMap(
   const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...AT, labels: { app: 'kube-proxy' } }, data };
   return {
     configMap: written === null ? signConfigMap(configMap) : configMap,
-    warnings: written === null ? [] : kubeProxyWarnings(written, input),
+    warnings: decoded === null ? [] : [...decoded.problems.map(problemAsWarning), ...kubeProxyWarnings(decoded.value, input)],
   };
 }
 

@@ -31,6 +31,11 @@ export interface LoadOptions {
    * kubeadm may have written.
    */
   readonly lenient?: boolean;
+  /**
+   * Fields that are ignored with a warning: `metadata` of a document, which older tools write; `unknown-fields`: all unknown
+   * and duplicate fields, as kubeadm does unless it validates or migrates a file. Default: none.
+   */
+  readonly ignores?: 'metadata' | 'unknown-fields';
 }
 
 /**
@@ -72,19 +77,64 @@ export function loadConfig(text: string, file: string, options: LoadOptions): Lo
   const { documents, problems } = selectDocuments(source, file, options);
   const parts: ModelPart[] = [];
   for (const { document, recognised } of documents) {
-    if (recognised.version !== 'component') parts.push(readModel(document, recognised.kind, recognised.version));
+    if (recognised.version === 'component') continue;
+    const part = readModel(document, recognised.kind, recognised.version);
+    parts.push({ ...part, problems: part.problems.map((problem) => ignored(problem, options.ignores)) });
   }
-  const component = (kind: ConfigKind) => documents.find(({ recognised }) => recognised.kind === kind)?.document;
+  const components = documents.filter(({ recognised }) => recognised.version === 'component');
+  const component = (kind: ConfigKind): SourceDocument | undefined => {
+    const document = components.find(({ recognised }) => recognised.kind === kind)?.document;
+    return document && options.ignores ? withoutMetadata(document, options.ignores) : document;
+  };
   const kubelet = component('KubeletConfiguration');
   const kubeProxy = component('KubeProxyConfiguration');
   const loaded = {
     ...joinParts(parts, options.kinds),
     ...(kubelet && { kubelet }),
     ...(kubeProxy && { kubeProxy }),
-    problems: sortProblems([...problems, ...parts.flatMap((part) => part.problems)]),
+    problems: sortProblems([
+      ...problems,
+      ...parts.flatMap((part) => part.problems),
+      ...(options.ignores ? components.flatMap(({ document }) => metadataWarnings(document)) : []),
+    ]),
   };
   const checked = options.check === 'structure' ? loaded : checkValues(loaded);
   return options.lenient ? { ...checked, problems: checked.problems.filter(isOfConcern).map(softened) } : checked;
+}
+
+/** The problem as a warning if the field is ignored. */
+function ignored(problem: Problem, ignores: LoadOptions['ignores']): Problem {
+  const isIgnored =
+    ignores === 'unknown-fields'
+      ? problem.code === 'CONFIG_UNKNOWN_FIELD' || problem.code === 'CONFIG_DUPLICATE_FIELD'
+      : ignores === 'metadata' && problem.code === 'CONFIG_UNKNOWN_FIELD' && problem.path === METADATA;
+  if (!isIgnored) return problem;
+  const { hint: _, ...rest } = problem;
+  return { ...rest, severity: 'warning', message: problem.code === 'CONFIG_UNKNOWN_FIELD' ? IGNORED : problem.message };
+}
+
+const METADATA = 'metadata';
+const IGNORED = 'unknown field, ignored';
+
+function withoutMetadata(document: SourceDocument, ignores: LoadOptions['ignores']): SourceDocument {
+  const { root } = document;
+  if (root?.kind !== 'map') return document;
+  const entries = root.entries.filter(({ key }) => key !== METADATA);
+  return { ...document, root: { ...root, entries }, isLenient: ignores === 'unknown-fields' };
+}
+
+function metadataWarnings({ root, positionAt }: SourceDocument): readonly Problem[] {
+  if (root?.kind !== 'map') return [];
+  return root.entries
+    .filter(({ key }) => key === METADATA)
+    .map(({ keyOffset }) => ({
+      ...({ code: 'CONFIG_UNKNOWN_FIELD', message: IGNORED, severity: 'warning', path: METADATA } as const),
+      position: positionAt(keyOffset),
+    }));
+}
+
+function isError({ severity }: Problem): boolean {
+  return severity !== 'warning';
 }
 
 function isOfConcern({ code, path = '' }: Problem): boolean {
@@ -143,7 +193,7 @@ function selectDocuments(
     if (recognised) documents.push({ document, recognised });
     if (recognised?.version === 'v1beta3' && !allowDeprecated) problems.push(deprecatedVersion(V1BETA3, header.versionPosition));
   }
-  const failed = problems.some(({ severity }) => severity !== 'warning');
+  const failed = problems.some(isError);
   return { documents, problems: documents.length > 0 || failed ? problems : [...problems, noDocument(file, kinds)] };
 }
 
@@ -170,7 +220,7 @@ function joinParts(parts: readonly ModelPart[], kinds: readonly ConfigKind[]): O
     ...moved,
     positions: positionsOf(origins),
     origins,
-    damaged: new Set(parts.filter((part) => part.problems.length > 0).map((part) => part.kind)),
+    damaged: new Set(parts.filter(({ problems }) => problems.some(isError)).map((part) => part.kind)),
     versions: new Map(parts.map((part) => [part.kind, part.version])),
   };
 }

@@ -18,7 +18,10 @@ import { requireValid } from './load-config-file.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
 
 /** Ports of the commands for bootstrap tokens. */
-export type TokenPorts = OpenClusterPorts & Pick<LocalFiles, 'input'> & Pick<RunTime, 'clock'> & Pick<SecretSource, 'newToken'>;
+export type TokenPorts = OpenClusterPorts &
+  Pick<LocalFiles, 'input' | 'acceptsUnknownFields'> &
+  Pick<RunTime, 'clock'> &
+  Pick<SecretSource, 'newToken'>;
 
 export interface CreateTokensRequest {
   /** A file with the tokens to create. */
@@ -107,6 +110,7 @@ async function readTokens(services: TokenPorts, { config: file, flags }: CreateT
   if (file === undefined) return mergeTokenFlags(emptyConfig(), flags);
   return loadConfig(await services.input.readText(file), file, {
     kinds: ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration'],
+    ignores: services.acceptsUnknownFields ? 'unknown-fields' : 'metadata',
   });
 }
 

@@ -1,11 +1,13 @@
 import type { SourceDocument } from '../../codec/source.ts';
 import type { PhaseContext } from '../../host/phase.ts';
+import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
 import { readKubeletConfiguration } from '../../kubelet/decode.ts';
 import { otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
+import { problemAsWarning } from '../config/problem-as-warning.ts';
 import type { UploadKubeletConfigInput } from '../phases/upload-config-kubelet.ts';
 import { adviseClusterConfig, mergeClusterKubeletConfig, renderClusterConfig } from '../render/cluster-config.ts';
 import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
@@ -48,7 +50,13 @@ export async function designFirstNode(
     dnsDomain: cluster.networking.dnsDomain,
     certificatesDir: cluster.certificatesDir,
   };
-  const written = options.kubelet === null ? null : readKubeletConfiguration(options.kubelet, { minor, catalogue: options.catalogue });
+  const unknown: Warning[] = [];
+  const written =
+    options.kubelet === null
+      ? null
+      : readKubeletConfiguration(options.kubelet, { minor, catalogue: options.catalogue }, (problem) =>
+          unknown.push(problemAsWarning(problem)),
+        );
   const baseline = written ?? (await readEditedKubeletConfig({ ...context, cluster: running }, options, controlPlaneMinor));
   const layered = mergeClusterKubeletConfig(defaults, baseline);
   // designObservedNode warns about the kubelet on the host.
@@ -69,7 +77,7 @@ export async function designFirstNode(
     design,
     start,
     upload: { controlPlaneMinor, yaml: renderClusterConfig(layered, minor, options.catalogue), generated: baseline === null },
-    warnings: [...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
+    warnings: [...unknown, ...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
     refusals,
   };
 }

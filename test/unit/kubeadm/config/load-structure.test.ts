@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
 import { DISCOVERY, type DocumentName, documentOf, linesOf, load } from './support.ts';
 
 type Case = readonly [name: string, document: DocumentName, body: string, expected: readonly string[]];
@@ -475,5 +476,22 @@ describe('a document with errors', () => {
       documentOf('init', 'nodeRegistration: {name: cp-1, taints: [{key: a}], imagePullSerial: "x"}\nskipPhases: [a, null]'),
     );
     expect(init).toEqual({ nodeRegistration: { name: 'cp-1' }, skipPhases: ['a', ''] });
+  });
+});
+
+describe('ignored fields', () => {
+  const join = 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\nmetadata: {name: config}\n';
+  const problems = (text: string, ignores: 'metadata' | 'unknown-fields'): readonly string[] =>
+    loadConfig(text, 'f.yaml', { kinds: ['JoinConfiguration', 'KubeletConfiguration'], ignores }).problems.map(
+      ({ severity = 'error', path = '', code }) => `${severity} ${path} ${code}`,
+    );
+
+  it('are warnings, and missing values are still reported', () => {
+    expect(problems(join, 'metadata').toSorted()).toEqual([
+      'error discovery CONFIG_MISSING_VALUE',
+      'warning metadata CONFIG_UNKNOWN_FIELD',
+    ]);
+    expect(problems(`${join}frob: 1\nspec: {}\n`, 'metadata')).toContain('error frob CONFIG_UNKNOWN_FIELD');
+    expect(problems(`${join}frob: 1\n`, 'unknown-fields')).toContain('warning frob CONFIG_UNKNOWN_FIELD');
   });
 });
