@@ -22,7 +22,9 @@ export function importSshConfig(config: SshConfig): { readonly inventory: Import
       if (keyword !== 'host') continue;
       for (const name of args) {
         if (/[*?!]/.test(name) || hosts.has(name) || gitServers.has(name)) continue;
-        const target = targetOf(name, config, 'openssh');
+        // The built-in client refuses a ProxyCommand, which may lead to any machine.
+        const builtin = targetOf(name, config, 'builtin');
+        const target = builtin ?? targetOf(name, config, 'openssh');
         if (target !== null && (target.user === 'git' || CODE_HOST.test(target.hostName))) gitServers.add(name);
         else
           hosts.set(name, {
@@ -30,7 +32,7 @@ export function importSshConfig(config: SshConfig): { readonly inventory: Import
             place: { position: { file, line, column: 1 }, path: '' },
             groups: [],
             written: {},
-            ...machineOf(name, config),
+            ...(builtin === null ? {} : { machine: machineOf(builtin) }),
           });
       }
     }
@@ -49,9 +51,6 @@ function targetOf(name: string, config: SshConfig, client: 'builtin' | 'openssh'
   }
 }
 
-/** The built-in client refuses a ProxyCommand, which may lead to any machine. */
-function machineOf(name: string, config: SshConfig): Pick<ImportedHost, 'machine'> {
-  const target = targetOf(name, config, 'builtin');
-  if (target === null) return {};
-  return { machine: [target, ...target.proxyJump].map(({ hostName, port }) => reached({ address: hostName, port })).join(' ') };
+function machineOf(target: SshTarget): string {
+  return [target, ...target.proxyJump].map(({ hostName, port }) => reached({ address: hostName, port })).join(' ');
 }
