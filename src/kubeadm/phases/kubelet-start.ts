@@ -62,6 +62,8 @@ export interface KubeletStartInput {
   readonly mayChown: boolean;
   /** A directory for copies of the files that are replaced. */
   readonly backupDir?: string;
+  /** Copy config.yaml also if it is not replaced, as kubeadm does in every upgrade: this run upgrades the control plane. */
+  readonly copiesConfig?: boolean;
   /** Verifies a change at the API server before it is confirmed. */
   readonly proof?: KubeletProof;
   /** How the kubelet reads its files. Absent: the changed fields of a running kubelet are unknown. */
@@ -219,7 +221,13 @@ function planKubeletStart(facts: KubeletStartFacts, input: KubeletStartInput): P
   const files = written.files.map(diff).filter((change) => change !== null);
   const removed = planRemovals(facts);
   const settings = settingsOf(input).flatMap((file) => diff(file) ?? []);
-  const backup = planBackup([...unitFiles, ...files], input.backupDir);
+  const replaced = [...unitFiles, ...files].flatMap((change) =>
+    change.kind === 'write-file' && change.before !== null ? [{ path: change.path, ...change.before }] : [],
+  );
+  const config = input.copiesConfig === true ? found(KUBELET_CONFIG_FILE) : null;
+  const isCopied = config === null || replaced.some(({ path }) => path === KUBELET_CONFIG_FILE);
+  const copied = isCopied ? replaced : [...replaced, { path: KUBELET_CONFIG_FILE, content: config.content ?? '', owner: config.owner }];
+  const backup = planBackup(copied, input.backupDir);
   const writes = [...directories, ...backup, ...settings, ...unitFiles, ...files, ...removed];
   if (facts.init !== 'systemd') return planWithoutSystemd(facts.init, writes);
   const restart = planUnit(facts, unitFiles.length > 0, { writes: [...unitFiles, ...files, ...removed], setups: input.setups });
@@ -338,21 +346,17 @@ function planConfirmation({ commit }: KubeletStartFacts): readonly HostChange[] 
   return commit?.state === 'armed' ? [{ kind: 'confirm-commit', id: commit.id, reason: describeCommit(commit) }] : [];
 }
 
-/**
- * Copies of the files that are replaced, in a separate directory. kubeadm keeps config.yaml this way in
- * upgrades.
- */
-function planBackup(writes: readonly HostChange[], directory: string | undefined): readonly HostChange[] {
-  if (directory === undefined) return [];
-  const copies = writes.flatMap((change): readonly HostChange[] => {
-    if (change.kind !== 'write-file' || change.before === null) return [];
-    const path = `${directory}/${change.path.replace(/^.*\//, '')}`;
-    const { content, owner } = change.before;
-    return [
-      { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, reason: 'backup of the replaced file' },
-    ];
+/** Copies of files in a separate directory. kubeadm keeps config.yaml this way in upgrades. */
+function planBackup(
+  files: readonly { readonly path: string; readonly content: string; readonly owner: string }[],
+  directory: string | undefined,
+): readonly HostChange[] {
+  if (directory === undefined || files.length === 0) return [];
+  const copies = files.map(({ path: source, content, owner }): HostChange => {
+    const path = `${directory}/${source.replace(/^.*\//, '')}`;
+    const reason = `backup of ${source}`;
+    return { kind: 'write-file', path, mode: 0o600, owner, action: 'create', content, before: null, reason };
   });
-  if (copies.length === 0) return [];
   return [{ kind: 'make-directory', path: directory, mode: 0o700, owner: 'root:root', reason: 'for backups of replaced files' }, ...copies];
 }
 

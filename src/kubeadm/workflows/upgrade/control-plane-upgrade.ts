@@ -219,7 +219,10 @@ export async function prepareControlPlaneUpgrade(
       },
       kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), host.isInterrupted || [...files.values()].some(isReplaced)),
       kubeletServer: kubeletServerInput(plane, host),
-      node,
+      node: {
+        ...node,
+        kubeletConfig: { ...node.kubeletConfig, copiesConfig: [...manifests.values()].some((planned) => isReplaced(fileOf(planned))) },
+      },
       others: otherControlPlanes({ nodeName, image: imageOf('kube-apiserver'), timeoutMs }),
       coredns: { ...addon, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
       kubeProxy: { ...addon, ...proxy },

@@ -467,6 +467,16 @@ describe('kubelet-start', () => {
     expect((await plan(host, input)).changes).toEqual([]);
   });
 
+  it('keeps a copy of an unchanged config.yaml in an upgrade of the control plane, without a restart', async () => {
+    const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
+    const { host, context } = world(DONE, unit);
+    const input = { ...INPUT, backupDir: '/etc/kubernetes/tmp/kubeadm-kubelet-config-2026-01-02-03-04-05', copiesConfig: true };
+    await run(context, input);
+    expect(host.files.get(`${input.backupDir}/config.yaml`)).toMatchObject({ content: host.text(CONFIG), mode: 0o600 });
+    expect(JSON.stringify(host.performed)).not.toContain('restart-unit');
+    expect((await plan(host, { ...input, copiesConfig: false })).changes).toEqual([]);
+  });
+
   it('reports a failed rollback when the previous files do not work any more', async () => {
     const unit = fakeUnit({ activeState: 'active', unitFileState: 'enabled' });
     const { context } = world({ ...DONE, [CONFIG]: 'maxPods: 4\n' }, unit);

@@ -30,6 +30,8 @@ describe('upgrade apply', () => {
     expect(copies.map((path) => world.host.text(path))).toEqual(before.slice(1));
     expect(backups(world, 'etcd').at(-1)).toMatch(/\/etcd\/member\/db$/);
     expect(world.host.files.has(UPGRADE_RECORD_PATH)).toBe(false);
+    const kept = [...world.host.files.keys()].filter((path) => /\/kubeadm-kubelet-config-[-0-9]+\/config\.yaml$/.test(path));
+    expect(kept.map((path) => path.startsWith(TMP))).toEqual([true]);
     expect(changesOf(await world.apply())).toEqual([]);
     expect(backups(world, 'manifests')).toHaveLength(4);
   });
