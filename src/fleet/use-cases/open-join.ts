@@ -133,7 +133,10 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
 /** Phases for which kubeadm has no options of discovery: it reads the cluster with the host's admin.conf. */
 const ADMIN_PHASES = ['control-plane-prepare/control-plane', 'etcd-join', 'control-plane-join', ...WAIT_PHASES];
 
-/** The configuration of a join. A phase of a control plane on the local host uses its admin.conf, as in kubeadm, unless discovery is configured. */
+/**
+ * The configuration of a join. A phase of a control plane on the local host uses its admin.conf, as in kubeadm, unless
+ * discovery is configured.
+ */
 async function readJoinConfig(services: NodeCommandPorts, request: JoinRequest): Promise<LoadedConfig> {
   const { onlyPhase = '', endpoint, caFile, flags, hosts } = request;
   const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);

@@ -1,6 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
+import { PREFLIGHT_PHASE, planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../../kubeadm/config/flags.ts';
 import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
@@ -8,7 +8,7 @@ import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-confi
 import { type KubeconfigRequest, type OpenedCluster, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
-import type { HostTarget } from '../host-target.ts';
+import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import { type HostsRequest, readHostTargets } from './host-access.ts';
@@ -59,7 +59,9 @@ export async function openReset(
   const reset = config.reset ?? {};
   const dryRun = plan.dryRun || reset.dryRun === true;
   const targets = await readHostTargets(services, request.hosts);
-  if (!dryRun && !request.force && reset.force !== true)
+  // As in kubeadm, preflight asks for the confirmation. Other phases on other hosts are confirmed as well.
+  const isConfirmed = onlyPhase !== undefined && onlyPhase !== PREFLIGHT_PHASE.name && targets.every(isLocalHost);
+  if (!dryRun && !request.force && reset.force !== true && !isConfirmed)
     await requireConfirmation(
       confirm,
       targets.map(({ address, rootDir }) => address ?? rootDir ?? 'the local host'),

@@ -137,7 +137,9 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     }),
   });
   const { name: nodeName } = node.registration;
-  const marks = { labels, taints: options.controlPlane ? [] : (node.registration.taints ?? []) };
+  // A flag replaces the taints, with a warning of the configuration: the Node never gets them.
+  const hasFlag = node.registration.kubeletExtraArgs.some(({ name }) => name === 'register-with-taints');
+  const marks = { labels, taints: options.controlPlane || hasFlag ? [] : (node.registration.taints ?? []) };
   const removal =
     options.removesMarks === true && !options.controlPlane ? await findRemoval(context, options, { nodeOfSameName, marks }) : null;
   const marked = await identifyToMark(context, options, { node, nodeOfSameName, marks, removal });
