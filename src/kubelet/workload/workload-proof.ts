@@ -50,6 +50,11 @@ const CONFIRM_MS: Readonly<Record<PodLossKind, number>> = {
 };
 /** The kubelet compares its eviction signals with the thresholds every 10 s. */
 const EVICTION_MS = 15_000;
+/**
+ * A restarted kubelet admits its pods again, and reports rejected ones about two seconds after it reports itself
+ * (measured with kubelet 1.36). A probe pod that started is the better evidence: it is admitted last.
+ */
+const ADMISSION_MS = 6_000;
 const BASELINE_MS = 15_000;
 const PROBE_MS = 30_000;
 /** A new node may have to pull the image. */
@@ -71,7 +76,10 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
   const before = runningPods(items.filter((item) => !isProbe(item)).map(readPod));
   const watch = watchPods(context, target, before);
   const nodeName = node.metadata.name;
-  const unused = (why: string): void => reportUnused(context, { phase, nodeName, level: 'info', why });
+  const unused = (why: string): void => {
+    watch.waitForAdmission();
+    reportUnused(context, { phase, nodeName, level: 'info', why });
+  };
   const image = pauseImageOn(node) ?? target.probeImage;
   if (image === undefined || !hasRoom(node, items)) {
     unused(image === undefined ? NO_IMAGE : NO_ROOM);
@@ -154,6 +162,8 @@ type FindLosses = typeof podLosses;
 
 interface PodWatch {
   check(find: FindLosses): Promise<string | null>;
+  /** No probe pod shows that the kubelet has admitted its pods: they are watched for some time. */
+  waitForAdmission(): void;
   /** The pods of the latest check. */
   latest(): readonly KubeObject[];
 }
@@ -167,9 +177,13 @@ function watchPods(
   const hadPressure = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].some((type) => conditionOf(node, type)?.status === 'True');
   const keyOf = ({ kind, pod }: PodLoss): string => `${kind} ${pod}`;
   let startedAt: number | null = null;
+  let admissionMs = 0;
   let latest: readonly KubeObject[] = [];
   return {
     latest: () => latest,
+    waitForAdmission: () => {
+      admissionMs = ADMISSION_MS;
+    },
     check: async (find) => {
       const now = clock.now().getTime();
       startedAt ??= now;
@@ -186,8 +200,10 @@ function watchPods(
       if (lost.length > 0) throw podsLost(host.name, phase, lost);
       const [first] = losses;
       if (first !== undefined) return `pod ${first.pod}: ${first.seen}`;
-      const isWatching = mayEvict && before.length > 0 && now - startedAt < EVICTION_MS;
-      return isWatching ? 'checking that the kubelet evicts no pods' : null;
+      const watchedMs = now - startedAt;
+      if (before.length === 0) return null;
+      if (mayEvict && watchedMs < EVICTION_MS) return 'checking that the kubelet evicts no pods';
+      return watchedMs < admissionMs ? 'checking that the kubelet rejects no pods' : null;
     },
   };
 }

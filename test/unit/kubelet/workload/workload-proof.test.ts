@@ -219,6 +219,20 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
     expect([it.tookMs(), leftProbes(it.admin)]).toEqual([4_000, []]);
   });
 
+  it('without a probe pod, finds a pod that is rejected after the kubelet has reported', async () => {
+    const options = { proof: { probeImage: undefined as never } };
+    const rejecting = await world(options);
+    const reject = (): void => setPodStatus(rejecting.admin, 'web', failed('SMTAlignmentError'));
+    const changed = rejecting.change(() => rejecting.clock.at(rejecting.clock.elapsedMs + 2_500, reject));
+    await expect(changed).rejects.toMatchObject({ code: 'PODS_LOST' });
+    const good = await world(options);
+    await good.change();
+    expect(good.tookMs()).toBeGreaterThanOrEqual(6_000);
+    const empty = await world({ ...options, pods: [] });
+    await empty.change();
+    expect(empty.tookMs()).toBe(0);
+  });
+
   it('waits for evictions after a change of their thresholds', async () => {
     const options = { before: config('maxPods: 110'), after: config('evictionHard: {nodefs.available: 99%}') };
     const evicting = await world(options);
@@ -360,7 +374,8 @@ describe('the probe pod of a change', () => {
     expect(it.reporter.events).toContainEqual(
       expect.objectContaining({ level: 'info', code: 'PROBE_POD_UNUSED', verbosity: 1, message: expect.stringContaining(why) }),
     );
-    expect([it.tookMs(), leftProbes(it.admin)]).toEqual([0, []]);
+    // Then the pods are watched longer.
+    expect([it.tookMs(), leftProbes(it.admin)]).toEqual([6_000, []]);
   });
 
   it.each(['CLUSTER_FORBIDDEN', 'CLUSTER_INVALID', 'CLUSTER_NOT_FOUND'])(
