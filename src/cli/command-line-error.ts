@@ -55,10 +55,14 @@ export function describeCommandLineError({ command, code, message }: CommandLine
   const help = `See ${['kubeletadm', path, '--help'].filter(Boolean).join(' ')}`;
   switch (code) {
     case 'commander.unknownCommand':
-      return unknownCommand(command, path, help);
-    case 'commander.excessArguments':
-      if (command.commands.length > 0) return unknownCommand(command, path, help);
+      return unknownCommand(command, { path, help, program });
+    case 'commander.excessArguments': {
+      const file = command.args.find((arg) => /\/|\.(?:ya?ml|json)$/.test(arg));
+      if (file !== undefined && hasOption(command, '--file'))
+        return usageError(`${path}: the fleet file ${file} must be passed with -f`, `Run kubeletadm ${path} -f ${file}`);
+      if (command.commands.length > 0) return unknownCommand(command, { path, help, program });
       break;
+    }
     case 'commander.unknownOption':
       return unknownOption(command, (/^unknown option '([^'=]*)/.exec(message)?.[1] ?? '').trim(), { path, help, program });
   }
@@ -68,17 +72,42 @@ export function describeCommandLineError({ command, code, message }: CommandLine
   );
 }
 
-function unknownCommand(command: Command, path: string, help: string): AppError {
+/** Names of other programs for what a command does. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  bootstrap: ['init'],
+  destroy: ['reset'],
+  diff: ['plan'],
+  preview: ['plan'],
+  remove: ['reset'],
+  revert: ['fleet revert'],
+  rollback: ['fleet revert', 'dynamic assign'],
+  rotate: ['certs renew'],
+  undo: ['fleet revert'],
+  uninstall: ['reset'],
+};
+
+function unknownCommand(command: Command, { path, help, program }: Place): AppError {
   const [name = ''] = command.args;
   const full = [path, name].filter(Boolean).join(' ');
   if (path === '' && KUBECTL.has(name))
     return usageError(`unknown command ${name}: ${name} is a command of kubectl`, `Use kubectl ${name} for cluster objects`);
+  const elsewhere = commandsBelow(program)
+    .filter((each) => each.name() === name && each.parent?.name() !== 'phase')
+    .map(pathOf);
+  const meant = path === '' ? [...(SYNONYMS[name] ?? []), ...elsewhere] : [];
+  if (meant.length > 0) return usageError(`unknown command ${full}`, `Did you mean ${orText(meant)}?`);
   const likely = closestName(
     name,
     command.commands.map((each) => each.name()),
     MAX_DISTANCE,
   );
   return usageError(`unknown command ${full}`, likely === null ? help : `Did you mean ${[path, likely].filter(Boolean).join(' ')}?`);
+}
+
+/** `plan, config diff or upgrade diff` */
+function orText(names: readonly string[]): string {
+  const unique = [...new Set(names)];
+  return unique.length === 1 ? (unique[0] ?? '') : `${unique.slice(0, -1).join(', ')} or ${unique.at(-1)}`;
 }
 
 interface Place {
@@ -92,6 +121,8 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
   const owners = commandsBelow(program)
     .filter(({ options }) => options.some(({ long, short }) => long === flag || short === flag))
     .map(pathOf);
+  if (flag === '--dry-run' && command.name() === 'apply')
+    return usageError(message, 'To show the changes without applying them, run kubeletadm plan -f FILE');
   if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);
   const own = ancestorsOf(command).flatMap(({ options }) => options.flatMap(({ long }) => (long == null ? [] : [long.slice(2)])));
   const likely = flag.startsWith('--') ? closestName(flag.slice(2), own, MAX_DISTANCE) : null;

@@ -51,18 +51,6 @@ export function wrongHeader(member: 'apiVersion' | 'kind', position: Position): 
   return { ...error('CONFIG_WRONG_TYPE', 'expected a string'), position, path: member };
 }
 
-/** An unknown group and kind. */
-export function unknownKind(
-  apiVersion: string,
-  kind: string,
-  position: Position,
-  accepted: readonly string[],
-  likely: string | null,
-): Problem {
-  const hint = likely === null ? `Supported kinds: ${andList(accepted)}` : `Did you mean ${likely}?`;
-  return { ...error('CONFIG_UNKNOWN_KIND', `unknown kind ${quoteValue(kind)} in ${quoteValue(apiVersion)}`, hint), position };
-}
-
 /** An unknown or future version of a known group. */
 export function unknownVersion(apiVersion: string, position: Position, readable: readonly string[]): Problem {
   return { ...error('CONFIG_UNKNOWN_VERSION', `unknown version ${quoteValue(apiVersion)}`, `Use ${orList(readable)}`), position };
@@ -409,6 +397,6 @@ function orList(items: readonly string[]): string {
   return items.length > 1 ? `${items.slice(0, -1).join(', ')} or ${items.at(-1)}` : (items[0] ?? '');
 }
 
-function andList(items: readonly string[]): string {
+export function andList(items: readonly string[]): string {
   return items.length > 1 ? `${items.slice(0, -1).join(', ')} and ${items.at(-1)}` : (items[0] ?? '');
 }

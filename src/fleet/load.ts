@@ -1,9 +1,10 @@
 import type { Position, Problem } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
-import { duplicateKind, noDocument, unknownKind, unknownVersion } from '../codec/document-problems.ts';
+import { duplicateKind, noDocument, unknownVersion } from '../codec/document-problems.ts';
 import { type FieldTree, fieldTreeOf } from '../codec/field-tree.ts';
 import { readDocument } from '../codec/read-document.ts';
 import { parseSource, type Source, type SourceDocument, type SourceLimits } from '../codec/source.ts';
+import { unknownKind } from '../codec/unknown-kind.ts';
 import { readHeader } from '../kubeadm/config/document-header.ts';
 import { sortProblems } from '../kubeadm/config/origins.ts';
 import { QUOTE_TEMPLATE } from './fleet-problems.ts';

@@ -31,6 +31,21 @@ describe('an invalid command line', () => {
     ['a word similar to no command', ['frobnicate'], 'unknown command frobnicate. See kubeletadm --help.'],
     ['a short word with one typo', ['gent'], 'unknown command gent. Did you mean agent?'],
     ['a short word with two differences', ['gen'], 'unknown command gen. See kubeletadm --help.'],
+    ['the name of subcommands', ['status'], 'unknown command status. Did you mean dynamic status or fleet status?'],
+    ['the name of one subcommand', ['drift'], 'unknown command drift. Did you mean fleet drift?'],
+    ['a name of another program', ['rollback'], 'unknown command rollback. Did you mean fleet revert or dynamic assign?'],
+    ['a name of another program, and of subcommands', ['diff'], 'unknown command diff. Did you mean plan, upgrade diff or config diff?'],
+    ['a fleet file as argument', ['plan', 'a/b'], 'plan: the fleet file a/b must be passed with -f. Run kubeletadm plan -f a/b.'],
+    [
+      'a fleet file as argument of a subcommand',
+      ['fleet', 'validate', 'fleet.yaml'],
+      'fleet validate: the fleet file fleet.yaml must be passed with -f. Run kubeletadm fleet validate -f fleet.yaml.',
+    ],
+    [
+      'apply as a dry run',
+      ['apply', '--dry-run'],
+      'unknown option --dry-run for apply. To show the changes without applying them, run kubeletadm plan -f FILE.',
+    ],
     ['a subcommand similar to none', ['fleet', 'destroy'], 'unknown command fleet destroy. See kubeletadm fleet --help.'],
     [
       'an option of a sibling command',

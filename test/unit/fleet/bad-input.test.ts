@@ -300,6 +300,13 @@ describe('an invalid fleet file', () => {
       ['f:2:7: unknown kind "Fleeet" in "kubeletadm.dev/v1alpha1". Did you mean Fleet? [CONFIG_UNKNOWN_KIND]'],
     ],
     [
+      'a configuration of kubeadm',
+      'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n',
+      [
+        'f:2:7: unknown kind "InitConfiguration" in "kubeadm.k8s.io/v1beta4". Validate the file with kubeletadm config validate FILE, and pass it to init, join, reset or upgrade with --config FILE. [CONFIG_UNKNOWN_KIND]',
+      ],
+    ],
+    [
       'two documents',
       `${HEADER}${N1}---\n${HEADER}${N1}`,
       ['f:6:7: duplicate Fleet, first on line 1. Remove one of the two documents. [CONFIG_DUPLICATE_KIND]'],
