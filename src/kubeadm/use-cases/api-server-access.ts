@@ -28,10 +28,11 @@ const PROBE_MS = 5_000;
 
 /**
  * Whether an API server answers, with any status. TLS verification fails when another server has the same address in
- * another network.
+ * another network; without a CA, an answer that is not JSON is one of another server.
  */
 export async function isApiServerReachable(services: ProbePorts, probe: ApiServerProbe): Promise<boolean> {
-  return (await probeApiServer(services, probe)).kind === 'answer';
+  const answer = await probeApiServer(services, probe);
+  return answer.kind === 'answer' && (probe.trust.kind !== 'unverified' || /^\s*\{/.test(answer.text));
 }
 
 function probeApiServer({ web, signal }: ProbePorts, { server, trust, from }: ApiServerProbe): Promise<HttpsResponse | WebFailure> {

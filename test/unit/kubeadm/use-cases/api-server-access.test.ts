@@ -18,10 +18,12 @@ type Route = 'near' | 'far' | 'closed' | 'dead' | 'slow';
 
 interface Network {
   readonly isReachableLocally?: boolean;
+  /** Another server answers at the address in the network of the local host. */
+  readonly hasOtherServer?: boolean;
   readonly routes: Readonly<Record<string, Route>>;
 }
 
-function networkOf({ isReachableLocally = false, routes }: Network) {
+function networkOf({ isReachableLocally = false, hasOtherServer = false, routes }: Network) {
   const near = new Set<Dial>();
   const connected = new Map<string, FakeHost>();
   let letSlowThrough = (): void => undefined;
@@ -33,7 +35,10 @@ function networkOf({ isReachableLocally = false, routes }: Network) {
     web: {
       get: async ({ dial }: HttpsRequest) => {
         const reached = dial === undefined ? isReachableLocally : near.has(dial);
-        return reached ? { kind: 'answer' } : { kind: 'failed', issue: { kind: 'refused' } };
+        if (dial === undefined && hasOtherServer) return { kind: 'answer', status: 404, text: '<html>not found</html>' };
+        return reached
+          ? { kind: 'answer', status: 200, text: '{"gitVersion": "v1.36.2"}' }
+          : { kind: 'failed', issue: { kind: 'refused' } };
       },
     },
     connectHost: async ({ address = '' }: HostTarget): Promise<Host> => {
@@ -58,6 +63,14 @@ function networkOf({ isReachableLocally = false, routes }: Network) {
 }
 
 describe('findHostWithApiServerAccess', () => {
+  it.each<[Route, string | undefined]>([
+    ['near', 'node1'],
+    ['far', undefined],
+  ])('uses a host (%s) if another server answers to the local host, and the host reaches the API server', async (route, name) => {
+    const found = await networkOf({ hasOtherServer: true, routes: { node1: route } }).query();
+    expect(found?.name).toBe(name);
+  });
+
   it('connects to no host when the local host reaches the API server', async () => {
     const { query, connected } = networkOf({ isReachableLocally: true, routes: { node1: 'near' } });
     expect(await query()).toBeNull();
