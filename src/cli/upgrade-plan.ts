@@ -10,6 +10,10 @@ export interface UpgradePlanRequest extends PlanClusterUpgradeRequest {
   readonly output: { readonly format: ReadFormat; readonly verbosity: number };
 }
 
+const UP_TO_DATE = 'The cluster is up to date: no later version is available.\n';
+const UNKNOWN =
+  'kubeletadm cannot determine whether a later version is available: dl.k8s.io does not answer. Plan one version with: kubeletadm upgrade plan VERSION\n';
+
 /** `upgrade plan`. */
 export async function runUpgradePlan(services: Services, request: UpgradePlanRequest): Promise<ExitCode> {
   const { format, verbosity } = request.output;
@@ -26,7 +30,7 @@ export async function runUpgradePlan(services: Services, request: UpgradePlanReq
     const config = configuration === null ? '' : `${configuration.trimEnd()}\n\n`;
     services.output.stdout(`${config}${upgradePlanText(plan)}`);
   }
-  if (plan.upgrades.length === 0) services.output.stderr('The cluster is up to date: no later version is available.\n');
+  if (plan.upgrades.length === 0) services.output.stderr(plan.complete ? UP_TO_DATE : UNKNOWN);
   return 0;
 }
 

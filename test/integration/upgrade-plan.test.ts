@@ -106,8 +106,23 @@ describe('upgrade plan', () => {
   it('asks a silent release server once, and warns', async () => {
     const { code, asked, stderr, stdout } = await world.plan();
     expect([code, asked]).toEqual([0, ['stable']]);
-    expect(stderr).toContain('cannot read https://dl.k8s.io/release/stable.txt within 10s: v1.36.2 is assumed');
+    expect(stderr).toContain('cannot read https://dl.k8s.io/release/stable.txt within 10s: releases later than v1.36.2 are not listed');
     expect(stdout).toContain('kubeletadm upgrade apply v1.36.2\n');
+  });
+
+  it.each([
+    ['no label', {}],
+    ['the newest release only', { stable: 'v1.36.2' }],
+  ])('does not report a cluster as up to date when the release server answers %s', async (_, releases) => {
+    const newest = await startWorld({ version: 'v1.36.2', kubelets: { cp1: 'v1.36.2' } });
+    try {
+      const { code, stderr, stdout } = await newest.plan([], releases);
+      expect([code, stdout]).toEqual([0, '']);
+      expect(stderr).not.toContain('up to date');
+      expect(stderr).toContain('cannot determine whether a later version is available');
+    } finally {
+      await newest.api.close();
+    }
   });
 
   it('is up to date when the release server has no later version', async () => {

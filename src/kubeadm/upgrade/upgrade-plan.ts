@@ -20,6 +20,8 @@ export interface UpgradePlanResult {
   readonly releases: ReadonlyMap<string, string>;
   readonly running: RunningVersions;
   readonly upgrades: readonly AvailableUpgrade[];
+  /** False: the release server did not answer, and later versions than those of `upgrades` may exist. */
+  readonly complete: boolean;
   readonly configVersions: readonly ConfigVersion[];
   /** The version of kubeadm whose behaviour this is. */
   readonly program: string;

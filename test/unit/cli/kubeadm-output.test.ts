@@ -62,7 +62,7 @@ describe('the standard output of kubeadm', () => {
     ]);
     const components = { apiServers: both('v1.35.6'), controllerManagers: both('v1.35.6'), schedulers: both('v1.35.6') };
     const plan = {
-      ...{ clusterVersion: '1.35.6', program: 'v1.36.2', etcdUpgrade: true, upgrades: [upgrade] },
+      ...{ clusterVersion: '1.35.6', program: 'v1.36.2', etcdUpgrade: true, upgrades: [upgrade], complete: true },
       releases: new Map([
         ['stable', 'v1.36.2'],
         ['stable-1.35', 'v1.36.2'],

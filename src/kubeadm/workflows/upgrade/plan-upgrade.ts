@@ -52,6 +52,7 @@ export async function planUpgrade(context: ClusterContext, options: PlanUpgradeO
     releases: new Map(),
     running: NOTHING,
     upgrades: [],
+    complete: true,
     configVersions: [],
     program: NEWEST_RELEASE,
     etcdUpgrade,
@@ -75,7 +76,12 @@ export async function planUpgrade(context: ClusterContext, options: PlanUpgradeO
     target === null ? null : checkUpgradeVersions({ target, clusterVersion, kubeletVersions: running.kubelets, ...permissions });
   const refusedByApply = [...(verdict?.mandatory ?? []), ...(verdict?.skippable ?? [])];
   return {
-    plan: { ...none, clusterVersion, releases, running, upgrades, configVersions: await configVersions(cluster) },
+    plan: {
+      ...none,
+      ...{ clusterVersion, releases, running, upgrades },
+      complete: labels.warnings().length === 0,
+      configVersions: await configVersions(cluster),
+    },
     warnings: [
       ...checked.warnings,
       ...severalVersions(running),
@@ -149,7 +155,7 @@ function labelResolver({ target, releaseOf }: PlanUpgradeOptions): {
         : [
             {
               code: 'KUBERNETES_VERSION_FALLBACK',
-              message: `cannot read https://dl.k8s.io/release/${silent}.txt within 10s: ${NEWEST_RELEASE} is assumed to be the newest release. To avoid this request, pass a version to the command`,
+              message: `cannot read https://dl.k8s.io/release/${silent}.txt within 10s: releases later than ${NEWEST_RELEASE} are not listed. To avoid this request, pass a version to the command`,
             },
           ],
   };
