@@ -16,6 +16,7 @@ import { upgradeCluster } from '../support/upgrade-cluster.ts';
 const kubeadm = join(process.env.KUBEBUILDER_ASSETS ?? '', 'kubeadm');
 const absent = existsSync(kubeadm) && kubeadmVersion(kubeadm) === 'v1.36.2' ? null : 'KUBEBUILDER_ASSETS has no kubeadm v1.36.2';
 
+const INSTALLERS = join(REPOSITORY, 'test/fixtures/kubeadm-1.36.2/installer-lines.txt');
 const SPELLINGS = join(REPOSITORY, 'test/fixtures/kubeadm-1.36.2/spellings.txt');
 
 const asKubeadm = (argv: readonly string[], options: CliOptions = {}) =>
@@ -141,6 +142,39 @@ describe('as kubeadm', () => {
           const { exitCode } = await execa(kubeadm, line, { reject: false, env: { PATH: process.env.PATH }, extendEnv: false });
           expect(exitCode, line.join(' ')).toBe(verdicts[name][i]);
         }
+    });
+  });
+
+  describe('a command line of an installer', () => {
+    const connectHost = () => Promise.reject(new Error('a host was connected'));
+    const connectCluster = () => Promise.reject(new Error('a cluster was connected'));
+    const run = (line: string) => asKubeadm(line.split(' '), { services: () => ({ connectHost, connectCluster }) });
+    // kubeadm accepts each line, and fails because the file /none does not exist.
+    const lines = readFileSync(INSTALLERS, 'utf8').trim().split('\n');
+
+    it.each(lines.filter((line) => !line.startsWith('#')))('reads the file: %s', async (line) => {
+      expect(await run(line)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('cannot read /none: no such file') });
+    });
+
+    it.skipIf(requirement('command lines of installers compared with kubeadm', absent))('reads the file in kubeadm', async () => {
+      for (const line of lines.filter((each) => !each.startsWith('#'))) {
+        const env = { PATH: process.env.PATH };
+        const { exitCode, stderr } = await execa(kubeadm, line.split(' '), { reject: false, env, extendEnv: false });
+        expect([exitCode, stderr], line).toEqual([1, expect.stringContaining('open /none: no such file')]);
+      }
+    });
+
+    it.each([
+      'upgrade apply -y v1.36.2 --certificate-renewal=true --ignore-preflight-errors=all --allow-experimental-upgrades --etcd-upgrade=false --force',
+      'upgrade node --certificate-renewal=true --ignore-preflight-errors=all --etcd-upgrade=false',
+      'reset -f --cert-dir=/etc/kubernetes/ssl --cri-socket=unix:///run/containerd/containerd.sock',
+      'reset --force',
+      'token create --print-join-command --ttl=0',
+      'join api.example:6443 --token abcdef.0123456789abcdef --discovery-token-unsafe-skip-ca-verification --ignore-preflight-errors=all --cri-socket unix:///run/containerd/containerd.sock --node-name=m02 --control-plane --apiserver-advertise-address=10.0.0.2 --apiserver-bind-port=8443',
+      'init --ignore-preflight-errors=all --pod-network-cidr=10.244.0.0/16 --apiserver-advertise-address=10.0.0.1 --kubernetes-version v1.36.2',
+    ])('is accepted: %s', async (line) => {
+      const { stderr } = await run(line);
+      expect(stderr).not.toContain('[USAGE]');
     });
   });
 

@@ -71,9 +71,13 @@ describe('a control plane of stand-in static pods', () => {
     const endpoint = `${first.loopback}:6443`;
     writeFileSync(
       config,
-      `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.1\nencryptionAlgorithm: ECDSA-P256\ncontrolPlaneEndpoint: ${endpoint}\n`,
+      `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nmetadata: {name: config}\nkubernetesVersion: v1.36.1\nencryptionAlgorithm: ECDSA-P256\ncontrolPlaneEndpoint: ${endpoint}\n---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmetadata: {name: config}\nmaxPods: 64\n`,
     );
-    const stdout = await asKubeadm('node1', 'init', '--config', config);
+    // The file of kind, with metadata and other documents, and the options of kubespray.
+    const options = ['--ignore-preflight-errors=all', '--skip-phases=addon/coredns', '--upload-certs', '--v=1'];
+    const stdout = await asKubeadm('node1', 'init', `--config=${config}`, ...options);
+    expect(stdout).toMatch(/ --certificate-key [0-9a-f]{64}\n/);
+    expect(file('var/lib/kubelet/config.yaml')).toContain('\nmaxPods: 64\n');
     expect(stdout).toContain('\nYour Kubernetes control-plane has initialized successfully!\n');
     // The last two lines are the command for workers, as scripts expect it of kubeadm.
     const [, words = ''] = /^kubeadm (join .*)$/s.exec(stdout.trimEnd().split('\n').slice(-2).join('\n').replace('\\\n', '')) ?? [];
@@ -81,6 +85,19 @@ describe('a control plane of stand-in static pods', () => {
     expect(await asAdmin((cluster) => cluster.version())).toBe('v1.36.1');
     const { items } = await asAdmin((cluster) => cluster.list({ apiVersion: 'v1', kind: 'Node' }));
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['node1', 'node2']);
+  });
+
+  it('creates and deletes tokens with the option before the command', async () => {
+    const kubeadm = async (...words: readonly string[]): Promise<CliResult> =>
+      runCommand(['--kubeconfig', join(first.rootDir, 'etc/kubernetes/admin.conf'), ...words], {
+        env: { KUBELETADM_PROGRAM_NAME: 'kubeadm' },
+      });
+    const token = 'kubesp.0123456789abcdef';
+    expect(await kubeadm('token', 'create', token)).toMatchObject({ code: 0, stdout: `${token}\n` });
+    expect((await kubeadm('token', 'list')).stdout).toContain(`\n${token} `);
+    expect(await kubeadm('token', 'delete', token)).toMatchObject({ code: 0, stdout: 'bootstrap token "kubesp" deleted\n' });
+    const { stdout } = await kubeadm('token', 'create', '--print-join-command', '--ttl=0');
+    expect(stdout).toMatch(/^kubeadm join 127\.\S+:6443 --token \S+ --discovery-token-ca-cert-hash sha256:[0-9a-f]{64} \n$/);
   });
 
   it('uploads its certificates with the key in the last line', async () => {
