@@ -1,9 +1,10 @@
-import type { ProxyCredentials, ProxySetting } from '../host/install/model.ts';
+import type { ProxySetting, SecretSource } from '../host/install/model.ts';
 import { inlineSecret, invalidFleetValue } from './fleet-problems.ts';
 import type { Layer } from './layer.ts';
 import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import type { Scope } from './scope.ts';
+import { secretSource } from './secret-source.ts';
 
 interface Context {
   readonly scope: Scope;
@@ -84,13 +85,8 @@ function exceptions(layers: readonly Layer[], { scope, findings }: Context): rea
   });
 }
 
-function credentials(layers: readonly Layer[], { findings }: Context): ProxyCredentials | null {
+function credentials(layers: readonly Layer[], { findings }: Context): SecretSource | null {
   const found = lastOf('credentials', layers);
   if (found === null) return null;
-  const { env, file } = found.value;
-  if ((env === undefined) === (file === undefined)) {
-    const problem = invalidFleetValue('credentials must have exactly one source', 'Set either env or file');
-    findings.addShared('proxy source', found.place(), () => problem);
-  }
-  return env !== undefined ? { env } : { file: file ?? '' };
+  return secretSource('credentials', found.value, (problem) => findings.addShared('proxy source', found.place(), () => problem));
 }

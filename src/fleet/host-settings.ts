@@ -24,6 +24,7 @@ import type { HostRole, ResolvedSsh } from './model.ts';
 import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import { Scope } from './scope.ts';
+import { secretSource } from './secret-source.ts';
 
 /** The merged settings of a host, without resolved bastions. */
 export interface HostSettings {
@@ -84,7 +85,7 @@ export function hostSettings(
     declared: reader.declared(),
     kubeletConfigDir: reader.last('kubeletConfigDir')?.value === true,
     preparation: hostPreparation(layers, { scope: reader.scope, findings, kubernetesVersion }),
-    hooks: hostHooks(layers, reader.scope),
+    hooks: hostHooks(layers, { scope: reader.scope, findings }),
     scope: reader.scope,
     placeOf: (member) => reader.placeOf(member),
   };
@@ -351,12 +352,17 @@ const DEFAULT_HOOK_TIMEOUT_SECONDS = 120;
  * layer.
  * @param layers lowest first
  */
-function hostHooks(layers: readonly Layer[], scope: Scope): HostHooks {
+function hostHooks(layers: readonly Layer[], context: HookContext): HostHooks {
   if (!layers.some(({ written }) => written.hooks !== undefined)) return NO_HOOKS;
-  return { beforeChange: hookOf(layers, scope, 'beforeChange'), afterChange: hookOf(layers, scope, 'afterChange') };
+  return { beforeChange: hookOf(layers, context, 'beforeChange'), afterChange: hookOf(layers, context, 'afterChange') };
 }
 
-function hookOf(layers: readonly Layer[], scope: Scope, name: HookName): HostHook | null {
+interface HookContext {
+  readonly scope: Scope;
+  readonly findings: ProblemCollector;
+}
+
+function hookOf(layers: readonly Layer[], { scope, findings }: HookContext, name: HookName): HostHook | null {
   const layer = layers.findLast(({ written }) => written.hooks?.[name] !== undefined);
   const written = layer?.written.hooks?.[name];
   if (layer === undefined || written === undefined || written.command.length === 0) return null;
@@ -365,5 +371,9 @@ function hookOf(layers: readonly Layer[], scope: Scope, name: HookName): HostHoo
   const command =
     typeof written.command === 'string' ? ['sh', '-c', resolved(written.command)] : written.command.map((word, i) => resolved(word, i));
   const timeoutSeconds = written.timeout === undefined ? DEFAULT_HOOK_TIMEOUT_SECONDS : Math.ceil(goDurationMs(written.timeout) / 1000);
-  return { command, timeoutSeconds, layer: layer.label };
+  const secrets = Object.entries(written.env ?? {}).map(([variable, source]) => {
+    const place = layer.place(['hooks', name, 'env', variable]);
+    return [variable, secretSource(variable, source, (problem) => findings.addShared('hook source', place, () => problem))] as const;
+  });
+  return { command, timeoutSeconds, layer: layer.label, ...(secrets.length === 0 ? {} : { env: Object.fromEntries(secrets) }) };
 }

@@ -22,7 +22,7 @@ const TOKEN = /(?:^|[^a-z0-9])[a-z0-9]{6}\.(?=[a-z]*[0-9])[a-z0-9]{16}(?![a-z0-9
 const HOST_NAMES: ReadonlySet<string> = new Set(['name', 'address', 'nodeName', 'endpoint', 'bastion']);
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 const HINT_PROXY = 'Set proxy.credentials to {env: NAME} or {file: PATH}';
-const HINT_HOOK = 'Store the secret in a file on the host that only root can read, and let the command read this file';
+const HINT_HOOK = 'Set env of the hook to {NAME: {env: VARIABLE}} or {NAME: {file: PATH}}, and use $NAME in a command that is a string';
 const HINT_TOKEN = 'Set cluster.token to {env: NAME} or {file: PATH}';
 
 /** Finds secrets anywhere in a fleet file. The messages contain no values. */
@@ -44,6 +44,8 @@ export function secretProblems(document: SourceDocument): readonly Problem[] {
           found(inlineSecret('a secret', hint), keyOffset, [...steps, key]);
         else if (key === 'credentials' && steps.at(-1) === 'proxy' && value.kind === 'scalar' && value.scalar.type !== 'null')
           found(inlineSecret('a user or a password', HINT_PROXY), value.offset, [...steps, key]);
+        else if (steps.at(-1) === 'env' && steps.includes('hooks') && value.kind === 'scalar' && value.scalar.type !== 'null')
+          found(inlineSecret('the value of a variable', HINT_HOOK), value.offset, [...steps, key]);
         else if (key === 'command' && steps.includes('hooks') && findSecret(commandText(value)) !== null)
           found(inlineSecret('a text that looks like a secret', HINT_HOOK), value.offset, [...steps, key]);
         else if (value !== token?.value) walk(value, [...steps, key]);

@@ -1,7 +1,9 @@
 import { AppError, isAppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
+import { type Secret, SensitiveText } from '../base/text/secret.ts';
 import { applyHostChanges } from '../host/apply.ts';
 import { type HostHook, type HostHooks, hookText, readHookFailure } from '../host/hooks.ts';
+import type { SecretSource } from '../host/install/model.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import { type Change, type HostChange, isClusterChange } from '../host/plan/change.ts';
 import type { HostPlan, NamedPhasePlan } from '../host/plan/document.ts';
@@ -21,8 +23,9 @@ const MOST_CHARACTERS = 300;
  * Plans a workflow with the hooks of its host as first and last phase. Hooks are planned only if the workflow changes
  * the host itself: without a change, and for changes of API objects alone, no hook runs.
  * @param name the host in the fleet file
+ * @param readSecret reads the secrets of the hooks when the host is planned: a missing one refuses the host
  */
-export function planWithHooks(name: string, hooks: HostHooks, step: PlanStep): PlanStep {
+export function planWithHooks(name: string, hooks: HostHooks, step: PlanStep, readSecret: ReadSecret): PlanStep {
   if (hooks.beforeChange === null && hooks.afterChange === null) return step;
   return async (context) => {
     const planned = await step(context);
@@ -35,18 +38,32 @@ export function planWithHooks(name: string, hooks: HostHooks, step: PlanStep): P
         : [{ phase: PHASES[hook], plan: { changes: [hookChange(hook, declared, { name, phases, host: planned.host })] } }];
     };
     const [before, after] = [phasesOf('beforeChange'), phasesOf('afterChange')];
+    const secrets = {
+      beforeChange: await readSecrets(hooks.beforeChange, readSecret),
+      afterChange: await readSecrets(hooks.afterChange, readSecret),
+    };
     const around = (host: HostPlan): HostPlan => ({ ...host, phases: [...before, ...host.phases, ...after] });
     return {
       ...planned,
       host: around(planned.host),
       apply: async (applyContext) => {
-        await runHooks(before, applyContext);
+        await runHooks(before, secrets.beforeChange, applyContext);
         const applied = await planned.apply(applyContext);
-        await runHooks(after, applyContext);
+        await runHooks(after, secrets.afterChange, applyContext);
         return around(applied);
       },
     };
   };
+}
+
+type ReadSecret = (source: SecretSource) => Promise<Secret>;
+type Secrets = Readonly<Record<string, SensitiveText>>;
+
+async function readSecrets(hook: HostHook | null, readSecret: ReadSecret): Promise<Secrets> {
+  const sources = Object.entries(hook?.env ?? {});
+  return Object.fromEntries(
+    await Promise.all(sources.map(async ([name, source]) => [name, new SensitiveText([await readSecret(source)])] as const)),
+  );
 }
 
 /** The phases that change the host, or may change it when they are planned later. */
@@ -61,7 +78,7 @@ function isOwnChange(change: Change): boolean {
 
 function hookChange(
   hook: HookName,
-  { command, timeoutSeconds, layer }: HostHook,
+  { command, timeoutSeconds, layer, env }: HostHook,
   { name, phases, host }: { readonly name: string; readonly phases: readonly string[]; readonly host: HostPlan },
 ): HostChange {
   const node = host.own?.node;
@@ -71,11 +88,20 @@ function hookChange(
     ...(node === undefined ? {} : { KUBELETADM_NODE: node }),
     KUBELETADM_REASON: phases.join(','),
   };
-  return { kind: 'run-hook', hook, command, environment, timeoutSeconds, reason: `${hook} of ${layer}, time limit ${timeoutSeconds}s` };
+  const secret = env === undefined ? '' : `, with the secrets ${Object.keys(env).join(', ')}`;
+  return {
+    kind: 'run-hook',
+    hook,
+    command,
+    environment,
+    timeoutSeconds,
+    ...(env === undefined ? {} : { env }),
+    reason: `${hook} of ${layer}, time limit ${timeoutSeconds}s${secret}`,
+  };
 }
 
 /** Runs hooks under the lock of the host. */
-async function runHooks(phases: readonly NamedPhasePlan[], context: PhaseContext): Promise<void> {
+async function runHooks(phases: readonly NamedPhasePlan[], secrets: Secrets, context: PhaseContext): Promise<void> {
   const { clock, writing, parseText, reporter, signal } = context;
   for (const { phase, plan } of phases) {
     // A hook needs no confirmation, and the lock must not end with the time limit of one.
@@ -83,13 +109,37 @@ async function runHooks(phases: readonly NamedPhasePlan[], context: PhaseContext
     reporter.report({ level: 'info', code: 'PHASE_STARTED', host: host.name, phase, message: 'run the hook', verbosity: 1 });
     const changes = plan.changes as readonly HostChange[];
     try {
-      await applyHostChanges(host, changes, { reporter, phase, isLast: true, signal });
+      const withSecrets = changes.map((change) => (change.kind === 'run-hook' ? { ...change, secrets } : change));
+      await applyHostChanges(host, withSecrets, { reporter, phase, isLast: true, signal });
     } catch (error) {
-      throw hookFailed(error, { phase, changes, context });
+      throw hookFailed(masked(error, Object.values(secrets)), { phase, changes, context });
     } finally {
       await host.end();
     }
   }
+}
+
+/** Shorter lines of a secret are common words. */
+const MIN_LINE = 6;
+
+/** The error without the secrets, which the output of a hook may contain: whole, or line by line. */
+function masked(error: unknown, secrets: readonly SensitiveText[]): unknown {
+  if (!isAppError(error) || secrets.length === 0) return error;
+  const values = secrets.flatMap((secret) => {
+    const value = secret.reveal();
+    return [value, ...value.split(/\r?\n/).filter((line) => line.length >= MIN_LINE)];
+  });
+  const longestFirst = values.toSorted((a, b) => b.length - a.length);
+  // Callers distinguish errors by their class: an error without secrets is kept.
+  if (!longestFirst.some((value) => textsOf(error).some((text) => text.includes(value)))) return error;
+  const mask = (text: string): string => longestFirst.reduce((rest, value) => rest.replaceAll(value, '[secret]'), text);
+  const problems = error.problems.map((problem) => ({ ...problem, message: mask(problem.message) }));
+  const detail = error.detail === undefined ? undefined : mask(error.detail);
+  return new AppError(problems, { exitCode: error.exitCode, detail, cause: masked(error.cause, secrets) });
+}
+
+function textsOf(error: unknown): readonly string[] {
+  return isAppError(error) ? [error.message, error.detail ?? '', ...textsOf(error.cause)] : [];
 }
 
 /** Errors of an operation that the host executed. */

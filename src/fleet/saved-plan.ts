@@ -201,8 +201,13 @@ const bastion = z.strictObject({
   identityFiles: texts,
   hostKeys,
 });
-const hook = z.strictObject({ command: texts, timeoutSeconds: z.number(), layer: text });
 const secretReference = z.union([z.strictObject({ env: text }), z.strictObject({ file: text })]);
+const hook = z.strictObject({
+  command: texts,
+  timeoutSeconds: z.number(),
+  layer: text,
+  env: optional(z.record(text, secretReference)),
+});
 const proxy = z.union([
   z.literal('none'),
   z.strictObject({ http: orNull(text), https: orNull(text), noProxy: texts, credentials: orNull(secretReference) }),

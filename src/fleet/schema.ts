@@ -207,6 +207,7 @@ function isHookCommand(written: unknown): written is string | readonly string[] 
 }
 
 const MOST_HOOK_MS = 600_000;
+const HOOK_VARIABLE = /^(?!KUBELETADM_)[A-Za-z_][A-Za-z0-9_]*$/;
 
 const hook = z.strictObject({
   command: hookCommand.describe(
@@ -219,6 +220,11 @@ const hook = z.strictObject({
         params: { code: 'CONFIG_OUT_OF_RANGE' } satisfies IssueParams,
       })
       .describe('Time limit of the command, from 1s to 10m (default: 2m)'),
+  ),
+  env: optional(
+    z
+      .record(z.string().regex(HOOK_VARIABLE, 'must be the name of an environment variable that does not begin with KUBELETADM_'), secret)
+      .describe('Secrets in the environment of the command, by the name of their variable; the secrets are not allowed in this file'),
   ),
 });
 

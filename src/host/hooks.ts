@@ -1,4 +1,5 @@
 import { quoteShell } from '../base/text/shell-quote.ts';
+import type { SecretSource } from './install/model.ts';
 import type { OperationOf, RunCommand } from './plan/operation.ts';
 
 /** A command of the operator, run as root on the host. */
@@ -7,6 +8,8 @@ export interface HostHook {
   readonly timeoutSeconds: number;
   /** Layer that declares the hook: `group edge`. */
   readonly layer: string;
+  /** Sources of the secrets in the environment of the command, by variable. */
+  readonly env?: Readonly<Record<string, SecretSource>>;
 }
 
 /** The hooks of a host; null: none. */
@@ -37,9 +40,10 @@ export function hookText(command: readonly string[]): string {
 }
 
 /** The command that runs a hook on the host, with its environment and time limit. */
-export function runHook({ hook, command, environment, timeoutSeconds }: OperationOf<'run-hook'>): RunCommand {
+export function runHook({ hook, command, environment, timeoutSeconds, secrets }: OperationOf<'run-hook'>): RunCommand {
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-  return { kind: 'run', argv: ['sh', '-c', RUN_HOOK, 'sh', String(timeoutSeconds), ...variables, ...command], what: `the hook ${hook}` };
+  const argv = ['sh', '-c', RUN_HOOK, 'sh', String(timeoutSeconds), ...variables, ...command];
+  return { kind: 'run', argv, what: `the hook ${hook}`, secrets };
 }
 
 /** How a hook ended. */

@@ -246,9 +246,13 @@ function journalWords({ path, id, entry, maxEntries, maxBytes }: JournalOperatio
 
 const LOGIN_BYTES = 100;
 
-/** `command` prevents a call of one of our functions; a subshell would cost an additional process. */
-function runLine({ argv, okExit }: RunCommand): string {
-  return `command ${argv.map(quoteShell).join(' ')} </dev/null${okExits(okExit)}`;
+/**
+ * `command` prevents a call of one of our functions; a subshell would cost an additional process. Assignments before it
+ * are in the environment of the program, and in no argument list.
+ */
+function runLine({ argv, okExit, secrets = {} }: RunCommand): string {
+  const assignments = Object.entries(secrets).map(([name, value]) => `${name}=${quoteShell(revealText(value))} `);
+  return `${assignments.join('')}command ${argv.map(quoteShell).join(' ')} </dev/null${okExits(okExit)}`;
 }
 
 /** Length limit of a reason that is stored on the host. */

@@ -24,7 +24,9 @@ hosts:
 `,
     );
   const run = (command: string, ...args: readonly string[]): Promise<CliResult> =>
-    runCommand([command, ...args, '--ssh-config', lab.sshConfig], { env: { XDG_STATE_HOME: join(directory, 'state') } });
+    runCommand([command, ...args, '--ssh-config', lab.sshConfig], {
+      env: { XDG_STATE_HOME: join(directory, 'state'), API_TOKEN: "geheim 'x' $y" },
+    });
   const ofFile = (): readonly string[] => ['-f', join(directory, 'fleet.yaml')];
   const record = (): string => `echo "$KUBELETADM_HOOK $KUBELETADM_HOST $KUBELETADM_NODE $KUBELETADM_REASON" >> ${log()}`;
   const maxPodsOf = (host: number): string | undefined =>
@@ -76,6 +78,34 @@ hosts:
     expect(applied, applied.stderr).toMatchObject({ code: 0, stdout: '1 host: 1 changed.\n' });
     expect(logged()).toEqual(['beforeChange node2 node2 kubelet-start']);
     expect((await run('apply', '--yes', ...ofFile())).code).toBe(0);
+  });
+
+  it('receive secrets in their environment, and in no argument, output, plan or record', async () => {
+    maxPods++;
+    writeFileSync(join(directory, 'key'), 'verborgen-1\nverborgen-2\n');
+    const dump = `printf "%s|%s" "$LB_TOKEN" "$LB_KEY" > ${log()}; for p in /proc/[0-9]*/cmdline; do cat $p; done 2>/dev/null | tr "\\0" " " > ${log()}.argv`;
+    const show = 'echo "$LB_TOKEN"; echo "$LB_KEY"; exit 3';
+    const env = '{LB_TOKEN: {env: API_TOKEN}, LB_KEY: {file: key}}';
+    fleet(`{beforeChange: {command: '${dump}', env: ${env}}, afterChange: {command: '${show}', env: ${env}}}`);
+    const file = join(directory, 'secret.json');
+    const plan = await run('plan', ...ofFile(), '--limit', 'node1', '--out', file);
+    expect(plan.stdout).toContain('beforeChange of baseline, time limit 120s, with the secrets LB_TOKEN, LB_KEY');
+    const applied = await run('apply', file, '-v', '5');
+    expect(applied.code, applied.stderr).toBe(1);
+    expect(applied.stderr).toMatch(/output of the hook afterChange:\n +\[secret\]\n +\[secret\]/);
+    expect(readFileSync(log(), 'utf8')).toBe("geheim 'x' $y|verborgen-1\nverborgen-2");
+    const record = readFileSync(join(lab.hosts[0]?.rootDir ?? '', 'var/log/kubeletadm/history.jsonl'), 'utf8');
+    const outputs = [plan.stdout, plan.stderr, applied.stdout, applied.stderr, readFileSync(file, 'utf8'), record];
+    for (const text of [...outputs, readFileSync(`${log()}.argv`, 'utf8')]) expect(text).not.toMatch(/geheim|verborgen/);
+    maxPods++;
+    fleet('{beforeChange: {command: [env], env: {X: {env: NOT_SET}}}}');
+    const missing = await run('apply', '--yes', ...ofFile(), '--limit', 'node1');
+    expect(missing.stderr).toContain('hooks: the environment variable NOT_SET is not set or empty');
+    expect(maxPodsOf(1)).toBe(String(maxPods - 1));
+    fleet('{beforeChange: {command: [env], env: {X: geheim}}}');
+    const inline = await run('plan', ...ofFile());
+    expect(inline.stderr).toContain('[FLEET_INLINE_SECRET]');
+    expect(inline.stderr).not.toContain('geheim');
   });
 
   it('refuse the host before any change if the first hook fails, and show its output without terminal codes', async () => {

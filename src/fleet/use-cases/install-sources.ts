@@ -1,7 +1,7 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { type BundleContents, bundleContents } from '../../host/bundle/bundle-source.ts';
-import { isUrl, type ProxyCredentials } from '../../host/install/model.ts';
+import { isUrl, type SecretSource } from '../../host/install/model.ts';
 import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { PrepareHostOptions } from '../../kubeadm/workflows/prepare-host.ts';
 import type { FleetRunPorts } from '../ports.ts';
@@ -14,6 +14,8 @@ const MAX_KEY_BYTES = 1024 * 1024;
 export type InstallSources = {
   /** Null: no bundle. */
   readonly bundle: BundleContents | null;
+  /** Reads a secret for the environment of a hook. @throws AppError USAGE if the secret does not exist */
+  readonly readHookSecret: (source: SecretSource) => Promise<Secret>;
 } & Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'joinServer' | 'readCredentials'>;
 
 interface InstallSourcesInput extends Pick<PrepareHostOptions, 'clusterExceptions' | 'joinServer'> {
@@ -40,6 +42,7 @@ export async function installSources(
     joinServer,
     bundle: bundle === undefined ? null : bundleContents(await (await services.bundleFiles()).open(bundle)),
     readCredentials: (source) => readCredentials(services, source, pathOf),
+    readHookSecret: (source) => readHookSecret(services, source, pathOf),
   };
 }
 
@@ -52,8 +55,22 @@ function once<T>(read: (source: string) => Promise<T>): (source: string) => Prom
   };
 }
 
+/** Longer values are refused by execve(2) together with other variables. */
+const MAX_VARIABLE_BYTES = 64 * 1024;
+
+/** Reads a secret of a hook without the line break at its end. No message contains the value. */
+async function readHookSecret({ env, input }: FleetRunPorts, source: SecretSource, pathOf: (path: string) => string): Promise<Secret> {
+  const where = 'env' in source ? `the environment variable ${source.env}` : pathOf(source.file);
+  const text = ('env' in source ? env[source.env] : await input.readText(pathOf(source.file)))?.replace(/\r?\n$/, '');
+  if (text === undefined || text === '')
+    throw usageError(`hooks: ${where} is ${'env' in source ? 'not set or ' : ''}empty`, 'Set the secret that env of the hook names');
+  if (text.includes('\0') || Buffer.byteLength(text) > MAX_VARIABLE_BYTES)
+    throw usageError(`hooks: ${where} cannot be an environment variable`, 'A variable is a text of at most 64 KiB without null characters');
+  return new Secret(text);
+}
+
 /** Reads the credentials of the proxy from the source in the fleet file, encoded for a URL. No message contains the value. */
-async function readCredentials({ env, input }: FleetRunPorts, source: ProxyCredentials, pathOf: (path: string) => string): Promise<Secret> {
+async function readCredentials({ env, input }: FleetRunPorts, source: SecretSource, pathOf: (path: string) => string): Promise<Secret> {
   const where = 'env' in source ? `the environment variable ${source.env}` : pathOf(source.file);
   const text = ('env' in source ? env[source.env] : await input.readText(pathOf(source.file)))?.trim();
   if (text === undefined || text === '')

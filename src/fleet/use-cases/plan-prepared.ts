@@ -20,7 +20,7 @@ export function planAfterPreparation(
   const { criSocket } = nodeRegistration;
   const ofHost = bundle === null ? null : { bundle, role, criSocket: criSocket === undefined ? null : withScheme(criSocket) };
   const planned = afterPreparation({ preparation, bundle: ofHost }, sources, run);
-  return (workflow, options) => planWithHooks(name, hooks, planned(workflow, options));
+  return (workflow, options) => planWithHooks(name, hooks, planned(workflow, options), sources.readHookSecret);
 }
 
 interface HostWork {

@@ -21,11 +21,11 @@ export interface HostProxy {
   readonly https: string | null;
   /** Addresses, subnets and domains without proxy, in addition to those of the cluster. */
   readonly noProxy: readonly string[];
-  readonly credentials: ProxyCredentials | null;
+  readonly credentials: SecretSource | null;
 }
 
-/** Source of `user:password`, read when a host is planned. */
-export type ProxyCredentials = { readonly env: string } | { readonly file: string };
+/** Source of a secret on the local host, read when a host is planned. */
+export type SecretSource = { readonly env: string } | { readonly file: string };
 
 export type HostInstall = PackageInstall | BinaryInstall;
 

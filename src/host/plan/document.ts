@@ -166,6 +166,10 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
       };
     case 'remove-file':
       return { kind: change.kind, phase, path: change.path, reason: change.reason, ...impact, ...fieldsOf(change.fields) };
+    case 'run-hook': {
+      const { kind, fields: _fields, secrets: _secrets, ...rest } = change;
+      return { kind, phase, ...rest };
+    }
     default: {
       const { kind, fields, ...rest } = change;
       return { kind, phase, ...rest, ...fieldsOf(fields) };

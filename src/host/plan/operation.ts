@@ -1,5 +1,6 @@
 import type { SensitiveText } from '../../base/text/secret.ts';
 import type { LockRequest, RevertRequest } from '../commit/requests.ts';
+import type { SecretSource } from '../install/model.ts';
 import type { PackageManager } from '../install/package-facts.ts';
 import type { LargeFile, RangedFile } from './large-file.ts';
 
@@ -57,6 +58,8 @@ export interface RunCommand {
   readonly okExit?: readonly number[];
   /** Name in messages; default: the argv. */
   readonly what?: string;
+  /** Variables in the environment of the command, which only root can read. */
+  readonly secrets?: Readonly<Record<string, SensitiveText>> | undefined;
 }
 
 /** When a hook runs, by its name in the fleet file. */
@@ -109,6 +112,10 @@ export type CommandOperation =
       readonly command: readonly string[];
       readonly environment: Readonly<Record<string, string>>;
       readonly timeoutSeconds: number;
+      /** Sources of the secrets in the environment, by variable. */
+      readonly env?: Readonly<Record<string, SecretSource>>;
+      /** The secrets; absent in plans. */
+      readonly secrets?: Readonly<Record<string, SensitiveText>>;
     };
 
 /**

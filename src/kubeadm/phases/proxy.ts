@@ -4,7 +4,7 @@ import type { Templates } from '../../codec/render-template.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
-import type { ProxyCredentials, ProxySetting } from '../../host/install/model.ts';
+import type { ProxySetting, SecretSource } from '../../host/install/model.ts';
 import {
   type ProxyFacts,
   planProxy,
@@ -35,7 +35,7 @@ export interface ProxyInput {
   /** URL of the API server at which new hosts join; null: the host creates the cluster. */
   readonly joinServer: string | null;
   /** @returns `user:password`, encoded for a URL. @throws AppError USAGE if the credentials do not exist */
-  readonly readCredentials: (source: ProxyCredentials) => Promise<Secret>;
+  readonly readCredentials: (source: SecretSource) => Promise<Secret>;
 }
 
 interface Situation extends ProxyFacts {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/base/text/secret.ts';
 import { planWithHooks } from '../../../src/fleet/plan-with-hooks.ts';
 import { type HostHooks, readHookFailure, runHook } from '../../../src/host/hooks.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
@@ -88,6 +89,7 @@ describe('a plan with hooks', () => {
     reason: 'a test',
   };
   const NODE: Change = { kind: 'delete-object', ref: { apiVersion: 'v1', kind: 'Node', name: 'a' }, reason: 'a test' };
+  const readSecret = async () => new Secret('unused');
   const plan = (changes: readonly Change[], deferred?: string, name = 'a') => {
     const host: HostPlan = {
       name,
@@ -95,7 +97,7 @@ describe('a plan with hooks', () => {
       own: { node: `node-${name}` },
     };
     const context = { host: fakeHost(), cluster: null, clock: fakeClock(), reporter: recordingReporter() };
-    return planWithHooks(name, HOOKS, async () => ({ host, warnings: [], refusals: [], apply: async () => host }))(context);
+    return planWithHooks(name, HOOKS, async () => ({ host, warnings: [], refusals: [], apply: async () => host }), readSecret)(context);
   };
 
   it('has the hooks as first and last phase, with host, node and reason', async () => {
