@@ -215,6 +215,10 @@ export function defineApply(apply: Command, on: On): void {
         '--again',
         'also apply a saved plan to a host that the plan changed before and that was changed since (default: refuse the host)',
       )
+      .option(
+        '--no-inspect-first',
+        'with --yes: start changes before all hosts are inspected, even if only the hosts can validate a value of the fleet file',
+      )
       .addOption(new Option('--retry <result>', 'apply only to the hosts that failed in the last run').choices(['failed'])),
   );
   apply.option(
@@ -230,6 +234,7 @@ export function defineApply(apply: Command, on: On): void {
       isApproved: options.yes === true,
       signers: signerFiles(options),
       run: runRequest(options),
+      inspectsFirst: options.inspectFirst !== false,
       retriesFailed: options.retry !== undefined,
       output: outputRequest(options),
       report: flagText(options, 'report'),

@@ -1,9 +1,28 @@
-import { AppError, interrupted, isAppError, type Problem } from '../base/errors.ts';
+import { AppError, formatProblem, interrupted, isAppError, type Problem } from '../base/errors.ts';
 import type { FleetResult, HostOutcome } from './fleet.ts';
 
 /** All problems, one line per host; each line names its host. */
 export function problemsOf(outcomes: readonly HostOutcome[]): readonly Problem[] {
   return outcomes.flatMap(({ host, error }) => (error === null ? [] : error.problems.map((problem) => ({ host, ...problem }))));
+}
+
+/**
+ * Refuses a run if a planned host does not accept a value of its configuration.
+ * @throws AppError with exit code 2 and each problem once
+ */
+export function requireValidValues({ outcomes }: Pick<FleetResult, 'outcomes'>): void {
+  const found = new Map<string, { readonly problem: Problem; readonly more: number }>();
+  const invalid = outcomes.filter(({ error }) => error?.exitCode === 2 && error.problems.some(({ path }) => path !== undefined));
+  for (const problem of problemsOf(invalid)) {
+    const { host: _, ...shared } = problem;
+    const text = formatProblem(shared);
+    const known = found.get(text);
+    found.set(text, known === undefined ? { problem, more: 0 } : { ...known, more: known.more + 1 });
+  }
+  const problems = [...found.values()].map(({ problem, more }) =>
+    more === 0 ? problem : { ...problem, host: `${problem.host} (and ${more} more)` },
+  );
+  if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
 }
 
 /**

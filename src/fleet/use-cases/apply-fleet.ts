@@ -5,7 +5,7 @@ import { type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, r
 import { fleetFailure } from '../fleet-failure.ts';
 import type { RunJournal, RunJournals } from '../journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type Approval, approvePlan, requireApproval, withPlanned } from './approve-plan.ts';
+import { type Approval, approvePlan, inspectHosts, requireApproval, withPlanned } from './approve-plan.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
@@ -18,6 +18,8 @@ export interface ApplyFleetRequest extends AppliedRequest {
   /** Apply without asking. A saved plan is always applied without asking. */
   readonly isApproved: boolean;
   readonly run: FleetRunRequest;
+  /** Inspect all hosts before the first is changed, if a value of the file can be validated only on the hosts. */
+  readonly inspectsFirst: boolean;
   /** Only the hosts that earlier runs did not finish. */
   readonly retriesFailed: boolean;
 }
@@ -88,6 +90,8 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   }
   const asks = planFile === undefined && !request.isApproved;
   if (asks) requireApproval(view.approval);
+  if (!asks && work.dependsOnHosts && request.inspectsFirst && tasks.length > 1)
+    await inspectHosts(services, { ...work, tasks }, view.approval);
   const approved = asks ? await approvePlan(services, { ...work, tasks }, view.approval) : { tasks, outcomes: [] };
   const started = services.clock.now();
   const journal = await journals.begin(started);

@@ -3,7 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
 import { type FleetPorts, type FleetResult, type HostOutcome, runFleet } from '../fleet.ts';
-import { fleetFailure } from '../fleet-failure.ts';
+import { fleetFailure, requireValidValues } from '../fleet-failure.ts';
 import { operationsOf } from '../operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetTask } from './fleet-members.ts';
@@ -90,6 +90,14 @@ export async function approvePlan(services: FleetRunPorts, work: FleetTasks, app
   return { tasks, outcomes };
 }
 
+/**
+ * Inspects all hosts before the first is changed, for a file with values that only the hosts can validate.
+ * @throws AppError with exit code 2 if a host does not accept a value of the file; errors of opening the cluster
+ */
+export async function inspectHosts(services: FleetRunPorts, work: FleetTasks, approval: Approval): Promise<void> {
+  await planTasks(services, work, approval);
+}
+
 async function planTasks(
   services: FleetRunPorts,
   work: FleetTasks,
@@ -100,7 +108,9 @@ async function planTasks(
     const run = await openFleetRun(services, work.request, { ...work, dryRun: true, reporter: watch.reporter });
     try {
       const rules = fleetRules(work.request.rules, { total: work.tasks.length, dryRun: true });
-      return { result: await runFleet(run.members, rules, { ...watch.ports, claims: run.claims }), access: run.access };
+      const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
+      requireValidValues(result);
+      return { result, access: run.access };
     } finally {
       await run.close();
     }

@@ -7,7 +7,7 @@ import { hostsToApply, type PlannedHost, type SavedHost, type SavedPlan } from '
 import { selectHosts } from '../select.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
+import { directoryOf, readValidFleet } from './load-fleet.ts';
 import { readSavedPlan, requireUnexpired, type SavedPlanPorts } from './read-saved-plan.ts';
 
 /** The hosts and operations of a run, from a fleet file or a saved plan. */
@@ -27,6 +27,8 @@ export interface FleetTasks {
   readonly unplanned: readonly Problem[];
   /** Selected hosts on which the saved plan changes nothing. */
   readonly unchanged: number;
+  /** Some values can be validated only on the hosts. */
+  readonly dependsOnHosts: boolean;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
   /** The verified signer of a saved plan; null: the signature was not verified. */
@@ -75,6 +77,7 @@ export async function readTasks(
       warnings: [],
       unplanned: selected.flatMap(notPlanned),
       unchanged: selected.filter(({ status }) => status === 'unchanged').length,
+      dependsOnHosts: false,
       hosts: tasks.map(({ host }) => host),
       cluster,
       file: `${fleet.directory}/fleet`,
@@ -97,13 +100,14 @@ export async function readTasks(
     throw usageError('--replan requires a saved plan', 'Omit --replan: kubeletadm apply -f fleet.yaml always makes a new plan');
   if (request.again)
     throw usageError('--again requires a saved plan', 'Omit --again: kubeletadm apply -f fleet.yaml can be repeated at any time');
-  const fleet = await readFleet(services, request);
+  const { fleet, dependsOnHosts } = await readValidFleet(services, request);
   const tasks = selectHosts(fleet.hosts, selection).map((host) => ({ host }));
   return {
     tasks,
     warnings: fleet.warnings,
     unplanned: [],
     unchanged: 0,
+    dependsOnHosts,
     hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,

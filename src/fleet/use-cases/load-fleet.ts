@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { ImportedInventory } from '../entries.ts';
 import { filterImport } from '../filter-import.ts';
 import { ansibleWarning, importInvalid } from '../fleet-problems.ts';
@@ -13,6 +14,7 @@ import type { SettingLocation } from '../problem-collector.ts';
 import { resolveFleet } from '../resolve.ts';
 import type { FleetImport } from '../schema.ts';
 import type { Selection } from '../select.ts';
+import { validateValues } from '../validate.ts';
 
 /** Default fleet file. */
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
@@ -33,6 +35,24 @@ export async function readFleet(services: FleetFilePorts, { file }: Pick<FleetRe
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return fleet;
+}
+
+/** A fleet whose values are valid for its hosts, as far as known before a host is contacted. */
+export interface ValidFleet {
+  readonly fleet: ResolvedFleet;
+  /** See `ValuesVerdict`. */
+  readonly dependsOnHosts: boolean;
+}
+
+/**
+ * As `readFleet`, for commands that change hosts: the values of all hosts are validated, whichever are selected.
+ * @throws AppError with exit code 2 and all errors
+ */
+export async function readValidFleet(services: FleetFilePorts, request: Pick<FleetRequest, 'file'>): Promise<ValidFleet> {
+  const fleet = await readFleet(services, request);
+  const { errors, dependsOnHosts } = validateValues(fleet, await loadCatalogue());
+  if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
+  return { fleet, dependsOnHosts };
 }
 
 /** The path of the fleet file: that of `-f`, otherwise the default. */

@@ -2,7 +2,7 @@ import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
-import { fleetFailure, problemsOf } from '../fleet-failure.ts';
+import { fleetFailure, problemsOf, requireValidValues } from '../fleet-failure.ts';
 import type { ResolvedFleet } from '../model.ts';
 import { type PlanSignatures, signatureFileOf } from '../plan-signatures.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
@@ -17,7 +17,7 @@ import {
 import { selectHosts } from '../select.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
+import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 
@@ -76,7 +76,7 @@ export async function planFleet(
   { run: request, out, asDocument, signingKey, validForMs }: PlanFleetRequest,
   view: PlanFleetView,
 ): Promise<PlanFleetResult> {
-  const fleet = await readFleet(services, request);
+  const { fleet } = await readValidFleet(services, request);
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = selectHosts(fleet.hosts, request.selection);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
@@ -98,6 +98,7 @@ export async function planFleet(
     const context = contextOf(services, request, { fleet, access });
     const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
     view.planned({ fleet, outcomes, access, document });
+    requireValidValues(result);
     if (document !== null && out !== undefined) {
       const text = `${JSON.stringify(document)}\n`;
       // The signature first: a saved plan is never without the signature that was requested.
