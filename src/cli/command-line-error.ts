@@ -75,8 +75,14 @@ export function describeCommandLineError({ command, code, message }: CommandLine
 /** Names of other programs for what a command does. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   bootstrap: ['init'],
+  check: ['config validate', 'fleet validate'],
+  deploy: ['apply'],
   destroy: ['reset'],
   diff: ['plan'],
+  hosts: ['fleet inventory'],
+  install: ['init', 'join', 'apply'],
+  'join-command': ['token create'],
+  lint: ['config validate', 'fleet validate'],
   preview: ['plan'],
   remove: ['reset'],
   revert: ['fleet revert'],
@@ -84,6 +90,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   rotate: ['certs renew'],
   undo: ['fleet revert'],
   uninstall: ['reset'],
+  update: ['upgrade', 'apply'],
 };
 
 function unknownCommand(command: Command, { path, help, program }: Place): AppError {
@@ -91,17 +98,27 @@ function unknownCommand(command: Command, { path, help, program }: Place): AppEr
   const full = [path, name].filter(Boolean).join(' ');
   if (path === '' && KUBECTL.has(name))
     return usageError(`unknown command ${name}: ${name} is a command of kubectl`, `Use kubectl ${name} for cluster objects`);
-  const elsewhere = commandsBelow(program)
-    .filter((each) => each.name() === name && each.parent?.name() !== 'phase')
-    .map(pathOf);
-  const meant = path === '' ? [...(SYNONYMS[name] ?? []), ...elsewhere] : [];
-  if (meant.length > 0) return usageError(`unknown command ${full}`, `Did you mean ${orText(meant)}?`);
-  const likely = closestName(
-    name,
-    command.commands.map((each) => each.name()),
-    MAX_DISTANCE,
-  );
-  return usageError(`unknown command ${full}`, likely === null ? help : `Did you mean ${[path, likely].filter(Boolean).join(' ')}?`);
+  const meant = meantCommands(name, command, program);
+  return usageError(`unknown command ${full}`, meant.length === 0 ? help : `Did you mean ${orText(meant)}?`);
+}
+
+/** The commands that a wrong name may mean: a misspelt subcommand, a name of another program, or a command of another group. */
+function meantCommands(name: string, command: Command, program: Command): readonly string[] {
+  const all = commandsBelow(program).filter(({ parent }) => parent?.name() !== 'phase');
+  const path = pathOf(command);
+  const pathsNamed = (of: string): readonly string[] => {
+    const paths = [...(SYNONYMS[of] ?? []), ...all.filter((each) => each.name() === of).map(pathOf)];
+    if (path === '') return paths;
+    const own = new Set(command.commands.map(pathOf));
+    const below = paths.flatMap((each) => [each, `${path} ${each}`]).filter((each) => own.has(each));
+    return below.length > 0 ? below : paths.filter((each) => each === of);
+  };
+  const misspelt = (names: readonly string[]): string | null => closestName(name, names, MAX_DISTANCE);
+  const subcommands = command.commands.map((each) => each.name());
+  const likely = path === '' && pathsNamed(name).length > 0 ? null : misspelt(subcommands);
+  if (likely !== null) return [`${path} ${likely}`.trim()];
+  const found = pathsNamed(name);
+  return found.length > 0 ? found : pathsNamed(misspelt([...Object.keys(SYNONYMS), ...all.map((each) => each.name())]) ?? '');
 }
 
 /** `plan, config diff or upgrade diff` */
@@ -123,6 +140,7 @@ function unknownOption(command: Command, flag: string, { path, help, program }: 
     .map(pathOf);
   if (flag === '--dry-run' && command.name() === 'apply')
     return usageError(message, 'To show the changes without applying them, run kubeletadm plan -f FILE');
+  if (flag === '--dry-run' && command.name() === 'plan') return usageError(message, 'Omit the option: plan only shows the changes');
   if (owners.length > 0) return usageError(`${message}: the option belongs to ${namesOf(owners)}`, help);
   const own = ancestorsOf(command).flatMap(({ options }) => options.flatMap(({ long }) => (long == null ? [] : [long.slice(2)])));
   const likely = flag.startsWith('--') ? closestName(flag.slice(2), own, MAX_DISTANCE) : null;
