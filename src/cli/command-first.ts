@@ -82,5 +82,11 @@ const HELP: ReadonlySet<string> = new Set(['-h', '--help']);
 type FindOption = (name: string) => Option | undefined;
 
 function optionsOf(commands: readonly Command[]): FindOption {
-  return (name) => commands.flatMap(({ options }) => options.filter(({ long, short }) => name === long || name === short)).at(-1);
+  return (name) => {
+    for (const { options } of commands.toReversed()) {
+      const found = options.find(({ long, short }) => name === long || name === short);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
 }
