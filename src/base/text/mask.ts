@@ -10,11 +10,20 @@ const QUOTED = new RegExp(`(${SECRET_KEY}[ \\t]*)(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^
 const PLAIN_IN_FLOW = new RegExp(`([{,][ \\t]*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]+)[^"'\\s,}[{][^,}\\n]*`, 'gi');
 const PLAIN = new RegExp(`^([ \\t]*(?:-[ \\t]+)*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]*)(?!["'{[\\s]|\\[secret\\]).+$`, 'gim');
 
+const HEADERS_IN_FLOW = /(staticPodURLHeader["']?[ \t]*:)[ \t\r\n]*\{(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^}"'])*\}?/gi;
+const HEADERS_IN_BLOCK = /^(([ \t]*)["']?staticPodURLHeader["']?[ \t]*:)(?! \[secret\]).*(?:\r?\n(?:\2[ \t].*|[ \t]*(?=\r?\n)))*/gim;
+
+/** Replaces the HTTP headers in a KubeletConfiguration, which can authenticate the kubelet at the URL of its static pods. */
+export function maskPodHeaders(text: string): string {
+  if (!/staticPodURLHeader/i.test(text)) return text;
+  return text.replace(HEADERS_IN_FLOW, '$1 [secret]').replace(HEADERS_IN_BLOCK, '$1 [secret]');
+}
+
 /**
  * Replaces texts that look like secrets in YAML or JSON (a kubeconfig, a join configuration) by `[secret]`.
  */
 export function maskSecrets(text: string): string {
-  return withoutPrivateKeys(text)
+  return maskPodHeaders(withoutPrivateKeys(text))
     .replace(BLOCK_SCALAR, (_, key: string) => `${key}[secret]`)
     .replace(QUOTED, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN_IN_FLOW, (_, key: string) => `${key}[secret]`)

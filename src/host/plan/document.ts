@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { maskSecrets } from '../../base/text/mask.ts';
+import { maskPodHeaders, maskSecrets } from '../../base/text/mask.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { EtcdChange } from '../../kube/etcd-cluster.ts';
@@ -131,7 +131,7 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         owner,
         action,
         ...(change.summary === undefined
-          ? { content: change.content.toString(), diff: fileDiff(change, diffTexts) }
+          ? { content: maskPodHeaders(change.content.toString()), diff: fileDiff(change, diffTexts) }
           : (change.summary as unknown as JsonObject)),
         reason,
         ...impact,
@@ -184,8 +184,8 @@ function fieldsOf(fields: readonly FieldChange[] | undefined): JsonObject {
 /** The unified diff of a file, with secrets masked on both sides. */
 export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>, diffTexts: DiffTexts = unifiedDiff): string {
   const sensitive = change.content instanceof SensitiveText;
-  const after = change.content.toString();
-  const before = change.before === null ? '' : sensitive ? maskSecrets(change.before.content) : change.before.content;
+  const after = maskPodHeaders(change.content.toString());
+  const before = change.before === null ? '' : (sensitive ? maskSecrets : maskPodHeaders)(change.before.content);
   const names = { before: change.before === null ? '/dev/null' : change.path, after: change.path };
   return diffTexts(before, after, names);
 }
@@ -259,12 +259,16 @@ function ownedObject({ object, owner }: Extract<ClusterChange, { object: KubeObj
   return owner === undefined ? object : { ...object, metadata: { ...object.metadata, ownerReferences: [ownerReference(owner, '')] } };
 }
 
-/** The object without the data of a Secret. */
+/** The object without the data of a Secret, and without the HTTP headers of a kubelet in a ConfigMap. */
 export function maskObject(object: JsonObject): JsonObject {
-  if (object.kind !== 'Secret') return object;
-  const mask = (data: unknown): JsonObject => Object.fromEntries(Object.keys(data as JsonObject).map((key) => [key, '[secret]']));
+  if (object.kind !== 'Secret' && object.kind !== 'ConfigMap') return object;
+  const maskValue = (value: unknown): string => (object.kind === 'Secret' ? '[secret]' : maskPodHeaders(String(value)));
+  const mask = (data: JsonObject): JsonObject => Object.fromEntries(Object.entries(data).map(([key, value]) => [key, maskValue(value)]));
   return Object.fromEntries(
-    Object.entries(object).map(([key, value]) => [key, key === 'data' || key === 'stringData' ? mask(value) : value]),
+    Object.entries(object).map(([key, value]) => [
+      key,
+      (key === 'data' || key === 'stringData') && isJsonObject(value) ? mask(value) : value,
+    ]),
   );
 }
 

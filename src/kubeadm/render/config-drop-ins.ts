@@ -16,7 +16,7 @@ import { listUnknownFields } from '../../kubelet/unknown-fields.ts';
 import { classifyChanges } from '../../kubelet/validate/classify-changes.ts';
 import { placeOf } from './cluster-config.ts';
 import { layerNodeConfig, type NodeConfigInput, removeAt } from './node-config.ts';
-import { rootFile } from './unit-files.ts';
+import { kubeletConfigFile, rootFile } from './unit-files.ts';
 
 /** A KubeletConfiguration for some nodes. `layer` names its owner: `baseline`, `group edge`, `host`. */
 export interface NodeOverlay extends SourceDocument {
@@ -95,7 +95,12 @@ function split(input: ConfigDropInsInput, cluster: LayeredConfig, kept: readonly
     return layerRunningConfig({ catalogue, minor, configFile, dynamicConfig: null, dropIns, flags: [] }).layered.config;
   };
   const differing = classifyChanges(running(layered.config, []), running(base.config, texts), { catalogue, minor });
-  return { base, layers, files: texts.map(({ path, text }) => rootFile(path, text)), differing: differing.map(({ path }) => path) };
+  return {
+    base,
+    layers,
+    files: texts.map(({ path, text }) => kubeletConfigFile(path, text)),
+    differing: differing.map(({ path }) => path),
+  };
 }
 
 /** `evictionHard[memory.available]` is a part of the field `evictionHard`. */

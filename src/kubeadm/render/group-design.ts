@@ -13,7 +13,7 @@ import { type LayeredConfig, originTexts } from '../../kubelet/layers.ts';
 import { parseSetting } from '../../kubelet/setting.ts';
 import { designConfigDropIns, type NodeOverlay } from './config-drop-ins.ts';
 import { layerNodeConfig, type NodeConfigInput } from './node-config.ts';
-import { designUnitFiles, rootFile, type UnitFact, type UnitFilesDesign, type UnitFilesInput } from './unit-files.ts';
+import { designUnitFiles, kubeletConfigFile, rootFile, type UnitFact, type UnitFilesDesign, type UnitFilesInput } from './unit-files.ts';
 
 /**
  * The inputs that the hosts of a group have in common: all inputs of their files except node names, addresses
@@ -74,7 +74,7 @@ export function designGroup(input: GroupInput): GroupDesign {
   return {
     layered,
     mergedYaml: yamlOf(layered.config),
-    configYaml: rootFile(KUBELET_CONFIG_FILE, yamlOf((configDropIns?.base ?? layered).config)),
+    configYaml: kubeletConfigFile(KUBELET_CONFIG_FILE, yamlOf((configDropIns?.base ?? layered).config)),
     configDropIns: configDropIns?.files ?? null,
     instanceConfig,
     unit: designUnits(input),

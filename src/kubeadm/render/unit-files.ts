@@ -122,6 +122,12 @@ function isMasked(fact: UnitFact | null): boolean {
   return fact !== null && (fact.target === '/dev/null' || (fact.type === 'file' && fact.content === ''));
 }
 
+/** A file with a KubeletConfiguration. All users may read it, as with kubeadm, unless it contains HTTP headers, which can authenticate. */
+export function kubeletConfigFile(path: string, content: string): DesiredFile {
+  const file = rootFile(path, content);
+  return /^staticPodURLHeader:/m.test(content) ? { ...file, mode: 0o600 } : file;
+}
+
 /** A file of root that all users may read. */
 export function rootFile(path: string, content: string): DesiredFile {
   return { path, content, mode: 0o644, owner: 'root:root' };

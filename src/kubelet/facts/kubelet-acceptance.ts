@@ -92,6 +92,8 @@ function readAcceptance(output: string): KubeletAcceptance {
 const UNUSED_IN_QUERY: ReadonlySet<string> = new Set([
   ...['config', 'cert-dir', 'root-dir', 'lock-file', 'exit-on-lock-contention', 'kubeconfig', 'bootstrap-kubeconfig', 'dynamic-config-dir'],
   ...['help', 'version', 'runonce', 'log-dir', 'log-file', 'logtostderr', 'stderrthreshold'],
+  // HTTP headers can authenticate, and the query is logged.
+  'manifest-url-header',
 ]);
 
 /**

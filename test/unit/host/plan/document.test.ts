@@ -45,6 +45,19 @@ describe('planDocument', () => {
     });
   });
 
+  it('shows no HTTP headers of a kubelet, in files and in ConfigMaps', () => {
+    const text = (value: string): string => `maxPods: 5\nstaticPodURLHeader:\n  Authorization:\n  - ${value}\n`;
+    const file: WriteFile = {
+      ...CONFIG,
+      content: text('hush-new'),
+      before: { content: text('hush-old'), mode: 0o600, owner: 'root:root' },
+    };
+    const object = { ...CONFIG_MAP, data: { kubelet: text('hush-object') } };
+    const shown = JSON.stringify([one({ changes: [file, { kind: 'create-object', object, reason }] }), fileDiff(file)]);
+    expect(shown).not.toContain('hush');
+    expect(shown).toContain('staticPodURLHeader: [secret]');
+  });
+
   it('shows a file with mode, diff and origin', () => {
     const { hosts } = one({ changes: [CONFIG] }, { [CONFIG.path]: { maxPods: 'set: --set' } });
     expect(hosts[0]?.changes).toEqual([

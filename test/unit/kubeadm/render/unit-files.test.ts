@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import { UNIT_DIRECTORIES, UNIT_FILE_PATHS } from '../../../../src/host/systemd/kubelet-unit-paths.ts';
-import { designUnitFiles, type UnitFilesInput } from '../../../../src/kubeadm/render/unit-files.ts';
+import { designUnitFiles, kubeletConfigFile, type UnitFilesInput } from '../../../../src/kubeadm/render/unit-files.ts';
 import { textFile } from '../../../support/answers.ts';
 
 const ETC = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
@@ -148,6 +148,12 @@ describe('designUnitFiles', () => {
     const result = design(files, change);
     expect(result.refusal).toMatch(refusal);
     expect(result.files).toEqual([]);
+  });
+
+  it('lets only root read a KubeletConfiguration with HTTP headers', () => {
+    const modeOf = (text: string): number => kubeletConfigFile('/var/lib/kubelet/config.yaml', text).mode;
+    expect(modeOf('maxPods: 5\nstaticPodURL: https://pods.example\n')).toBe(0o644);
+    expect(modeOf('maxPods: 5\nstaticPodURLHeader:\n  X: [a]\n')).toBe(0o600);
   });
 
   it('reads the directories of systemd, /etc first', () => {
