@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { AppError, type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
 import { doubtfulRoles } from '../fleet/doubtful-roles.ts';
 import { oncePerMachine } from '../fleet/filter-import.ts';
@@ -9,7 +9,11 @@ import { readVagrantMachines } from '../fleet/vagrant.ts';
 import { validateFleet } from '../fleet/validate.ts';
 import { formatMinor, NEWEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
+import { fleetSchemaText } from './fleet-validate.ts';
 import type { Services } from './services.ts';
+
+/** Read without an option, as by ssh. */
+const USER_SSH_CONFIG = '~/.ssh/config';
 
 export interface FleetInitRequest {
   /** Undefined: the default; `-`: standard output. */
@@ -34,15 +38,17 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
       { code: 'FLEET_FILE_EXISTS', message: `${file} already exists`, hint: 'Pass another file with -f, or remove the existing file' },
       { exitCode: 2 },
     );
-  const imports = [...(await fromAnsible(services, request.ansible, file)), ...(await fromSshConfig(services, request.sshConfig))];
+  const imports = [...(await fromAnsible(services, request.ansible, file)), ...(await fromSshConfig(services, request.sshConfig, file))];
   for (const names of imports.map((one) => ignoredSettingsText(importedSettings(one))).filter(Boolean))
     services.output.stderr(
       `not imported from the inventory: ${names}. Declare kubelet settings in ${file === '-' ? 'the fleet file' : file}.\n`,
     );
   const machines = [...(await fromVagrant(services, request.vagrant, file)), ...(await fromK0sctl(services, request.k0sctl, file))];
-  const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, nodeIP: request.nodeIP });
+  const kubeconfig = await kubeconfigInForce(services, file);
+  const sshConfig = imports.find(({ source, path }) => source === 'sshConfig' && path !== USER_SSH_CONFIG)?.path;
+  const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, kubeconfig, sshConfig, nodeIP: request.nodeIP });
   if (file === '-') services.output.document(text);
-  else await services.writeLocalFile(file, text);
+  else await writeWithSchema(services, file, text);
   const problems = await checkWritten(services, { file, text, isImport: imports.length + machines.length > 0 });
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   for (const problem of problems) if (!errors.includes(problem)) services.output.stderr(`warning: ${formatProblem(problem)}\n`);
@@ -74,10 +80,10 @@ async function fromAnsible(services: Services, path: string | undefined, file: s
     for (const problem of problems) if (!errors.includes(problem)) services.output.stderr(`warning: ${formatProblem(problem)}\n`);
     throw new AppError(errors, { exitCode: 2 });
   }
-  return [{ source: 'ansibleInventory', path: isAbsolute(path) || file === '-' ? path : relative(dirname(file), path), inventory }];
+  return [{ source: 'ansibleInventory', path: fromDirectoryOf(file, path), inventory }];
 }
 
-async function fromSshConfig(services: Services, path: string | undefined): Promise<readonly StarterImport[]> {
+async function fromSshConfig(services: Services, path: string | undefined, file: string): Promise<readonly StarterImport[]> {
   if (path === undefined) return [];
   const { inventory, gitServers } = importSshConfig(await services.readSshConfig(resolveFleetPath(path, '-', services.homeDirectory)));
   const { hosts, others } = oncePerMachine(inventory.hosts);
@@ -86,7 +92,29 @@ async function fromSshConfig(services: Services, path: string | undefined): Prom
     ...gitServers.map((name) => `${name} (a Git server)`),
   ];
   if (notImported.length > 0) services.output.stderr(`not imported from ${path}: ${notImported.join(', ')}\n`);
-  return [{ source: 'sshConfig', path, inventory: { ...inventory, hosts } }];
+  return [{ source: 'sshConfig', path: fromDirectoryOf(file, path), inventory: { ...inventory, hosts } }];
+}
+
+/** A path of the command line as the fleet file names it. */
+function fromDirectoryOf(file: string, path: string): string {
+  return /^[/~]/.test(path) || file === '-' ? path : relative(dirname(file), path);
+}
+
+/** The kubeconfig that commands without `--kubeconfig` use; null: none, or several files that only KUBECONFIG can name. */
+async function kubeconfigInForce({ env, input, homeDirectory, absolutePath }: Services, file: string): Promise<string | null> {
+  const named = env.KUBECONFIG?.split(':').filter(Boolean) ?? [];
+  const [path, ...more] = named;
+  if (path === undefined) return (await input.exists(`${homeDirectory}/.kube/config`)) ? '~/.kube/config' : null;
+  if (more.length > 0) return null;
+  const route = relative(dirname(absolutePath(file)), absolutePath(path));
+  return file === '-' || route.startsWith('..') ? absolutePath(path) : route;
+}
+
+/** The schema that the first line of a start file names is written to the directory of the file, unless it exists. */
+async function writeWithSchema(services: Services, file: string, text: string): Promise<void> {
+  await services.writeLocalFile(file, text);
+  const path = join(dirname(file), 'fleet.schema.json');
+  if (!(await services.input.exists(path))) await services.writeLocalFile(path, await fleetSchemaText());
 }
 
 /** Hosts of `vagrant ssh-config`, or of its saved output. */

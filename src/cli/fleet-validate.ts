@@ -36,6 +36,11 @@ export async function runFleetValidate(services: Services, request: FleetValidat
 
 /** `fleet schema`. */
 export async function runFleetSchema({ output }: Services): Promise<ExitCode> {
-  output.stdout(`${printableJson(fleetJsonSchema(await loadCatalogue(), NEWEST_MINOR), 2)}\n`);
+  output.stdout(await fleetSchemaText());
   return 0;
+}
+
+/** The JSON Schema of fleet files with the fields of the newest kubelet. */
+export async function fleetSchemaText(): Promise<string> {
+  return `${printableJson(fleetJsonSchema(await loadCatalogue(), NEWEST_MINOR), 2)}\n`;
 }

@@ -175,7 +175,12 @@ export function hostTable(host: ResolvedHost): readonly (readonly string[])[] {
 }
 
 /** Settings whose path in the document differs from that in the fleet file. */
-const MEMBER_PATHS: Readonly<Record<string, string>> = { address: 'address', jumps: 'ssh.bastion', direct: 'ssh.bastion' };
+const MEMBER_PATHS: Readonly<Record<string, string>> = {
+  address: 'address',
+  configFile: 'sshConfig',
+  jumps: 'ssh.bastion',
+  direct: 'ssh.bastion',
+};
 
 function originText(origin: FleetOrigin | undefined, path: string, origins: ReadonlyMap<string, FleetOrigin>): string {
   if (origin !== undefined) return `${place(origin)} (${origin.layer})`;

@@ -39,9 +39,19 @@ export function fleetJsonSchema(catalogue: Catalogue, minor: Minor): JsonObject 
     title: `${FLEET_KIND} of ${FLEET_API_VERSION}`,
     ...rest,
     required: ['apiVersion', 'kind', ...required],
-    properties: { apiVersion: { const: FLEET_API_VERSION }, kind: { const: FLEET_KIND }, ...(properties as JsonObject) },
+    properties: {
+      apiVersion: { const: FLEET_API_VERSION },
+      kind: { const: FLEET_KIND },
+      ...(properties as JsonObject),
+      ...Object.fromEntries(['cluster', 'baseline'].map((name) => [name, orEmpty((properties as JsonObject)[name] as JsonObject)])),
+    },
     definitions: { KubeletConfiguration: kubeletJsonSchema(catalogue, minor, { alternative: TEMPLATE }) },
   };
+}
+
+/** A start file has these members with comments only, which YAML reads as null. */
+function orEmpty(member: JsonObject): JsonObject {
+  return { ...member, type: ['object', 'null'] };
 }
 
 interface Described {

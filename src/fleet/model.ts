@@ -121,6 +121,8 @@ export interface ResolvedSsh {
   readonly jumps: readonly ResolvedBastion[];
   readonly direct: boolean;
   readonly become: 'auto' | 'sudo' | 'none';
+  /** ssh_config of the fleet file, as written; absent: that of the user. */
+  readonly configFile?: string;
   /** SSH client: the built-in one, or the system's `ssh`. */
   readonly transport: 'builtin' | 'openssh';
   /** Host keys from the fleet file. If any is set, no other key is accepted. */

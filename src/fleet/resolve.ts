@@ -19,7 +19,7 @@ import { type HostSettings, hostSettings } from './host-settings.ts';
 import { validateVariableNames, variableValues } from './host-variables.ts';
 import { fileLayer, type Layer } from './layer.ts';
 import type { LoadedFleet } from './load.ts';
-import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
+import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost, ResolvedSsh } from './model.ts';
 import { type OverlayBuilder, overlayBuilder } from './overlay.ts';
 import { ProblemCollector } from './problem-collector.ts';
 import type { FleetFile, FleetLayer } from './schema.ts';
@@ -103,11 +103,12 @@ function resolveHosts({ fleet, document, file }: LoadedFleet, imports: readonly 
   }
   const route = bastionRoutes(prepared, findings);
   const overlays = overlayBuilders();
+  const config = fleet.sshConfig === undefined ? {} : { configFile: fleet.sshConfig };
   const hosts: ResolvedHost[] = [];
   const bastions: ResolvedBastion[] = [];
   for (const host of prepared.values()) {
     if (host.settings.role === 'bastion') bastions.push(asBastion(host));
-    else hosts.push(asHost(host, host.settings.role, route(host.entry.name), overlays));
+    else hosts.push(asHost(host, host.settings.role, { ...route(host.entry.name), ...config }, overlays));
   }
   validateTogether(hosts, { prepared, route, findings });
   if (entries.size === bastions.length && findings.isEmpty) findings.add(noHosts(), { position: { file, line: 1, column: 1 }, path: '' });
@@ -130,7 +131,7 @@ function asBastion({ entry: { name }, settings: { ssh } }: PreparedHost): Resolv
 function asHost(
   { entry, groups, layers, settings }: PreparedHost,
   role: HostRole,
-  { jumps, direct }: Route,
+  route: Route & Pick<ResolvedSsh, 'configFile'>,
   overlays: (layer: Layer) => OverlayBuilder,
 ): ResolvedHost {
   const { ssh, nodeRegistration, declared, kubeletConfigDir, preparation, hooks, scope } = settings;
@@ -141,7 +142,7 @@ function asHost(
     },
     role,
     groups,
-    ssh: { ...ssh, jumps, direct },
+    ssh: { ...ssh, ...route },
     nodeRegistration,
     declared,
     kubeletConfigDir,

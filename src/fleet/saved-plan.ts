@@ -272,6 +272,7 @@ const SCHEMA = z.strictObject({
         jumps: z.array(bastion),
         direct: z.boolean(),
         become: z.enum(['auto', 'sudo', 'none']),
+        configFile: optional(text),
         transport: z.enum(['builtin', 'openssh']),
         hostKeys,
         connectTimeoutMs: optional(z.number()),

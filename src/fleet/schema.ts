@@ -314,6 +314,9 @@ const inventoryImport = z.strictObject({
 export const fleetSchema = z.strictObject({
   name: optional(text.describe('Display name of the fleet')),
   kubernetesVersion: optional(text.describe('Version of the kubelets, e.g. "1.36", for validation before hosts are contacted')),
+  sshConfig: optional(
+    text.describe('Path of the ssh_config of the hosts, relative to this file (default: ~/.ssh/config); --ssh-config replaces the path'),
+  ),
   cluster: optional(cluster),
   baseline: optional(z.strictObject(layer).describe('Settings of all hosts')),
   groups: optional(z.array(group)),

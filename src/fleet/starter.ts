@@ -33,6 +33,10 @@ export interface StarterSource {
   readonly imports?: readonly StarterImport[];
   /** Replaces the example hosts. Key files as they are written. */
   readonly machines?: readonly StarterMachine[];
+  /** The kubeconfig in force; null or absent: none, or several files. */
+  readonly kubeconfig?: string | null | undefined;
+  /** The ssh_config that the hosts are imported from, unless it is that of the user. */
+  readonly sshConfig?: string | undefined;
   /** For all hosts: a subnet, or a template. */
   readonly nodeIP?: string | undefined;
 }
@@ -76,12 +80,6 @@ export function ignoredSettingsText(settings: DeclaredSettings | null): string {
   return notTaken.map(({ variable, reason }) => (reason === null ? variable : `${variable} (${reason})`)).join(', ');
 }
 
-const STARTER_FIELDS = `  # Any field of KubeletConfiguration:
-  kubeletConfiguration:
-    clusterDomain: "{{ domain }}"
-    maxPods: 110
-`;
-
 /** Entries of the same object are grouped under its name. */
 function fieldLines(fields: readonly DeclaredField[], indent: string): string {
   const names = [...new Set(fields.map(({ path: [name] }) => name))];
@@ -99,13 +97,12 @@ function fieldLines(fields: readonly DeclaredField[], indent: string): string {
 
 /** Fields of KubeletConfiguration in the baseline: for an import, the declared ones. */
 function baselineFields({ imports = [] }: StarterSource): string {
-  if (imports.length === 0) return STARTER_FIELDS;
   const settings = imports.flatMap((one) => importedSettings(one) ?? []);
   const notTaken = settings.map(ignoredSettingsText).filter(Boolean);
   const fields = settings.flatMap((one) => one.fields.filter(({ isTemplate }) => !isTemplate));
   return [
     fields.length === 0
-      ? '  # Any field of KubeletConfiguration; none is declared, so that the nodes keep the configuration of the cluster:\n  # kubeletConfiguration:\n  #   maxPods: 110\n'
+      ? '  # Any field of KubeletConfiguration; none is declared, so that the nodes keep the configuration of the cluster:\n  # kubeletConfiguration:\n  #   clusterDomain: "{{ domain }}"\n  #   maxPods: 110\n'
       : `  # From the inventory. Any field of KubeletConfiguration may be added:\n  kubeletConfiguration:\n${fieldLines(fields, '    ')}`,
     ...notTaken.map((names) => `  # Not imported from the inventory:\n${commentLines(names.split(', '))}`),
   ].join('');
@@ -123,19 +120,17 @@ function commentLines(names: readonly string[]): string {
 }
 
 function versionLines(kubernetesVersion: string, { imports = [] }: StarterSource): string {
-  if (imports.length === 0) return `kubernetesVersion: "${kubernetesVersion}"`;
   const versions = [...new Set(imports.flatMap((one) => importedSettings(one)?.kubernetesVersion ?? []))];
   const [version = kubernetesVersion] = versions;
   return versions.length === 1 ? `kubernetesVersion: "${version}"    # kube_version` : `# kubernetesVersion: "${kubernetesVersion}"`;
 }
 
 function header(kubernetesVersion: string, source: StarterSource): string {
-  const { imports = [], machines = [], nodeIP } = source;
-  const isImport = imports.length > 0;
+  const { machines = [], nodeIP, kubeconfig, sshConfig } = source;
   const user = userOf(machines);
   const inSsh = user === null ? '  #   ' : '    # ';
   return `# yaml-language-server: $schema=fleet.schema.json
-# The line above is for editors; the schema is made by: kubeletadm fleet schema > fleet.schema.json
+# The line above is for editors; a newer version prints its schema with: kubeletadm fleet schema > fleet.schema.json
 apiVersion: ${FLEET_API_VERSION}
 kind: ${FLEET_KIND}
 
@@ -144,18 +139,21 @@ ${versionLines(kubernetesVersion, source)}
 
 # Access to the cluster. Paths are relative to this file. Do not store secrets in this file.
 cluster:
-  kubeconfig: ${machines.length > 0 ? 'admin.conf' : '~/.kube/config'}
+  ${machines.length > 0 ? 'kubeconfig: admin.conf' : kubeconfig == null ? '# kubeconfig: ~/.kube/config    # default: KUBECONFIG, then this file' : `kubeconfig: ${quoted(kubeconfig)}`}
   # context: production
   # Without a kubeconfig nodes join by token:
   # endpoint: api.example.com:6443
   # caCertHashes: ["sha256:0123..."]
   # token: {env: KUBELETADM_TOKEN}      # or {file: PATH}
 
+# Configuration of the SSH client, which provides omitted SSH settings; --ssh-config replaces the path.
+${sshConfig === undefined ? '# sshConfig: ssh_config            # default: ~/.ssh/config' : `sshConfig: ${quoted(sshConfig)}`}
+
 # Settings of all hosts. Groups and hosts have the same fields and override them.
 baseline:
   # Variables fill templates, {{ name }}, in any text of the file. Every host has name; one of a range also index (001) and number (1).
-${isImport ? '  # variables:\n  #   domain: cluster.local' : '  variables:\n    domain: cluster.local'}
-  # ssh_config provides omitted settings.
+  # variables:
+  #   domain: cluster.local
 ${user === null ? '  # ssh:\n  #   user: root' : `  ssh:\n    user: ${quoted(user)}`}
 ${inSsh}port: 22
 ${inSsh}identityFiles: [~/.ssh/id_ed25519]
@@ -226,15 +224,15 @@ function haveIp({ hosts }: ImportedInventory, group: string): boolean {
 
 const EDGE_GROUP = `groups:
   - name: edge
-    labels:
-      node.kubernetes.io/pool: edge
+    # labels:
+    #   node.kubernetes.io/pool: edge
     # taints:
     #   - {key: pool, value: edge, effect: NoSchedule}
     # kubeletExtraArgs:
     #   - {name: v, value: "2"}
-    kubeletConfiguration:
-      maxPods: 60
-      containerLogMaxSize: 20Mi
+    # kubeletConfiguration:
+    #   maxPods: 60
+    #   containerLogMaxSize: 20Mi
 `;
 
 const HOSTS = `# A range defines many hosts: [1:3], [001:200], [1:9:2], [a:f].

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { AppError } from '../../src/base/errors.ts';
+import type { HostTarget } from '../../src/fleet/host-target.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { type SshServer, startSshServer } from '../support/ssh-server.ts';
@@ -566,5 +568,40 @@ describe('fleet trust', () => {
     expect(stdout).toMatch(/^odd .* recorded in /m);
     expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]\n$/);
     expect((await runCommand([...argv, '--yes', '--limit', 'o*'])).code).toBe(0);
+  });
+});
+
+describe('a start file', () => {
+  it('names the kubeconfig in force, the ssh_config of its import and a schema that exists', async () => {
+    const root = write({ 'lab/ssh_config': 'Host node1\n  HostName 192.0.2.1\n', 'here/x': '', 'lab/admin.conf': '' });
+    chmodSync(join(root, 'lab/ssh_config'), 0o600);
+    const [file, config] = [join(root, 'here/fleet.yaml'), join(root, 'lab/ssh_config')];
+    const argv = ['fleet', 'init', '-f', file, '--from-ssh-config', config];
+    expect(await runCommand(argv, { env: { KUBECONFIG: join(root, 'lab/admin.conf') } })).toMatchObject({ code: 0 });
+    expect(readFileSync(file, 'utf8')).toContain(`\n  kubeconfig: ${root}/lab/admin.conf\n`);
+    expect(readFileSync(file, 'utf8')).toContain(`\nsshConfig: ${config}\n`);
+    expect(readFileSync(join(root, 'here/fleet.schema.json'), 'utf8')).toBe((await runCommand(['fleet', 'schema'])).stdout);
+    const used: (string | undefined)[] = [];
+    const services = () => ({
+      connectHost: async ({ ssh }: HostTarget) => {
+        used.push(ssh?.configFile);
+        throw new AppError({ code: 'HOST_UNREACHABLE', message: 'seen' });
+      },
+    });
+    await runCommand(['fleet', 'history', '-f', file], { services });
+    await runCommand(['fleet', 'exec', '-f', file, '--ssh-config', 'other', '--', 'true'], { services });
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(config, '../lab/ssh_config'));
+    await runCommand(['fleet', 'history', '-f', file], { services });
+    expect(used).toEqual([config, 'other', config]);
+  });
+
+  it('declares nothing that was not found', async () => {
+    const root = write({ x: '' });
+    const { stdout } = await runCommand(['fleet', 'init', '-f', '-'], { env: { HOME: root } });
+    const { cluster, baseline, kubernetesVersion, groups } = parse(stdout);
+    expect({ cluster, baseline, kubernetesVersion, groups }).toEqual({ cluster: null, baseline: null, groups: [{ name: 'edge' }] });
+    expect((await runCommand(['fleet', 'init', '-f', '-'], { env: { HOME: root, KUBECONFIG: 'a:b' } })).stdout).toContain(
+      '  # kubeconfig:',
+    );
   });
 });

@@ -27,7 +27,7 @@ import type { PlannedHost } from '../saved-plan.ts';
 import { workflowMember } from '../workflow-member.ts';
 import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
+import { type ConnectionRequest, commandLimit, readSshOptions, withSshConfig } from './host-access.ts';
 import { hostWriteOptions } from './host-writing.ts';
 import { installSources } from './install-sources.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
@@ -239,7 +239,11 @@ export async function fleetTargets(
 ): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {
   const ssh = await readSshOptions(services, connection);
   const limit = commandLimit(connection);
-  return ({ name, ssh: own }) => ({ member: { name, ssh: own, directory }, ssh, ...limit });
+  return ({ name, ssh: own }) => ({
+    member: { name, ssh: own, directory },
+    ssh: withSshConfig(services, ssh, { ...own, directory }),
+    ...limit,
+  });
 }
 
 interface ControlPlaneParts {

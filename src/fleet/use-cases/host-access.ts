@@ -4,6 +4,7 @@ import { SECRET_VARIABLES } from '../../base/secret-variables.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { SshOptions } from '../../ssh/options.ts';
 import type { HostTarget } from '../host-target.ts';
+import { resolveFleetPath } from './load-fleet.ts';
 
 /** Where a password is read: from standard input, from the terminal, or from an environment variable. */
 export type PasswordSource = 'stdin' | 'terminal' | 'environment';
@@ -121,4 +122,14 @@ export async function readSshOptions(services: LocalFiles, connection: Connectio
     throw usageError('no password on standard input', 'Pipe one password per line, the SSH password first');
   const secret = (name: string, value: string | undefined) => (value === undefined || value === '' ? {} : { [name]: new Secret(value) });
   return { ...ssh, ...secret('password', password), ...secret('sudoPassword', sudoPassword), ...secret('passphrase', passphrase) };
+}
+
+/** SSH options with the ssh_config of the fleet file, unless the command line names another. */
+export function withSshConfig(
+  { homeDirectory }: Pick<LocalFiles, 'homeDirectory'>,
+  ssh: SshOptions,
+  { configFile, directory }: { readonly configFile?: string | undefined; readonly directory: string },
+): SshOptions {
+  if (ssh.configFile !== undefined || configFile === undefined) return ssh;
+  return { ...ssh, configFile: resolveFleetPath(configFile, `${directory}/.`, homeDirectory) };
 }

@@ -12,8 +12,8 @@ import type { FleetFilePorts, HostKeySource } from '../ports.ts';
 import { type Selection, selectHosts } from '../select.ts';
 import { fleetSshTarget } from '../ssh-target.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
-import { readSshOptions } from './host-access.ts';
-import { readFleet } from './load-fleet.ts';
+import { readSshOptions, withSshConfig } from './host-access.ts';
+import { directoryOf, readFleet } from './load-fleet.ts';
 
 /** Options for reading and recording the host keys of a fleet. */
 export interface TrustRequest extends FleetHostsRequest {
@@ -61,7 +61,9 @@ export async function trustHostKeys(
   confirm: ConfirmKeys,
 ): Promise<TrustResult> {
   const fleet = await readFleet(services, request);
-  const keys = await services.openHostKeys(await readSshOptions(services, request.connection));
+  const ssh = await readSshOptions(services, request.connection);
+  const directory = directoryOf(services, fleet.file);
+  const keys = await services.openHostKeys(withSshConfig(services, ssh, { configFile: fleet.hosts[0]?.ssh.configFile, directory }));
   const findings = await inspectRounds(keys, targetsOf(fleet, keys, request.selection), {
     parallel: request.parallel,
     signal: services.signal,
