@@ -136,7 +136,9 @@ async function startHost(options: {
   return { host, standIn, ssh, socket, hostKey: key.public.split(' ').slice(0, 2).join(' ') };
 }
 
-function sshConfig(directory: string, hosts: readonly StartedHost[]): string {
+function sshConfig(given: string, hosts: readonly StartedHost[]): string {
+  // ssh resolves relative paths against its working directory.
+  const directory = resolve(given);
   const aliases = hosts.map(({ host }) => `Host ${host.name}\n  HostName 127.0.0.1\n  Port ${host.port}\n`);
   const common = `Host *\n  User root\n  IdentityFile ${directory}/id_ed25519\n  IdentitiesOnly yes\n  UserKnownHostsFile ${directory}/known_hosts\n  StrictHostKeyChecking yes\n`;
   return [...aliases, common].join('\n');
