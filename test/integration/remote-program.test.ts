@@ -44,6 +44,20 @@ const BUSYBOX = SHELLS.filter(({ name }) => name === 'busybox').map((shell) => (
   },
 }));
 
+// dash and busybox use pipes.
+describe.each(SHELLS.filter(({ name }) => name === 'bash as sh' || name === 'mksh'))(
+  'the standard input of a command in $name',
+  (shell) => {
+    it.skipIf(shell.missing !== null || process.getuid?.() !== 0)('needs no space in /tmp', async () => {
+      const host = hostOverTransport(shellTransport({ ...shell.options(''), env: { PATH: process.env.PATH ?? '' } }), { nonce });
+      const { it: found } = await host.query({
+        it: { kind: 'command', argv: ['readlink', '/proc/self/fd/0'], stdin: `${'a'.repeat(1023)}\n`.repeat(200) },
+      });
+      expect(found).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\/run\//) });
+    });
+  },
+);
+
 describe('http fact', () => {
   let top = '';
   let server: Server;

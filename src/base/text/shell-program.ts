@@ -13,9 +13,13 @@
  * program. A result without stderr output writes no stderr marker (`tell`). Each write is a packet to encrypt
  * and decrypt: the shell buffers its own output (`say`, `mark`) until a command is about to write, or the
  * program ends (`out`).
+ *
+ * bash and mksh store here-documents in files below `$TMPDIR`, by default /tmp, which can be full. The variable is not
+ * exported.
  */
 export const SHARED_FUNCTIONS = `
 LC_ALL=C TZ=UTC; export LC_ALL TZ; umask 022
+if [ -z "\${TMPDIR-}" ] && [ -w /run ]; then TMPDIR=/run; fi
 nl='
 '
 if [ -O / ] && [ -O /proc/1 ]; then U=0; else U=$(id -u); fi 2>/dev/null
@@ -44,6 +48,9 @@ at() {
 }
 below() { at "\${1%/*}" && p=$p/\${1##*/}; }
 `.trimStart();
+
+/** Creates a directory `$d` that only root may read, where possible not below /tmp, which can be full. */
+export const TEMPORARY_DIRECTORY = 'd=$(mktemp -d "${TMPDIR:-/run}/kubeletadm.XXXXXX" 2>/dev/null || mktemp -d) || exit 1';
 
 /** Exit code of a file query for a path that the user may not look up: EACCES. */
 export const DENIED_EXIT = 13;

@@ -1,4 +1,5 @@
 import type { Arg } from '../../base/arg.ts';
+import { TEMPORARY_DIRECTORY } from '../../base/text/shell-program.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import { type FlagOptions, flagKey, parseCommandLine } from '../flags/command-line.ts';
 import { explainKubeletOutput } from './kubelet-failure.ts';
@@ -68,7 +69,7 @@ const TIMEOUT_SECONDS = 20;
  */
 const ASK = `umask 077
 k=$1; shift; [ -x "$k" ] || k=\${k##*/}
-d=$(mktemp -d) || exit 1
+${TEMPORARY_DIRECTORY}
 trap 'rm -rf -- "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 cat >"$d/config.yaml" && mkdir "$d/pki" && : >"$d/pki/kubelet.crt" && : >"$d/pki/kubelet.key" || exit 1
