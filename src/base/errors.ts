@@ -122,3 +122,13 @@ export function interrupted(signal: keyof typeof INTERRUPTIONS): AppError {
     { exitCode: INTERRUPTIONS[signal] },
   );
 }
+
+/** AppErrors become values; other errors are bugs and propagate. */
+export async function settle<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: AppError }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    if (isAppError(error)) return { error };
+    throw error;
+  }
+}

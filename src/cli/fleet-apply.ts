@@ -5,7 +5,7 @@ import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../flee
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { clusterLine, countByStatus, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
+import { canaryLine, clusterLine, countByStatus, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { showDuration, showRecap } from './recap.ts';
 import type { RunReport } from './report/report-file.ts';
@@ -69,10 +69,10 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
 }
 
 /** Shows the folded plan with its counts, and asks. */
-async function approve(services: Services, { outcomes, access }: PlanToApprove, verbosity: number): Promise<boolean> {
+async function approve(services: Services, { outcomes, canary, access }: PlanToApprove, verbosity: number): Promise<boolean> {
   const problems = problemsOf(outcomes).map((problem) => `not changed: ${formatProblem(problem)}`);
   const lines = planLines(outcomes, { origins: false, verbosity });
-  services.output.stdout(joinLines([...clusterLine(access), ...lines, ...problems, planSummary(outcomes)]));
+  services.output.stdout(joinLines([...clusterLine(access), ...lines, ...problems, ...canaryLine(canary), planSummary(outcomes)]));
   return (await services.confirm('Apply these changes? [y/N] ')) === true;
 }
 

@@ -6,7 +6,7 @@ import { readSavedPlan, type SavedPlanRequest } from '../fleet/use-cases/read-sa
 import { formatClusterName } from '../host/plan/document.ts';
 import type { HostGroup } from '../host/plan/fold.ts';
 import { highestImpact } from '../host/plan/impact.ts';
-import { groupLines, summaryLine } from './fleet-report.ts';
+import { canaryLine, groupLines, summaryLine } from './fleet-report.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
 
@@ -33,6 +33,7 @@ export async function runShowPlan(services: Services, { selection, output, ...re
       ...(groups.length === 0 ? [] : [clusterLine(plan)]),
       ...groupLines(groups, output.verbosity),
       ...hosts.flatMap(({ problems = [] }) => problems.map((problem) => `not planned: ${problem}`)),
+      ...canaryLine(plan.canary ?? []),
       summaryLine(hosts, { highest: highestImpact(hosts.map((host) => host.highestImpact)), fields: countFields(groups) }),
     ]),
   );

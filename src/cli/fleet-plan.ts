@@ -6,7 +6,7 @@ import type { SavedPlan } from '../fleet/saved-plan.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
-import { clusterLine, planLines, planSummary } from './fleet-report.ts';
+import { canaryLine, clusterLine, planLines, planSummary } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
@@ -50,13 +50,15 @@ async function planAndPrint(
       ...watch,
       ports: report?.record(watch.ports) ?? watch.ports,
       warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
-      planned: ({ outcomes, access, document }) => {
+      planned: ({ outcomes, canary, access, document }) => {
         watch.close();
         if (access !== null) report?.useCluster(access.cluster);
         if (document !== null && plan.format !== 'text') services.output.stdout(renderDocument(document, plan.format));
         else {
           const lines = planLines(outcomes, { origins: plan.showOrigin, verbosity: plan.verbosity });
-          services.output.stdout(joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, planSummary(outcomes)]));
+          services.output.stdout(
+            joinLines([...(lines.length === 0 ? [] : clusterLine(access)), ...lines, ...canaryLine(canary), planSummary(outcomes)]),
+          );
         }
       },
       saved: (file, saved, { cluster }) => {

@@ -80,6 +80,11 @@ export function clusterLine(access: FleetAccess | null): readonly Text[] {
   return access === null ? [] : [[styled('bold', 'cluster'), ` ${formatClusterName(access.cluster)}`]];
 }
 
+/** `canary: edge-1`; nothing without a canary. */
+export function canaryLine(canary: readonly string[]): readonly Text[] {
+  return canary.length === 0 ? [] : [`canary: ${namesText(canary)}; the other hosts are changed after it succeeded`];
+}
+
 /** `3 hosts: 2 to change (5 kubelet fields), 1 unchanged; highest impact: drain.` */
 export function planSummary(outcomes: readonly HostOutcome[]): string {
   const plans = outcomes.flatMap(({ status, plan }) => (status === 'pending' && plan !== null ? [plan.host] : []));

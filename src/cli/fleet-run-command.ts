@@ -46,7 +46,7 @@ import {
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
-import { addRolloutOptions, DEFAULT_PARALLEL, parallelOf, rulesRequest } from './rollout-options.ts';
+import { addRolloutOptions, canaryOption, DEFAULT_PARALLEL, parallelOf, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** Larger than any usable fleet file. */
@@ -128,6 +128,7 @@ function defineExec(exec: Command, on: On): void {
 
 /** `plan`, `fleet plan`. */
 export function definePlan(plan: Command, on: On): void {
+  addOptionGroup(plan, HEADINGS.rollout, (rollout) => rollout.addOption(canaryOption()));
   addOptionGroup(plan, HEADINGS.output, (output) =>
     output
       .option('--out <file>', 'file to save the plan to, for apply')
@@ -204,7 +205,7 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
-  addRolloutOptions(apply, { canary: '1', serial: 'the value of --parallel' });
+  addRolloutOptions(apply, { canary: canaryOption(), serial: 'the value of --parallel' });
   addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
@@ -332,7 +333,7 @@ function runRequest(options: CommandOptions): FleetRunRequest {
     ...fleetRequest(options),
     connection: connectionRequest(options),
     cluster: kubeconfigRequest(options),
-    rules: rulesRequest(options),
+    rules: rulesRequest(options, { namesCanary: true }),
     writing: writingRequest(options, 'apply'),
     ignorePreflightErrors: ignoredChecks(options),
     podLoss: parsePodLossPolicy(options),

@@ -221,11 +221,19 @@ export function selectorOf(options: CommandOptions): LabelSelector | undefined {
   const text = flagText(options, 'selector');
   if (text === undefined) return undefined;
   if (text.trim() === '') throw usageError('--selector is empty', 'For example: --selector pool=edge');
+  return parseSelector(text, '--selector');
+}
+
+/**
+ * The label selector of an option.
+ * @throws AppError USAGE (exit code 2)
+ */
+export function parseSelector(text: string, flag: string): LabelSelector {
   try {
     return parseLabelSelector(text);
   } catch (error) {
     if (!(error instanceof LabelSelectorError)) throw error;
-    throw usageError(`--selector ${text}: ${error.message}`, "For example: --selector 'pool=edge,zone in (a,b),!gpu'");
+    throw usageError(`${flag} ${text}: ${error.message}`, `For example: ${flag} 'pool=edge,zone in (a,b),!gpu'`);
   }
 }
 

@@ -4,7 +4,7 @@ import { type Amount, parseAmount } from '../fleet/amount.ts';
 import type { RulesRequest } from '../fleet/use-cases/fleet-rules.ts';
 import type { CommandOptions } from './command.ts';
 import { addOptionGroup, HEADINGS } from './help-layout.ts';
-import { flagNumber, flagText } from './request-parts.ts';
+import { flagNumber, flagText, parseSelector } from './request-parts.ts';
 
 /** Number of hosts that are processed at once without `--parallel`. */
 export const DEFAULT_PARALLEL = 50;
@@ -14,14 +14,19 @@ export const DEFAULT_PARALLEL = 50;
  * @param defaults.canary the default of `--canary`
  * @param defaults.serial the default of `--serial`, in the words of the help
  */
-export function addRolloutOptions(command: Command, { canary, serial }: { readonly canary: '0' | '1'; readonly serial: string }): Command {
+export function addRolloutOptions(
+  command: Command,
+  { canary, serial }: { readonly canary: Option | '0' | '1'; readonly serial: string },
+): Command {
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     rollout
       .addOption(
-        new Option(
-          '--canary <hosts>',
-          'number or percentage of hosts to change first; the other hosts are changed only after these succeeded; 0: no canary',
-        ).default(canary, canary),
+        typeof canary !== 'string'
+          ? canary
+          : new Option(
+              '--canary <hosts>',
+              'number or percentage of hosts to change first; the other hosts are changed only after these succeeded; 0: no canary',
+            ).default(canary, canary),
       )
       .option(
         '--serial <hosts>',
@@ -32,6 +37,14 @@ export function addRolloutOptions(command: Command, { canary, serial }: { readon
         'maximum number of hosts that may fail, or percentage of the selected hosts; when more hosts fail, the run stops; 100%: no limit (default: a limit that grows with the run: 10% of the hosts changed so far, at least 1 and at most 10 hosts)',
       ),
   );
+}
+
+/** `--canary` of `plan` and `apply`. */
+export function canaryOption(): Option {
+  return new Option(
+    '--canary <hosts>',
+    'hosts to change first; the other hosts are changed only after these succeeded: a number, a percentage, the name of a host or group, or a label such as pool=edge; workers before control planes, in the order of the file; 0: no canary',
+  ).default('1', '1, or the canary of the saved plan');
 }
 
 /** `addRolloutOptions` for a command with `--host` in place of a fleet file. */
@@ -46,15 +59,19 @@ export function parallelOf(options: CommandOptions): number {
 
 /**
  * `--parallel`, `--canary`, `--serial` and `--max-fail`, as far as the command has them.
+ * @param given.namesCanary `--canary` also accepts names and labels
  * @throws AppError USAGE (exit code 2)
  */
-export function rulesRequest(options: CommandOptions): RulesRequest {
+export function rulesRequest(options: CommandOptions, { namesCanary = false }: { readonly namesCanary?: boolean } = {}): RulesRequest {
+  const canary = flagText(options, 'canary') ?? '0';
+  const isNamed = namesCanary && /[^0-9%.-]/.test(canary);
   const serial = amountOf(options, 'serial');
   if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
     throw usageError('--serial must be at least 1, not 0', 'Pass a number of hosts such as 5, or a percentage such as 10%');
   return {
     parallel: parallelOf(options),
-    canary: amountOf(options, 'canary') ?? { hosts: 0 },
+    canary: (isNamed ? null : amountOf(options, 'canary')) ?? { hosts: 0 },
+    ...(isNamed ? { canaryHosts: canary.includes('=') ? parseSelector(canary, '--canary') : canary } : {}),
     serial,
     maxFail: amountOf(options, 'maxFail'),
   };

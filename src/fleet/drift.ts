@@ -1,8 +1,8 @@
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
-import type { HostPlan } from '../host/plan/document.ts';
+import { type HostPlan, hasChangesOrDeferred } from '../host/plan/document.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
-import { type HostOutcome, hasChangesOrDeferred } from './fleet.ts';
+import type { HostOutcome } from './fleet.ts';
 import { shownChanges } from './operations.ts';
 
 /** Credentials of a new node: a joining one, or the first control plane. */

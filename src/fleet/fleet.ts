@@ -1,11 +1,11 @@
 import { onAbort } from '../base/abort.ts';
-import { AppError, isAppError, type Problem } from '../base/errors.ts';
+import { AppError, type Problem, settle } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { type ParseText, parseEqualTextsOnce } from '../host/facts/parse-text.ts';
-import type { HostPlan } from '../host/plan/document.ts';
+import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import { maxHostsToStart, type RolloutRules, rolloutStopReason } from './rollout.ts';
+import { canaryIndexes, isUnreachable, maxHostsToStart, type RolloutRules, rolloutStopReason } from './rollout.ts';
 
 /** A host of a run. */
 export interface FleetMember {
@@ -144,12 +144,13 @@ class FleetRun {
   readonly #looking = new Set<string>();
   readonly #changing = new Set<string>();
   readonly #waiting: Waiting[] = [];
-  /** Indexes of the members, by stage. */
-  readonly #order: readonly number[];
+  /** Indexes of the members to inspect, by stage. */
+  #uninspected: readonly number[];
+  /** Indexes of the members, in the order in which they are canaries. */
+  readonly #canaries: readonly number[];
   readonly #exclusive: ReadonlySet<string>;
   /** Number of unfinished members by stage. */
   readonly #left = new Map<number, number>();
-  #next = 0;
   /** Name of the required member that failed. */
   #missing: string | null = null;
   #failed = 0;
@@ -164,7 +165,8 @@ class FleetRun {
     this.#rules = rules;
     this.#ports = ports;
     this.#exclusive = new Set(members.flatMap(({ name, isExclusive }) => (isExclusive === true ? [name] : [])));
-    this.#order = [...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b);
+    this.#uninspected = [...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b);
+    this.#canaries = canaryIndexes(members, rules);
     for (const index of members.keys()) this.#left.set(this.#stageOf(index), (this.#left.get(this.#stageOf(index)) ?? 0) + 1);
   }
 
@@ -215,7 +217,7 @@ class FleetRun {
   #begin(): void {
     if (this.#ports.signal.aborted || this.#bug !== null || this.#stopReason() !== null) return;
     const { parallel, maxOpen, observesFirst } = this.#rules;
-    const isBefore = observesFirst === true && this.#looking.size + this.#order.length - this.#next > 0;
+    const isBefore = observesFirst === true && this.#looking.size + this.#uninspected.length > 0;
     // Changes have priority, because a queued host holds a connection.
     for (
       let more = isBefore ? 0 : maxHostsToStart(this.#rules, this.#state());
@@ -226,12 +228,28 @@ class FleetRun {
       if (waiting === null) break;
       this.#start(this.#changing, waiting, (one) => this.#change(one));
     }
-    while (this.#next < this.#order.length && this.#busy() < parallel && this.#busy() + this.#waiting.length < maxOpen) {
-      const index = this.#order[this.#next] as number;
-      if (!this.#isOpen(this.#stageOf(index)) || this.#waitsForOneLikeIt(index)) break;
-      this.#next++;
+    const early = new Set(this.#isCanaryPending() ? this.#canaryCandidates().slice(0, Math.min(parallel, Math.ceil(maxOpen / 2))) : []);
+    for (const index of this.#uninspected) {
+      if (this.#busy() >= parallel || this.#busy() + this.#waiting.length >= maxOpen) break;
+      if ((!early.has(index) && !this.#isOpen(this.#stageOf(index))) || this.#waitsForOneLikeIt(index)) continue;
+      this.#uninspected = this.#uninspected.filter((other) => other !== index);
       this.#start(this.#looking, { index, member: this.#members[index] as FleetMember }, (one) => this.#look(one));
     }
+  }
+
+  #isCanaryPending(): boolean {
+    const { canary, dryRun } = this.#rules;
+    return !dryRun && this.#state().passed < canary;
+  }
+
+  /**
+   * The members that may become canaries, in order. Canaries are changed before earlier stages, except before a member
+   * that the later stages require.
+   */
+  #canaryCandidates(): readonly number[] {
+    const left = this.#canaries.filter((index) => this.#outcomes[index] === undefined);
+    const needed = left.filter((index) => this.#members[index]?.isNeeded === true).map((index) => this.#stageOf(index));
+    return left.filter((index) => this.#stageOf(index) <= Math.min(...needed, Number.POSITIVE_INFINITY));
   }
 
   #busy(): number {
@@ -245,14 +263,28 @@ class FleetRun {
   }
 
   /**
-   * The next member in order; null if it must wait for others, or others for a member that is changed alone.
+   * The next canary, or the next member in order; null if it must wait for others, or others for a member that is
+   * changed alone.
    */
   #takeWaiting(): Waiting | null {
-    const first = this.#waiting.reduce((best, one) => (one.index < best.index ? one : best));
-    if (this.#changing.size > 0 && (first.member.isExclusive === true || [...this.#changing].some((name) => this.#exclusive.has(name))))
+    const chosen = this.#isCanaryPending() ? this.#waitingCanary() : this.#firstWaiting();
+    if (chosen === null) return null;
+    if (this.#changing.size > 0 && (chosen.member.isExclusive === true || [...this.#changing].some((name) => this.#exclusive.has(name))))
       return null;
-    this.#waiting.splice(this.#waiting.indexOf(first), 1);
-    return first;
+    this.#waiting.splice(this.#waiting.indexOf(chosen), 1);
+    return chosen;
+  }
+
+  #firstWaiting(): Waiting | null {
+    const before = (a: Waiting, b: Waiting): number => this.#stageOf(a.index) - this.#stageOf(b.index) || a.index - b.index;
+    const first = this.#waiting.reduce((best, one) => (before(one, best) < 0 ? one : best));
+    return this.#isOpen(this.#stageOf(first.index)) ? first : null;
+  }
+
+  /** Which host answers first does not decide: each canary waits for the results of the candidates before it. */
+  #waitingCanary(): Waiting | null {
+    const first = this.#canaryCandidates().slice(0, this.#rules.canary - this.#state().passed);
+    return this.#waiting.find(({ index }) => first.includes(index)) ?? null;
   }
 
   #start<T extends { readonly member: FleetMember }>(among: Set<string>, one: T, work: (one: T) => Promise<void>): void {
@@ -364,29 +396,4 @@ class FleetRun {
 /** Filters out problems that were already reported when the host was planned. */
 function isOther(problems: readonly Problem[]): (problem: Problem) => boolean {
   return ({ code, message }) => !problems.some((one) => one.code === code && one.message === message);
-}
-
-/** AppErrors become values; other errors are bugs and propagate. */
-async function settle<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: AppError }> {
-  try {
-    return { value: await work };
-  } catch (error) {
-    if (isAppError(error)) return { error };
-    throw error;
-  }
-}
-
-const NO_ROUTE = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
-
-function isUnreachable(error: AppError): boolean {
-  return NO_ROUTE.test(error.code);
-}
-
-export function hasChanges({ phases }: HostPlan): boolean {
-  return phases.some(({ plan }) => plan.changes.length > 0);
-}
-
-/** Whether a plan has changes or waits for something. */
-export function hasChangesOrDeferred({ phases }: HostPlan): boolean {
-  return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
 }

@@ -1,7 +1,11 @@
+import type { Problem } from '../base/errors.ts';
+
 /** Limits on how fast changes are rolled out, and when a rollout stops. */
 export interface RolloutRules {
   /** Number of hosts that are changed first; others start only after these succeeded. */
   readonly canary: number;
+  /** Names of the hosts in the order in which they are canaries. Absent: the order of the run. */
+  readonly canaryOrder?: readonly string[];
   /** Maximum number of hosts changed at the same time. */
   readonly serial: number;
   /** Maximum number of failures before the rest is stopped; null: no limit. */
@@ -56,4 +60,21 @@ export function rolloutStopReason(
 /** Maximum number of failed hosts among the changed ones. */
 function defaultLimit(changed: number): number {
   return Math.min(DEFAULT_MAX_FAIL, Math.max(1, Math.floor((changed * DEFAULT_FAIL_PERCENT) / 100)));
+}
+
+/** Indexes of the members in the order in which they are canaries. */
+export function canaryIndexes(
+  members: readonly { readonly name: string }[],
+  { canaryOrder = [] }: Pick<RolloutRules, 'canaryOrder'>,
+): readonly number[] {
+  const ranks = new Map(canaryOrder.map((name, rank) => [name, rank]));
+  const rankOf = (index: number): number => ranks.get(members[index]?.name ?? '') ?? members.length;
+  return [...members.keys()].sort((a, b) => rankOf(a) - rankOf(b) || a - b);
+}
+
+const NO_ROUTE = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
+
+/** Whether a host failed before it was reached. */
+export function isUnreachable({ code }: Pick<Problem, 'code'>): boolean {
+  return NO_ROUTE.test(code);
 }

@@ -47,6 +47,8 @@ export interface PlanContext {
   /** The most disruptive impact that the plan was permitted to have. Absent: `DEFAULT_ALLOWED`. */
   readonly allow?: Impact;
   readonly ignorePreflightErrors: readonly string[];
+  /** The hosts that are changed first. Absent: apply chooses them. */
+  readonly canary?: readonly string[];
 }
 
 /** When a plan was made, and how long it may be applied. */
@@ -256,6 +258,7 @@ const SCHEMA = z.strictObject({
   allowPodLoss: optional(z.boolean()),
   allow: optional(z.enum(IMPACTS)),
   ignorePreflightErrors: texts,
+  canary: optional(texts),
   changes: z.record(text, z.strictObject({ changes: z.array(object), deferred: z.array(object) })),
   overlays: z.record(text, z.strictObject({ source: text, content: object, layer: optional(text) })),
   hosts: z.array(

@@ -4,13 +4,13 @@ import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
 import type { NodeClaimRegistration } from '../host/node-claim.ts';
 import type { PhaseContext } from '../host/phase.ts';
-import type { HostPlan } from '../host/plan/document.ts';
+import { type HostPlan, hasChanges } from '../host/plan/document.ts';
 import type { Operation } from '../host/plan/operation.ts';
 import type { PlanStep } from '../host/plan-after.ts';
 import type { WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import { type FleetMember, hasChanges } from './fleet.ts';
+import type { FleetMember } from './fleet.ts';
 import { HISTORY_PATH, parseHistory, type RunAttribution } from './host-history.ts';
 import { type ChangeEnd, type ChangeStart, recordChange, recordStart } from './record-change.ts';
 

@@ -1,6 +1,6 @@
 import { AppError, isAppError } from '../base/errors.ts';
 import type { PhaseContext } from './phase.ts';
-import type { HostPlan, NamedPhasePlan } from './plan/document.ts';
+import { type HostPlan, hasChanges, type NamedPhasePlan } from './plan/document.ts';
 import type { PlannedWorkflow } from './run-workflow.ts';
 
 export type PlanStep = (context: PhaseContext) => Promise<PlannedWorkflow>;
@@ -61,10 +61,6 @@ function together(before: PlannedWorkflow, next: PlannedWorkflow): PlannedWorkfl
 
 function joined(before: HostPlan, next: HostPlan): HostPlan {
   return { ...before, ...next, phases: [...before.phases, ...next.phases] };
-}
-
-function hasChanges({ phases }: HostPlan): boolean {
-  return phases.some(({ plan }) => plan.changes.length > 0);
 }
 
 function changedPhases({ phases }: HostPlan): readonly string[] {

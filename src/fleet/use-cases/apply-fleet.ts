@@ -7,7 +7,7 @@ import type { RunJournal, RunJournals } from '../journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { type Approval, approvePlan, inspectHosts, requireApproval, withPlanned } from './approve-plan.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { fleetRules } from './fleet-rules.ts';
+import { canaryRules, fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
@@ -83,7 +83,12 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const journals = await services.runJournals();
   const retry = request.retriesFailed ? await readRetriedHosts(journals, { subject, command: 'apply', name: planFile ?? work.file }) : null;
   const tasks = retry === null ? work.tasks : work.tasks.filter(({ host }) => retry.hosts.includes(host.name));
-  const rules = fleetRules(work.request.rules, { total: tasks.length, dryRun: false });
+  const canaries = canaryRules(
+    work.request.rules,
+    tasks.map(({ host }) => host),
+    work.canary,
+  );
+  const rules = { ...fleetRules(work.request.rules, { total: tasks.length, dryRun: false }), ...canaries };
   if (tasks.length === 0) {
     view.nothing({ ...work, retry });
     return withUnplanned(work, null);
@@ -92,7 +97,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   if (asks) requireApproval(view.approval);
   if (!asks && work.dependsOnHosts && request.inspectsFirst && tasks.length > 1)
     await inspectHosts(services, { ...work, tasks }, view.approval);
-  const approved = asks ? await approvePlan(services, { ...work, tasks }, view.approval) : { tasks, outcomes: [] };
+  const approved = asks ? await approvePlan(services, { ...work, tasks }, { approval: view.approval, canaries }) : { tasks, outcomes: [] };
   const started = services.clock.now();
   const journal = await journals.begin(started);
   try {

@@ -7,7 +7,7 @@ import { fleetFailure, requireValidValues } from '../fleet-failure.ts';
 import { operationsOf } from '../operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetTask } from './fleet-members.ts';
-import { fleetRules } from './fleet-rules.ts';
+import { type canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import type { FleetTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
@@ -16,6 +16,8 @@ import { openFleetRun } from './open-fleet-run.ts';
 export interface PlanToApprove {
   /** In the order of the hosts. */
   readonly outcomes: readonly HostOutcome[];
+  /** The hosts that are changed first. */
+  readonly canary: readonly string[];
   /** Null: the first control plane still has to bootstrap the cluster. */
   readonly access: FleetAccess | null;
 }
@@ -59,7 +61,11 @@ export function requireApproval({ obstacle }: Approval): void {
  * @returns no tasks if no host can be changed or has changes
  * @throws AppError USAGE (exit code 2) if the operator declines; errors of opening the cluster; an interruption
  */
-export async function approvePlan(services: FleetRunPorts, work: FleetTasks, approval: Approval): Promise<ApprovedTasks> {
+export async function approvePlan(
+  services: FleetRunPorts,
+  work: FleetTasks,
+  { approval, canaries }: { readonly approval: Approval; readonly canaries: ReturnType<typeof canaryRules> },
+): Promise<ApprovedTasks> {
   const { result, access } = await planTasks(services, work, approval);
   const { outcomes } = result;
   if (services.signal.aborted) {
@@ -71,7 +77,8 @@ export async function approvePlan(services: FleetRunPorts, work: FleetTasks, app
   const isBlocked = createsCluster && outcomes.some(({ error }) => error !== null);
   const isPending = createsCluster || outcomes.some(({ status }) => status === 'pending');
   if (isBlocked || !isPending) return { tasks: [], outcomes };
-  if (!(await approval.approve({ outcomes, access }))) throw usageError('apply was declined', 'Nothing was changed');
+  if (!(await approval.approve({ outcomes, canary: createsCluster ? [] : plannedCanaries(canaries, outcomes), access })))
+    throw usageError('apply was declined', 'Nothing was changed');
   const exactOf = exactTasks();
   // The run has all hosts: only the changes of the first control plane are known, the others are planned after the
   // bootstrap, which may already be complete.

@@ -1,5 +1,9 @@
+import { usageError } from '../../base/errors.ts';
+import type { LabelSelector } from '../../kube/label-selector.ts';
 import { type Amount, hostsOf } from '../amount.ts';
-import type { FleetRules } from '../fleet.ts';
+import type { FleetRules, HostOutcome } from '../fleet.ts';
+import type { PlannedHost } from '../saved-plan.ts';
+import { hostMatcher, labelsOfHost } from '../select.ts';
 
 /** Limits as numbers or percentages of hosts. */
 export interface RulesRequest {
@@ -7,6 +11,8 @@ export interface RulesRequest {
   readonly parallel: number;
   /** Changed first, before any other. */
   readonly canary: Amount;
+  /** The canaries by name or group, or by label; they replace the number of `canary`. Absent: not named. */
+  readonly canaryHosts?: string | LabelSelector | undefined;
   /** Changed at once; null: `parallel`. */
   readonly serial: Amount | null;
   /** May fail before the rest is skipped; null: the default limit. */
@@ -28,6 +34,52 @@ export function fleetRules(
     cautious: maxFail === null && !dryRun,
     dryRun,
   };
+}
+
+type CanaryHost = Pick<PlannedHost, 'name' | 'role' | 'groups' | 'nodeRegistration'>;
+
+/**
+ * The canaries of an `apply`: those of `--canary`, or of the saved plan, otherwise workers before control planes, each in
+ * the order of the file.
+ * @param planned of the saved plan
+ * @throws AppError USAGE (exit code 2) if no host has the name, group or label
+ */
+export function canaryRules(
+  request: RulesRequest,
+  hosts: readonly CanaryHost[],
+  planned: readonly string[] = [],
+): Required<Pick<FleetRules, 'canary' | 'canaryOrder'>> {
+  const { canary, canaryHosts } = request;
+  const isDefault = 'hosts' in canary && canary.hosts === 1;
+  const named =
+    canaryHosts !== undefined
+      ? namedCanaries(hosts, canaryHosts)
+      : isDefault
+        ? hosts.flatMap(({ name }) => (planned.includes(name) ? [name] : []))
+        : [];
+  const roles = ['worker', 'control-plane'] as const;
+  const others = roles.flatMap((role) => hosts.filter((host) => host.role === role && !named.includes(host.name)));
+  const count = named.length > 0 ? named.length : hostsOf(canary, hosts.length);
+  return { canary: hosts.length <= 1 ? 0 : count, canaryOrder: [...named, ...others.map(({ name }) => name)] };
+}
+
+function namedCanaries(hosts: readonly CanaryHost[], wanted: string | LabelSelector): readonly string[] {
+  const matches = typeof wanted === 'string' ? hostMatcher(wanted) : (host: CanaryHost) => wanted.matches(labelsOfHost(host));
+  const names = hosts.filter(matches).map(({ name }) => name);
+  if (names.length > 0) return names;
+  throw usageError(
+    `--canary ${typeof wanted === 'string' ? wanted : wanted.text}: no host of the run has this name, group or label`,
+    'List hosts, groups and labels: kubeletadm fleet inventory -o wide',
+  );
+}
+
+/** The hosts of a plan that are changed first. */
+export function plannedCanaries(
+  { canary, canaryOrder }: ReturnType<typeof canaryRules>,
+  outcomes: readonly Pick<HostOutcome, 'host' | 'status'>[],
+): readonly string[] {
+  const pending = new Set(outcomes.flatMap(({ host, status }) => (status === 'pending' ? [host] : [])));
+  return pending.size <= 1 ? [] : canaryOrder.filter((name) => pending.has(name)).slice(0, canary);
 }
 
 /** Maximum number of open connections, including those of queued hosts. */

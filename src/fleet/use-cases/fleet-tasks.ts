@@ -29,6 +29,8 @@ export interface FleetTasks {
   readonly unchanged: number;
   /** Some values can be validated only on the hosts. */
   readonly dependsOnHosts: boolean;
+  /** The canaries of a saved plan. */
+  readonly canary?: readonly string[] | undefined;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
   /** The verified signer of a saved plan; null: the signature was not verified. */
@@ -78,6 +80,7 @@ export async function readTasks(
       unplanned: selected.flatMap(notPlanned),
       unchanged: selected.filter(({ status }) => status === 'unchanged').length,
       dependsOnHosts: false,
+      canary: plan.canary,
       hosts: tasks.map(({ host }) => host),
       cluster,
       file: `${fleet.directory}/fleet`,

@@ -16,7 +16,7 @@ import {
 } from '../saved-plan.ts';
 import { selectHosts } from '../select.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { fleetRules } from './fleet-rules.ts';
+import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
@@ -41,6 +41,8 @@ export interface PlanFleetPorts extends FleetRunPorts, FleetFilePorts {
 export interface PlannedFleet {
   readonly fleet: ResolvedFleet;
   readonly outcomes: readonly HostOutcome[];
+  /** The hosts that apply changes first. */
+  readonly canary: readonly string[];
   /** Null: the first control plane still has to bootstrap the cluster. */
   readonly access: FleetAccess | null;
   /** Null: the request needs no document. */
@@ -80,6 +82,7 @@ export async function planFleet(
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = selectHosts(fleet.hosts, request.selection);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
+  const canaries = canaryRules(request.rules, hosts);
   const { file, cluster } = fleet;
   const { reporter } = view;
   const tasks = hosts.map((host) => ({ host }));
@@ -90,14 +93,16 @@ export async function planFleet(
     if (access === null && out !== undefined) throw notToBeSaved();
     const result = await runFleet(run.members, rules, { ...view.ports, claims: run.claims });
     const { outcomes } = result;
+    const canary = access === null ? [] : plannedCanaries(canaries, outcomes);
     const planned = hosts.map((host, i) => [host, outcomeOf(outcomes[i] as HostOutcome)] as const);
     const lifetime = {
       createdAt: services.clock.now(),
       validForMs: validForMs ?? (signingKey === undefined ? PLAN_VALID_FOR_MS : SIGNED_PLAN_VALID_FOR_MS),
     };
     const context = contextOf(services, request, { fleet, access });
-    const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
-    view.planned({ fleet, outcomes, access, document });
+    const document =
+      !asDocument && out === undefined ? null : savePlan({ ...context, ...(canary.length === 0 ? {} : { canary }) }, planned, lifetime);
+    view.planned({ fleet, outcomes, canary, access, document });
     requireValidValues(result);
     if (document !== null && out !== undefined) {
       const text = `${JSON.stringify(document)}\n`;

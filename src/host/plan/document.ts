@@ -279,3 +279,13 @@ function unique(items: readonly JsonObject[]): readonly JsonObject[] {
     return seen.has(key) ? false : seen.add(key);
   });
 }
+
+/** Whether a plan has changes. */
+export function hasChanges({ phases }: HostPlan): boolean {
+  return phases.some(({ plan }) => plan.changes.length > 0);
+}
+
+/** Whether a plan has changes or waits for something. */
+export function hasChangesOrDeferred({ phases }: HostPlan): boolean {
+  return phases.some(({ plan }) => plan.changes.length > 0 || plan.deferred !== undefined);
+}

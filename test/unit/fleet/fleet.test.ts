@@ -111,12 +111,12 @@ describe('a run over a fleet', () => {
   });
 
   it('does not wait for an unresponsive host', async () => {
-    const { run, log } = world({ dead: { plan: GONE, planTakes: 50 }, ...many(5) }, { canary: 1, serial: 2, parallel: 4 });
+    const { run, log } = world({ ...many(5), dead: { plan: GONE, planTakes: 50 } }, { canary: 1, serial: 2, parallel: 4 });
     const done = run();
     await turns(30);
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(5);
     const { outcomes } = await done;
-    expect(outcomes[0]).toMatchObject({ host: 'dead', status: 'unreachable', error: GONE });
+    expect(outcomes[5]).toMatchObject({ host: 'dead', status: 'unreachable', error: GONE });
   });
 
   it('reports the start of a host before changing it', async () => {
@@ -306,5 +306,49 @@ describe('stages', () => {
       { dryRun: true, parallel: 1 },
     );
     expect(await statuses()).toEqual({ a: 'pending', b: 'unreachable' });
+  });
+
+  describe('the canary', () => {
+    const answering = (...times: readonly number[]): Record<string, Behaviour> =>
+      Object.fromEntries(times.map((planTakes, i) => [`h${i + 1}`, { planTakes }]));
+    const firstChanged = async ({ run, log }: ReturnType<typeof world>) => {
+      await run();
+      return log.find((line) => line.startsWith('change'));
+    };
+
+    it.each([[[1, 5, 9]], [[9, 1, 5]], [[5, 9, 1]]])('is the first host of the run, whichever answers first: %j', async (times) => {
+      expect(await firstChanged(world(answering(...times), { canary: 1 }))).toBe('change h1');
+      expect(await firstChanged(world(answering(...times), { canary: 1, canaryOrder: ['h3', 'h1', 'h2'] }))).toBe('change h3');
+    });
+
+    it('is the next one if a host is unchanged, unreachable or refused', async () => {
+      const slow = { planTakes: 9 };
+      const hosts = { a: { ...slow, changes: false }, b: { ...slow, plan: GONE }, c: { ...slow, plan: NO }, d: slow, e: {} };
+      expect(await firstChanged(world(hosts, { canary: 1 }))).toBe('change d');
+    });
+
+    it('is changed before the hosts of earlier stages; the others follow by stage', async () => {
+      const plane = { stage: 1, isExclusive: true };
+      const hosts = { cp1: plane, cp2: plane, w1: { stage: 2, planTakes: 9 }, w2: { stage: 2 } };
+      const { run, log } = world(hosts, { canary: 1, canaryOrder: ['w1', 'w2', 'cp1', 'cp2'] });
+      await run();
+      expect(log.filter((line) => line.startsWith('change'))).toEqual(['change w1', 'change cp1', 'change cp2', 'change w2']);
+    });
+
+    it('is a host that later stages require, before the others are inspected', async () => {
+      const hosts = { cp1: { isNeeded: true, planTakes: 5 }, w1: { stage: 2 } };
+      const { run, log } = world(hosts, { canary: 1, canaryOrder: ['w1', 'cp1'] });
+      await run();
+      expect(log).toEqual(['look cp1', 'begins cp1', 'change cp1', 'look w1', 'begins w1', 'change w1']);
+    });
+
+    it('leaves connections for the earlier stages: few hosts are inspected before their stage', async () => {
+      const plane = { stage: 1, isExclusive: true };
+      const workers = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`w${i + 1}`, { stage: 2 }]));
+      const order = [...Object.keys(workers), 'cp1', 'cp2'];
+      const { statuses, now } = world({ cp1: plane, cp2: plane, ...workers }, { canary: 1, canaryOrder: order, parallel: 4, maxOpen: 4 });
+      expect(Object.values(await statuses())).toEqual(Array.from({ length: 22 }, () => 'changed'));
+      expect(now.most).toBeLessThanOrEqual(4);
+    });
   });
 });
