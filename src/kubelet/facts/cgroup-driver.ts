@@ -1,5 +1,6 @@
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import type { CommandFact, FactQuery } from '../../host/facts/query.ts';
+import { criCall, grpcStatus } from './cri-state.ts';
 
 export type CgroupDriver = 'systemd' | 'cgroupfs';
 
@@ -45,7 +46,7 @@ export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver
   const runtime = runtimeNameOf(criSocket);
   const asked: readonly Asked[] = [[CRICTL, crictlRuntimeConfig(criSocket), parseCrictlRuntimeConfig], ...TOOLS[runtime]];
   const queries: Record<string, FactQuery> = {};
-  for (const [source, argv] of asked) queries[source] = toolQuery(source, argv);
+  for (const [source, argv] of asked) queries[source] = toolQuery(argv);
   return defineFact(queries, (answers) => {
     for (const [source, , parse] of asked) {
       const { exitCode, stdout } = answers[source] as CommandFact;
@@ -58,29 +59,30 @@ export function runtimeCgroupDriver(criSocket: string): Fact<RuntimeCgroupDriver
 
 /**
  * Whether the runtime behind a CRI socket implements RuntimeConfig, from which a kubelet learns its cgroup
- * driver: by crictl, otherwise by containerd's configuration version, which is 3 from containerd 2.0, the
+ * driver: by calling it, otherwise by containerd's configuration version, which is 3 from containerd 2.0, the
  * first with that method. Null if unknown.
  */
 export function runtimeConfigSupport(criSocket: string): Fact<boolean | null> {
   const isContainerd = runtimeNameOf(criSocket) === 'containerd';
-  const dump = TOOLS.containerd[0] as Asked;
-  const queries: Record<string, FactQuery> = { [CRICTL]: toolQuery(CRICTL, crictlRuntimeConfig(criSocket)) };
-  if (isContainerd) queries[dump[0]] = toolQuery(dump[0], dump[1]);
+  const [source, argv] = TOOLS.containerd[0] as Asked;
+  const queries: Record<string, FactQuery> = { [CALL]: criCall(criSocket, 'RuntimeConfig') };
+  if (isContainerd) queries[source] = toolQuery(argv);
   return defineFact(queries, (answers) => {
-    const reported = answers[CRICTL] as CommandFact;
-    if (reported.exitCode === 0) return true;
-    if (/code = Unimplemented|unknown method RuntimeConfig/.test(reported.stderr)) return false;
-    const { exitCode, stdout } = isContainerd ? (answers[dump[0]] as CommandFact) : reported;
+    const status = grpcStatus((answers[CALL] as CommandFact).stdout);
+    if (status === '0' || status === '12') return status === '0';
+    if (!isContainerd) return null;
+    const { exitCode, stdout } = answers[source] as CommandFact;
     const format = exitCode === 0 ? /^version = (\d{1,3})$/m.exec(stdout)?.[1] : undefined;
     return format === undefined ? null : Number(format) >= 3;
   });
 }
 
+const CALL = 'RuntimeConfig';
 const CRICTL = 'crictl runtime-config';
 
-/** The tools of runtimes take up to 50 ms. Only the errors of crictl are read. */
-function toolQuery(source: string, argv: readonly string[]): FactQuery {
-  return source === CRICTL ? { kind: 'command', argv } : { kind: 'command', argv, isParallel: true };
+/** The tools of runtimes take up to 50 ms. */
+function toolQuery(argv: readonly string[]): FactQuery {
+  return { kind: 'command', argv, isParallel: true };
 }
 
 /** Without an existing socket crictl would wait for its timeout. */

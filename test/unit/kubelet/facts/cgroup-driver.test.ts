@@ -132,30 +132,28 @@ describe('runtimeCgroupDriver', () => {
 describe('runtimeConfigSupport', () => {
   const CONTAINERD = 'unix:///var/run/containerd/containerd.sock';
   const CRIO = 'unix:///var/run/crio/crio.sock';
-  const UNIMPLEMENTED = commandFailure(
-    1,
-    'time="2026-01-01T00:00:00Z" level=fatal msg="getting runtime config: rpc error: code = Unimplemented desc = unknown method RuntimeConfig for service runtime.v1.RuntimeService"',
-  );
-  const OLD_CRICTL = commandFailure(3, "No help topic for 'runtime-config'");
+  const UNIMPLEMENTED = commandOutput('HTTP/2 200 \r\n\r\ngrpc-status: 12\r\ngrpc-message: Methode unbekannt\r\ncurl-exit: 0\n');
+  const SERVED = commandOutput('HTTP/2 200 \r\n\r\ngrpc-status: 0\r\ngrpc-message: \r\ncurl-exit: 0\n');
+  const OLD_CRICTL = commandOutput("curl: (1) Unsupported protocol\ncurl-exit: 1\nNo help topic for 'runtime-config'\n");
 
   it.each([
-    ['a runtime with RuntimeConfig', CONTAINERD, { 'crictl runtime-config': commandOutput('cgroup driver: SYSTEMD\n') }, true],
+    ['a runtime with RuntimeConfig', CONTAINERD, { RuntimeConfig: SERVED }, true],
     [
       'a runtime without RuntimeConfig',
       CONTAINERD,
-      { 'crictl runtime-config': UNIMPLEMENTED, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
+      { RuntimeConfig: UNIMPLEMENTED, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
       false,
     ],
     ['containerd 1.6 without crictl', CONTAINERD, { 'containerd config dump': commandOutput(containerd('dump-1.6.20-default')) }, false],
     [
       'containerd 2.0 with an old crictl',
       CONTAINERD,
-      { 'crictl runtime-config': OLD_CRICTL, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
+      { RuntimeConfig: OLD_CRICTL, 'containerd config dump': commandOutput(containerd('dump-2.0-default')) },
       true,
     ],
     ['an unresponsive containerd', CONTAINERD, {}, null],
     ['CRI-O without crictl', CRIO, {}, null],
-    ['CRI-O that has not', CRIO, { 'crictl runtime-config': UNIMPLEMENTED }, false],
+    ['CRI-O that has not', CRIO, { RuntimeConfig: UNIMPLEMENTED }, false],
   ] as const)('%s', (_, socket, given, expected) => {
     expect(parseFact(runtimeConfigSupport(socket), given)).toBe(expected);
   });
