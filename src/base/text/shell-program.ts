@@ -50,7 +50,7 @@ below() { at "\${1%/*}" && p=$p/\${1##*/}; }
 `.trimStart();
 
 /** Creates a directory `$d` that only root may read, where possible not below /tmp, which can be full. */
-export const TEMPORARY_DIRECTORY = 'd=$(mktemp -d "${TMPDIR:-/run}/kubeletadm.XXXXXX" 2>/dev/null || mktemp -d) || exit 1';
+export const TEMPORARY_DIRECTORY = 'd=$(mktemp -d "${TMPDIR:-/run}/kubeletadm.XXXXXX" 2>/dev/null || mktemp -d)';
 
 /** Exit code of a file query for a path that the user may not look up: EACCES. */
 export const DENIED_EXIT = 13;

@@ -50,7 +50,7 @@ const [VALID, UNKNOWN_SIGNER, INVALID, MISSING] = [0, 41, 42, 43] as const;
  */
 const VERIFY = `umask 077
 command -v ssh-keygen >/dev/null 2>&1 || exit ${MISSING}
-${TEMPORARY_DIRECTORY}
+${TEMPORARY_DIRECTORY} || exit 1
 trap 'rm -rf -- "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 cat >"$d/text" && printf %s "$1" >"$d/signature" && printf '%s\\n' "$2" >"$d/allowed" && printf '%s\\n' "$3" >"$d/revoked" || exit 1

@@ -32,7 +32,10 @@ export function kubeletAcceptance({ kubeletPath, config, flags }: KubeletAccepta
   const words = flags.map(({ name, value }) => `--${name}=${value}`);
   return defineFact(
     { reported: { kind: 'command', argv: ['sh', '-c', ASK, 'sh', kubeletPath, ...words], stdin: config } },
-    ({ reported }) => readAcceptance(`${reported.stdout}\n${reported.stderr}`),
+    ({ reported }) => {
+      if (reported.exitCode !== CANNOT_WRITE) return readAcceptance(`${reported.stdout}\n${reported.stderr}`);
+      return { verdict: 'unknown', why: `the host cannot store temporary files: ${lastLine(reported.stderr)}` };
+    },
   );
 }
 
@@ -61,6 +64,8 @@ export function queriedKubelet(kubeletPath: string): Fact<QueriedKubelet> {
 }
 
 const TIMEOUT_SECONDS = 20;
+/** Exit code if the files of the query could not be written. The kubelet did not run. */
+const CANNOT_WRITE = 74;
 
 /**
  * Keeps the end of the output, which has the reason. The lock flags are last so that no other flag overrides
@@ -69,10 +74,10 @@ const TIMEOUT_SECONDS = 20;
  */
 const ASK = `umask 077
 k=$1; shift; [ -x "$k" ] || k=\${k##*/}
-${TEMPORARY_DIRECTORY}
+${TEMPORARY_DIRECTORY} || exit ${CANNOT_WRITE}
 trap 'rm -rf -- "$d"' EXIT
 trap 'exit 1' HUP INT TERM
-cat >"$d/config.yaml" && mkdir "$d/pki" && : >"$d/pki/kubelet.crt" && : >"$d/pki/kubelet.key" || exit 1
+cat >"$d/config.yaml" && mkdir "$d/pki" && : >"$d/pki/kubelet.crt" && : >"$d/pki/kubelet.key" || exit ${CANNOT_WRITE}
 timeout -s KILL ${TIMEOUT_SECONDS} "$k" "$@" --config="$d/config.yaml" --cert-dir="$d/pki" --root-dir="$d/root" --lock-file= --exit-on-lock-contention=true </dev/null 2>&1 | tail -c 32768`;
 
 const ACCEPTED = /cannot exit on lock file contention: no lock file specified/;
@@ -82,8 +87,12 @@ function readAcceptance(output: string): KubeletAcceptance {
   if (ACCEPTED.test(output)) return { verdict: 'accepted' };
   const failure = explainKubeletOutput(output);
   if (failure !== null) return { verdict: 'refused', cause: failure.cause, hint: failure.hint, isHost: ONLY_CGROUPS.test(output) };
-  const last = output.trim().split('\n').at(-1)?.trim() ?? '';
+  const last = lastLine(output);
   return { verdict: 'unknown', why: last === '' ? `no output within ${TIMEOUT_SECONDS} s` : last };
+}
+
+function lastLine(output: string): string {
+  return output.trim().split('\n').at(-1)?.trim() ?? '';
 }
 
 /**

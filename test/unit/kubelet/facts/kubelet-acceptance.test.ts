@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { flagsForQuery, kubeletAcceptance } from '../../../../src/kubelet/facts/kubelet-acceptance.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
-import { commandOutput, parseFact } from '../../../support/answers.ts';
+import { commandFailure, commandOutput, parseFact } from '../../../support/answers.ts';
 
 const catalogue = await loadCatalogue();
 const failed = (message: string): string => `E1121 19:39:44.486318   30208 run.go:72] "command failed" err=${JSON.stringify(message)}\n`;
@@ -52,6 +52,14 @@ describe('kubeletAcceptance', () => {
     ['cannot be started', 'timeout: kubelet: Permission denied\n', { verdict: 'unknown', why: 'timeout: kubelet: Permission denied' }],
   ])('%s', (_, output, expected) => {
     expect(parseFact(fact, { reported: commandOutput(output) })).toMatchObject(expected as object);
+  });
+
+  it('is unknown when the host cannot store the files of the query', () => {
+    const reported = commandFailure(74, 'cat: write error: No space left on device\n');
+    expect(parseFact(fact, { reported })).toEqual({
+      verdict: 'unknown',
+      why: 'the host cannot store temporary files: cat: write error: No space left on device',
+    });
   });
 });
 
