@@ -100,7 +100,7 @@ function defineAssign(dynamic: Command, on: On): void {
   const assign = dynamic
     .command('assign')
     .description('Assign a ConfigMap to nodes in batches and wait for the result')
-    .argument('[node...]', 'names of Nodes, as NAME or node/NAME')
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file')
     .option('--configmap <namespace/name[/key]>', 'ConfigMap to assign, as printed by dynamic push')
     .option('--file <file>', `${PAYLOAD_FILE}; stored as ConfigMap node-config-HASH and assigned`)
     .option(
@@ -129,7 +129,7 @@ function defineReset(dynamic: Command, on: On): void {
   const reset = dynamic
     .command('reset')
     .description('Remove assignments in batches: the nodes return to their local configuration')
-    .argument('[node...]', 'names of Nodes, as NAME or node/NAME');
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file');
   addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local: the kubelet runs its local configuration');
   on(
     addClusterOptions(addDryRunOptions(addAssignmentReason(reset))),
@@ -142,7 +142,7 @@ function defineReads(dynamic: Command, on: On): void {
   const status = dynamic
     .command('status')
     .description('Show the assigned and the active configuration of nodes, and the reason if they differ')
-    .argument('[node...]', 'names of Nodes, as NAME or node/NAME (default: all)')
+    .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file (default: all)')
     .option('-w, --watch', 'after the first table, print changed rows until interrupted');
   addTableOptions(status);
   addNodeSelectionOptions(status);
@@ -151,7 +151,7 @@ function defineReads(dynamic: Command, on: On): void {
   const history = dynamic
     .command('history')
     .description('Show the configuration changes of a node, from the events that the API server still stores')
-    .argument('<node>', 'name of the Node, as NAME or node/NAME')
+    .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in fleet.yaml')
     .addOption(readOutputOption());
   on(addClusterOptions(history), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
 }
@@ -458,7 +458,8 @@ function statusRequest(args: readonly string[], options: CommandOptions): Dynami
 
 function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
   if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Pass one node');
-  return { node: parseNodeName(node), cluster: kubeconfigRequest(options), format: readFormat(options) };
+  const choice = { kind: 'names', names: [parseNodeName(node)], connection: connectionRequest(options) } as const;
+  return { choice, cluster: kubeconfigRequest(options), format: readFormat(options) };
 }
 
 function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequest {

@@ -11,7 +11,7 @@ import {
   watchNodeStatus,
 } from '../dynamic/use-cases/node-status.ts';
 import type { AssessedNode } from '../dynamic/workflows/read-nodes.ts';
-import { type NodeChoice, nodesOfFleet } from '../fleet/use-cases/find-node-names.ts';
+import { type NodeChoice, openNodeNames } from '../fleet/use-cases/find-node-names.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
 import type { Assigner } from '../kubelet/assigned-by.ts';
 import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
@@ -31,14 +31,15 @@ export interface DynamicStatusRequest extends Omit<NodeStatusRequest, 'names' | 
 }
 
 export interface DynamicHistoryRequest {
-  readonly node: string;
+  /** One node. */
+  readonly choice: NodeChoice;
   readonly cluster: KubeconfigRequest;
   readonly format: ReadFormat;
 }
 
 /** `dynamic status [NODE...] [--watch]`. */
 export async function runDynamicStatus(services: Services, { choice, ...rest }: DynamicStatusRequest): Promise<ExitCode> {
-  const names = choice?.kind === 'names' ? choice.names : choice?.kind === 'fleet' ? await nodesOfFleet(services, choice) : [];
+  const names = choice === undefined || choice.kind === 'selector' ? [] : await openNodeNames(services, rest.cluster, choice);
   const request = { ...rest, names, selector: choice?.kind === 'selector' ? choice.selector : undefined };
   const { verbosity } = request.output;
   if (request.watches) {
@@ -63,8 +64,9 @@ export async function runDynamicStatus(services: Services, { choice, ...rest }: 
 
 /** `dynamic history NODE`: oldest first. */
 export async function runDynamicHistory(services: Services, request: DynamicHistoryRequest): Promise<ExitCode> {
-  const { node, format } = request;
-  const events = await readNodeHistory(services, request);
+  const { choice, cluster, format } = request;
+  const [node = ''] = await openNodeNames(services, cluster, choice);
+  const events = await readNodeHistory(services, { node, cluster });
   const items = events.map(({ at, reason, identity, message }) => ({
     at: at.toISOString(),
     reason,

@@ -63,13 +63,15 @@ function watchedTable({ rows, failure }: FleetStatus): WatchedTable {
 }
 
 function tableOf(rows: readonly HostStatusRow[]): Table {
+  const namesDiffer = rows.some(({ host, nodeName }) => nodeName !== null && nodeName !== host);
   return {
-    columns: ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'NODE', 'DRIFT'],
+    columns: ['HOST', ...(namesDiffer ? ['NODE'] : []), 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'STATUS', 'DRIFT'],
     wide: ['ADDRESS', 'GROUPS'],
     rows: rows.map(({ host, reachable, address, groups, ...known }) => ({
       name: `host/${host}`,
       cells: [
         host,
+        ...(namesDiffer ? [known.nodeName ?? '-'] : []),
         reachable ? 'yes' : 'no',
         ...[known.kubelet, known.config, sourceText(known.source), known.health, known.node, known.drift].map((text) => text ?? '-'),
       ],

@@ -230,7 +230,10 @@ export function addNodeSelectionOptions(command: Command, fleetNote = ''): Comma
     .option('-l, --selector <labels>', 'in place of node names, a label selector of Nodes, as in kubectl')
     .option('--group <groups>', 'in place of node names, groups of a fleet file (repeatable)', collectList)
     .option('--limit <hosts>', `in place of node names, ${hostPatterns('the fleet file')}`, collectList)
-    .option('-f, --fleet <file>', `fleet file of --group and --limit; '-' for standard input${fleetNote} (default: fleet.yaml)`);
+    .option(
+      '-f, --fleet <file>',
+      `fleet file of --group, --limit and names of hosts; '-' for standard input${fleetNote} (default: fleet.yaml)`,
+    );
 }
 
 /** Selection of hosts of a fleet. `file`: the place of the names and labels. */

@@ -249,9 +249,10 @@ export function nodeChoice(args: readonly string[], options: CommandOptions): No
   const routes = [names.length > 0, selector !== undefined, byFleet].filter(Boolean).length;
   if (routes > 1)
     throw usageError('the nodes are selected in more than one way', 'Use only node names, or only --selector, or only --group and --limit');
-  if (names.length > 0) return { kind: 'names', names };
+  const connection = connectionRequest(options);
+  if (names.length > 0) return { kind: 'names', names, file: fleetFile, connection };
   if (selector !== undefined) return { kind: 'selector', selector };
-  return byFleet ? { kind: 'fleet', file: fleetFile, selection: { groups, limit } } : undefined;
+  return byFleet ? { kind: 'fleet', file: fleetFile, selection: { groups, limit }, connection } : undefined;
 }
 
 /** The name of a Node in an option; undefined when it was not given. */

@@ -262,7 +262,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
           .split('\n')
           .map((line) => line.split(/ {2,}/)),
       ).toEqual([
-        ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'NODE', 'DRIFT'],
+        ['HOST', 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'STATUS', 'DRIFT'],
         ['node3', 'yes', expect.stringMatching(/^v1\.\d+/), hash(3), 'file', 'ok', 'Ready', expect.stringMatching(/^2 changes$/)],
         ['node4', 'yes', expect.anything(), hash(4), 'file', 'ok', 'Ready', 'none'],
         ['node2', 'yes', expect.anything(), hash(2), 'file', 'ok', 'Ready', 'none'],
@@ -272,7 +272,16 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
       expect(stderr).toMatch(/^dead: .*\[HOST_UNREACHABLE\]$/m);
       expect(code).toBe(4);
       const document = JSON.parse((await inspect('status', '--limit', 'dead', '-o', 'json')).stdout) as { hosts: readonly object[] };
-      const unknown = { kubelet: null, config: null, source: null, health: null, node: null, drift: null, unconfirmed: null };
+      const unknown = {
+        kubelet: null,
+        config: null,
+        source: null,
+        health: null,
+        node: null,
+        nodeName: null,
+        drift: null,
+        unconfirmed: null,
+      };
       expect(document.hosts).toEqual([{ host: 'dead', address: CLOSED_ADDRESS, groups: [], reachable: false, ...unknown }]);
       fleet();
     });

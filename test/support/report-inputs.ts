@@ -85,7 +85,15 @@ export function changeEvents(host: string, beganMs: number, endedMs: number, sta
 
 /** A healthy row of `fleet status`. */
 export function statusRow(host: string, row: Partial<HostStatusRow> = {}): HostStatusRow {
-  const known = { kubelet: 'v1.36.2', config: 'ce6acdbc92a2', health: 'ok', node: 'Ready', drift: 'none', unconfirmed: null };
+  const known = {
+    kubelet: 'v1.36.2',
+    config: 'ce6acdbc92a2',
+    health: 'ok',
+    node: 'Ready',
+    nodeName: host,
+    drift: 'none',
+    unconfirmed: null,
+  };
   return { host, address: host, groups: [], reachable: true, source: { kind: 'file', dropIns: 0 }, ...known, ...row };
 }
 

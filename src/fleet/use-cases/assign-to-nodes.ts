@@ -11,7 +11,7 @@ import type { ClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ConfigSource } from '../../kubelet/config-source.ts';
-import type { FleetFilePorts } from '../ports.ts';
+import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { findNodeNames, type NodeChoice } from './find-node-names.ts';
 
 /** The nodes of `dynamic assign` and `dynamic reset`, and how they are processed. */
@@ -41,7 +41,7 @@ export interface AssignToNodesRequest extends NodesRequest {
 }
 
 /** Ports of `dynamic assign`. */
-export type AssignPorts = FleetFilePorts & OpenClusterPorts & RolloutPorts & ConfigSigner;
+export type AssignPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'> & OpenClusterPorts & RolloutPorts & ConfigSigner;
 
 /** The plan of a dry run, or the result of the rollout. */
 export type AssignResult =

@@ -7,7 +7,7 @@ import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
 import { type KubeletStatus, observeKubeletStatus } from '../host-status.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { selectHosts } from '../select.ts';
+import { selectFleetHosts } from './find-node-names.ts';
 import { type FleetMembersInput, fleetMembers } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
@@ -49,7 +49,7 @@ export async function fleetDrift(
 ): Promise<FleetDrift> {
   const fleet = await readFleet(services, request);
   for (const one of fleet.warnings) warning(one);
-  const hosts = selectHosts(fleet.hosts, request.selection);
+  const hosts = await selectFleetHosts(services, fleet, request);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const { cluster, file, hosts: all } = fleet;
   const directory = directoryOf(services, file);

@@ -28,7 +28,7 @@ import { type HostStatusFacts, type KubeletStatus, observeKubeletStatus, statusF
 import type { ResolvedHost } from '../model.ts';
 import { shownChanges } from '../operations.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { selectHosts } from '../select.ts';
+import { selectFleetHosts } from './find-node-names.ts';
 import { fleetMembers } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
@@ -54,7 +54,10 @@ export interface HostStatusRow {
   /** Where the kubelet has its configuration from; null also if no kubelet runs. */
   readonly source: NodeSource | null;
   readonly health: string | null;
+  /** The Ready condition of the Node; `none`: the Node does not exist. */
   readonly node: string | null;
+  /** The name of the Node that the kubelet has registered. */
+  readonly nodeName: string | null;
   readonly drift: string | null;
   /**
    * A change of the kubelet that the host rolls back at this time unless it is confirmed; null: none, or
@@ -95,7 +98,7 @@ export async function fleetStatus(
   const fleet = await readFleet(services, request);
   const { signal } = services;
   const catalogue = await loadCatalogue();
-  const hosts = selectHosts(fleet.hosts, request.selection);
+  const hosts = await selectFleetHosts(services, fleet, request);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const access = await openFleetCluster(services, request.cluster, {
     cluster: fleet.cluster,
@@ -223,6 +226,7 @@ function rowOf(
     source: inspected === null ? null : resolveNodeSource(inspected.source, node ?? null),
     health: inspected?.health ?? null,
     node: inspected === null || nodes === null ? null : node === undefined ? 'none' : isNodeReady(node) ? 'Ready' : 'NotReady',
+    nodeName: inspected?.nodeName ?? null,
     drift:
       inspected === null
         ? null

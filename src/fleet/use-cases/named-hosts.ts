@@ -1,7 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { FleetFilePorts } from '../ports.ts';
-import { selectHosts } from '../select.ts';
+import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import { hostsOfNodes, selectFleetHosts } from './find-node-names.ts';
 import { fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { readHostTarget } from './host-access.ts';
@@ -26,8 +26,11 @@ export interface NamedHosts {
  * A name that is not in the default fleet file is an address.
  * @throws AppError with exit code 2
  */
-export async function namedHosts(services: FleetFilePorts, request: NamedHostsRequest): Promise<NamedHosts> {
-  const { hosts: given, selection, connection } = request;
+export async function namedHosts(
+  services: FleetFilePorts & Pick<HostConnections, 'connectHost'>,
+  request: NamedHostsRequest,
+): Promise<NamedHosts> {
+  const { hosts: given, connection } = request;
   const isSelection = given.length === 0;
   const isNamed = isSelection || request.file !== undefined;
   if (!isNamed && !(await services.input.exists(fleetFileOf(request.file))))
@@ -35,11 +38,15 @@ export async function namedHosts(services: FleetFilePorts, request: NamedHostsRe
   const fleet = await readFleet(services, request);
   const ofFleet = await fleetTargets(services, connection, directoryOf(services, fleet.file));
   const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
-  const unknown = given.find((name) => !hosts.has(name));
-  if (isNamed && unknown !== undefined)
+  const others = isNamed ? given.filter((name) => !hosts.has(name)) : [];
+  const nodes = others.length === 0 ? new Map<string, string>() : await hostsOfNodes(services, fleet, { names: others, connection });
+  const unknown = others.find((name) => !nodes.has(name));
+  if (unknown !== undefined)
     throw usageError(`${fleet.file} has no host ${unknown}`, `List the hosts: kubeletadm fleet inventory -f ${fleet.file}`);
   return {
-    names: isSelection ? selectHosts(fleet.hosts, selection).map(({ name }) => name) : given,
+    names: isSelection
+      ? (await selectFleetHosts(services, fleet, request)).map(({ name }) => name)
+      : [...new Set(given.map((name) => nodes.get(name) ?? name))],
     targetOf: async (name) => {
       const host = hosts.get(name);
       return host === undefined ? readHostTarget(services, name, connection) : ofFleet(host);

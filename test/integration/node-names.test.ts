@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/lab/lab-options.ts';
+import { type CliResult, runCommand } from '../support/run-cli.ts';
+
+describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ka-names-'));
+  const file = join(directory, 'fleet.yaml');
+  const env = { XDG_STATE_HOME: join(directory, 'state') };
+  let lab: Lab;
+  const run = (...argv: readonly string[]): Promise<CliResult> => runCommand([...argv, '-f', file], { env });
+  const dynamic = (...argv: readonly string[]): Promise<CliResult> => run('dynamic', ...argv, '--kubeconfig', lab.kubeconfig);
+  const firstColumn = ({ stdout }: CliResult): readonly string[] =>
+    stdout
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(/ +/)[0] ?? '');
+
+  beforeAll(async () => {
+    lab = await startLab({ directory: join(directory, 'lab'), hosts: 2 });
+    const ssh = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
+    expect(await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), ...ssh])).toMatchObject({ code: 0 });
+    writeFileSync(
+      file,
+      `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nsshConfig: lab/ssh_config\ncluster: {kubeconfig: lab/admin.conf}\nhosts:\n  - {name: first, address: node1}\n  - {name: second, address: node2, nodeName: node-two}\n`,
+    );
+    expect(await run('apply', '--yes')).toMatchObject({ code: 0 });
+  });
+  afterAll(async () => {
+    await lab.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('shows the Node of each host', async () => {
+    const [header, ...rows] = (await run('fleet', 'status')).stdout.trim().split('\n');
+    expect(header).toMatch(/^HOST +NODE +REACHABLE .* STATUS +DRIFT/);
+    expect(rows.map((row) => row.split(/ +/).slice(0, 2))).toEqual([
+      ['first', 'node1'],
+      ['second', 'node-two'],
+    ]);
+  });
+
+  it('selects hosts by their Nodes', async () => {
+    expect(firstColumn(await run('fleet', 'status', '--limit', 'node1'))).toEqual(['first']);
+    expect(firstColumn(await run('fleet', 'status', '--limit', '!node/node1'))).toEqual(['second']);
+    expect((await run('plan', '--limit', 'node-two')).stdout).toContain('1 host: 1 unchanged');
+    expect((await run('fleet', 'history', 'node1', '-o', 'json')).stdout).toContain('"first"');
+    expect(await run('fleet', 'status', '--limit', 'node9')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--limit node9: no host or group matches'),
+    });
+  });
+
+  it('finds Nodes by their hosts', async () => {
+    expect(firstColumn(await dynamic('status', 'first', 'second', 'node1'))).toEqual(['node1', 'node-two']);
+    expect(firstColumn(await dynamic('status', '--limit', 'first'))).toEqual(['node1']);
+    const payload = join(directory, 'payload.yaml');
+    writeFileSync(payload, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\nmaxPods: 77\n');
+    const assigned = await dynamic('assign', 'first', '--file', payload, '--dry-run', '--force');
+    expect(assigned.stdout + assigned.stderr).toContain('node1');
+    expect(assigned.stdout + assigned.stderr).not.toContain('no Node');
+    expect(await dynamic('status', 'third')).toMatchObject({ stderr: expect.stringContaining('third') });
+  });
+});
