@@ -2,9 +2,9 @@ import { type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { type Drift, driftOf, hasDrift } from '../fleet/drift.ts';
+import { type Drift, hasDrift } from '../fleet/drift.ts';
 import type { HostOutcome } from '../fleet/fleet.ts';
-import { type FleetDrift, fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
+import { fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
@@ -23,10 +23,11 @@ export interface FleetDriftRequest {
 /** `fleet drift`: reports hosts that differ from the fleet file. */
 export async function runFleetDrift(services: Services, { run, output, showsDiff, failsIfDrifted }: FleetDriftRequest): Promise<ExitCode> {
   const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet drift', reads: true });
+  const verbosity = output.format === 'text' ? output.verbosity : 1;
   const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
-  const { outcomes, kubelets, drifts, failure } = await fleetDrift(services, run, { ...watch, warning }).finally(() => watch.close());
+  const { outcomes, drifts, failure } = await fleetDrift(services, run, { ...watch, verbosity, warning }).finally(() => watch.close());
   const { format } = output;
-  if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes, kubelets), format));
+  if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes, drifts), format));
   else {
     const diff = showsDiff ? planLines(outcomes, { origins: false, verbosity: output.verbosity }) : [];
     const lines = drifts.length === 0 ? noDriftLines(outcomes) : [...tableOf(drifts), ...uncheckedLines(outcomes)];
@@ -59,12 +60,13 @@ function tableOf(drifts: readonly HostDrift[]): readonly string[] {
   return renderTable([['HOSTS', 'WHAT', 'DRIFT'], ...lines]);
 }
 
-function documentOf(outcomes: readonly HostOutcome[], kubelets: FleetDrift['kubelets']): object {
+function documentOf(outcomes: readonly HostOutcome[], drifts: readonly HostDrift[]): object {
+  const byHost = new Map(drifts.map(({ host, drift }) => [host, drift]));
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'FleetDrift',
     hosts: outcomes.map((outcome) => {
-      const drift = driftOf(outcome, { verbosity: 1, kubelet: kubelets.get(outcome.host) });
+      const drift = byHost.get(outcome.host) ?? [];
       const isDrifted = outcome.status === 'pending' || (outcome.status === 'unchanged' && (hasDrift(outcome) || drift.length > 0));
       return {
         name: outcome.host,

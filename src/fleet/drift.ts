@@ -2,16 +2,22 @@ import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts
 import { type HostPlan, hasChangesOrDeferred } from '../host/plan/document.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
+import { type DriftEvidence, describeFieldDrift, type FieldDrift, fieldDrift } from './field-drift.ts';
 import type { HostOutcome } from './fleet.ts';
 import { shownChanges } from './operations.ts';
 
 /** Credentials of a new node: a joining one, or the first control plane. */
 const NEW_NODE_FILES: readonly string[] = [BOOTSTRAP_CONF, KUBELET_CONF];
 
+/** The reason of a changed file. @see host/plan/diff-file.ts */
+const CONTENT_DIFFERS = 'its content differs';
+
 /** A difference between a host and the fleet file or the cluster. */
 export interface Drift {
   readonly what: string;
   readonly why: string;
+  /** Of a field of the kubelet's configuration. */
+  readonly field?: FieldDrift;
 }
 
 /**
@@ -33,15 +39,19 @@ function overridesIn({ warnings }: NonNullable<HostOutcome['plan']>): readonly D
   );
 }
 
+interface DriftOptions {
+  readonly verbosity?: number;
+  readonly kubelet?: PendingChanges | undefined;
+  readonly evidence?: DriftEvidence | undefined;
+}
+
 /**
  * The differences between a host and the fleet file or the cluster; empty when the actual state was not read.
+ * @param options.evidence the recorded and running values of its fields
  * @param options.verbosity 1 or more includes the program's internal files. Default: 0
  * @param options.kubelet what its running kubelet has not read. Default: nothing
  */
-export function driftOf(
-  { plan }: HostOutcome,
-  { verbosity = 0, kubelet }: { readonly verbosity?: number; readonly kubelet?: PendingChanges | undefined } = {},
-): readonly Drift[] {
+export function driftOf({ plan }: HostOutcome, { verbosity = 0, kubelet, evidence = {} }: DriftOptions = {}): readonly Drift[] {
   const phases = plan?.host.phases ?? [];
   if (isNew(phases)) return [{ what: 'host', why: 'the host has not joined the cluster' }];
   const all = phases.flatMap(({ plan: { changes } }): readonly (Change & { readonly path?: string })[] => changes);
@@ -50,8 +60,14 @@ export function driftOf(
   // A reload or restart that only follows from a listed change is no drift of its own.
   const causes = changes.filter((change) => isClusterChange(change) || (change.kind !== 'restart-unit' && change.kind !== 'daemon-reload'));
   const changesFiles = causes.some(({ kind }) => kind === 'write-file' || kind === 'remove-file');
-  const changed = (changesFiles || pending.length > 0 ? causes : changes).map((change): Drift => {
+  const changed = (changesFiles || pending.length > 0 ? causes : changes).flatMap((change): Drift | readonly Drift[] => {
     const { reason } = change;
+    if (change.kind === 'write-file' && change.fields !== undefined && change.fields.length > 0)
+      return [
+        ...fieldDrift(change.fields, all, evidence).map((field) => ({ what: change.path, why: describeFieldDrift(field), field })),
+        // Its mode or owner.
+        ...(reason === CONTENT_DIFFERS ? [] : [{ what: change.path, why: reason }]),
+      ];
     if (isClusterChange(change)) {
       const { kind, name } = changedRef(change);
       return { what: `${kind} ${name}`, why: reason };

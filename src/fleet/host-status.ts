@@ -39,6 +39,8 @@ export interface KubeletStatus {
    * else those of its next start; null: no file.
    */
   readonly configHash: string | null;
+  /** Its Node; null: unknown. */
+  readonly node: string | null;
   /** Changes that the running kubelet has not read. */
   readonly pending: readonly Drift[];
   /** Reasons for which the next start would fail. */
@@ -56,13 +58,14 @@ export async function observeKubeletStatus(host: Host, catalogue: Catalogue, sig
     const { changes, failures } = assessNextStart(observed, catalogue);
     return {
       configHash: configHash(observed.setup),
+      node: observed.nodeName,
       // A new program is an upgrade of the package.
       pending: changes.filter(({ code }) => code !== 'VERSION_REPLACED').map(({ message }) => kubelet(message)),
       failures: failures.map((why) => kubelet(`a restart would fail: ${why}`)),
     };
   } catch (error) {
     if (!isAppError(error, 'KUBELET_MISSING') && !isAppError(error, 'KUBELET_UNSUPPORTED')) throw error;
-    return { configHash: null, pending: [], failures: [] };
+    return { configHash: null, node: null, pending: [], failures: [] };
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -64,5 +64,26 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
     expect(assigned.stdout + assigned.stderr).toContain('node1');
     expect(assigned.stdout + assigned.stderr).not.toContain('no Node');
     expect(await dynamic('status', 'third')).toMatchObject({ stderr: expect.stringContaining('third') });
+  });
+
+  it('shows which side of a drift changed', async () => {
+    const fleetWith = (maxPods: number): string =>
+      `${readFileSync(file, 'utf8').replace(/^baseline.*\n/m, '')}baseline: {kubeletConfiguration: {maxPods: ${maxPods}}}\n`;
+    writeFileSync(file, fleetWith(60));
+    expect(await run('apply', '--yes')).toMatchObject({ code: 0 });
+    const config = join(lab.hosts[0]?.rootDir ?? '', 'var/lib/kubelet/config.yaml');
+    writeFileSync(config, readFileSync(config, 'utf8').replace('maxPods: 60', 'maxPods: 61'));
+    const drift = async (): Promise<readonly string[]> =>
+      (await run('fleet', 'drift')).stdout.split('\n').filter((line) => line.includes('maxPods'));
+    expect(await drift()).toEqual([expect.stringMatching(/^first .* maxPods: wanted 60, on disk 61, running \d+; the host changed$/)]);
+    writeFileSync(file, fleetWith(70));
+    expect(await drift()).toEqual([
+      expect.stringMatching(/^first .* maxPods: wanted 70, on disk 61, running \d+; the fleet file and host changed$/),
+      expect.stringMatching(/^second .* maxPods: wanted 70, on disk 60; the fleet file changed$/),
+    ]);
+    const { hosts } = JSON.parse((await run('fleet', 'drift', '-o', 'json')).stdout) as { hosts: { drift: { field?: object }[] }[] };
+    expect(hosts[1]?.drift.flatMap(({ field }) => field ?? [])).toEqual([
+      { field: 'maxPods', wanted: 70, onDisk: 60, changed: 'fleet file' },
+    ]);
   });
 });

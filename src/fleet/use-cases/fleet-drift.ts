@@ -1,10 +1,16 @@
-import type { AppError, Problem } from '../../base/errors.ts';
+import { type AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { Cluster } from '../../kube/cluster.ts';
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
+import { explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import { type Drift, driftOf, hasDrift, type PendingChanges } from '../drift.ts';
+import { type Drift, driftOf, hasDrift } from '../drift.ts';
+import type { DriftEvidence } from '../field-drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
+import { HISTORY_PATH, parseHistory } from '../host-history.ts';
 import { type KubeletStatus, observeKubeletStatus } from '../host-status.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { selectFleetHosts } from './find-node-names.ts';
@@ -15,6 +21,8 @@ import { directoryOf, readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 
+const PARALLEL = 20;
+
 /** The differences of a host from the fleet file. */
 export interface HostDrift {
   readonly host: string;
@@ -23,8 +31,6 @@ export interface HostDrift {
 
 export interface FleetDrift {
   readonly outcomes: readonly HostOutcome[];
-  /** What the running kubelet of each host has not read. */
-  readonly kubelets: ReadonlyMap<string, PendingChanges>;
   /** The hosts that differ from the fleet file. */
   readonly drifts: readonly HostDrift[];
   /** The problems of hosts that were not checked; null: all hosts were. */
@@ -35,6 +41,8 @@ export interface FleetDrift {
 export interface FleetDriftView {
   readonly reporter: Reporter;
   readonly ports: FleetPorts;
+  /** 1 or more includes the program's internal files. */
+  readonly verbosity: number;
   warning(problem: Problem): void;
 }
 
@@ -45,7 +53,7 @@ export interface FleetDriftView {
 export async function fleetDrift(
   services: FleetRunPorts & FleetFilePorts,
   request: FleetRunRequest,
-  { reporter, ports, warning }: FleetDriftView,
+  { reporter, ports, verbosity, warning }: FleetDriftView,
 ): Promise<FleetDrift> {
   const fleet = await readFleet(services, request);
   for (const one of fleet.warnings) warning(one);
@@ -56,14 +64,16 @@ export async function fleetDrift(
   const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory });
   const { signal } = services;
   const catalogue = await loadCatalogue();
-  const kubelets = new Map<string, KubeletStatus>();
+  const kubelets = new Map<string, KubeletStatus & Pick<DriftEvidence, 'history'>>();
   const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
     const connect: FleetMembersInput['connect'] = async (target, { name }, _queries, reporter) => {
       const host = await services.connectHost(target, reporter);
       try {
-        kubelets.set(name, await observeKubeletStatus(host, catalogue, signal));
+        const status = await observeKubeletStatus(host, catalogue, signal);
+        const { file } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, { signal });
+        kubelets.set(name, { ...status, history: parseHistory(file?.content ?? '') });
         return host;
       } catch (error) {
         await host.close();
@@ -78,13 +88,33 @@ export async function fleetDrift(
     );
     const result = await runFleet(members, rules, withoutOverrides(ports));
     const { outcomes } = result;
-    const drifts = outcomes.flatMap((outcome) => {
-      const drift = driftOf(outcome, { verbosity: request.verbosity, kubelet: kubelets.get(outcome.host) });
-      return hasDrift(outcome) || drift.length > 0 ? [{ host: outcome.host, drift }] : [];
+    const drifts = await inParallel(outcomes, PARALLEL, async (outcome): Promise<HostDrift> => {
+      const kubelet = kubelets.get(outcome.host);
+      const options = { verbosity, kubelet, evidence: { history: kubelet?.history } };
+      const drift = driftOf(outcome, options);
+      if (!drift.some(({ field }) => field !== undefined) || access.admin === null) return { host: outcome.host, drift };
+      const running = await runningFields(access.admin, kubelet?.node ?? null, catalogue);
+      return { host: outcome.host, drift: driftOf(outcome, { ...options, evidence: { ...options.evidence, running } }) };
     });
-    return { outcomes, kubelets, drifts, failure: fleetFailure(result, { signal, reads: true }) };
+    return {
+      outcomes,
+      drifts: drifts.filter(({ drift }, i) => drift.length > 0 || hasDrift(outcomes[i] as HostOutcome)),
+      failure: fleetFailure(result, { signal, reads: true }),
+    };
   } finally {
     await access.close();
+  }
+}
+
+/** The fields of the running kubelet by its /configz; undefined: not readable. */
+async function runningFields(cluster: Cluster, node: string | null, catalogue: Catalogue): Promise<DriftEvidence['running']> {
+  if (node === null) return undefined;
+  try {
+    const { fields } = await explainNodeKubelet(cluster, node, catalogue);
+    return new Map(fields.map(({ path, value }) => [path, value ?? null]));
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return undefined;
   }
 }
 

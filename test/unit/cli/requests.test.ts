@@ -83,7 +83,7 @@ describe('the request of a command line', () => {
       'dynamic status --limit edge-* --group gpu -f f.yaml',
       { choice: { kind: 'fleet', file: 'f.yaml', selection: { limit: ['edge-*'], groups: ['gpu'] } } },
     ],
-    ['dynamic history node/n1', { node: 'n1' }],
+    ['dynamic history node/n1', { choice: { kind: 'names', names: ['n1'] } }],
     ['dynamic enable n1 --node-js /opt/node', { node: '/opt/node' }],
     ['dynamic enable n1 --node /opt/node', { node: '/opt/node' }],
     ['config from-node nodes/n1', { node: 'n1' }],
