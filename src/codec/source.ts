@@ -75,7 +75,7 @@ export interface SourceLimits {
 export const CONFIG_LIMITS: SourceLimits = {
   characters: 64 * 1024,
   nodes: 20_000,
-  hint: 'Check that this is the right file: a KubeletConfiguration has a few kilobytes',
+  hint: 'Check that this is the right file: a configuration of kubeadm or of a kubelet has a few kilobytes',
 };
 const MAX_DEPTH = 200;
 

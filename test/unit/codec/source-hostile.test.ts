@@ -37,7 +37,11 @@ describe('parseSource', () => {
 
   it('rejects a file that is too large', () => {
     const [problem] = parseSource('b: 1\n'.repeat(60_000), 'f.yaml').problems;
-    expect(problem).toMatchObject({ code: 'CONFIG_TOO_LARGE', message: 'the file has 300000 characters; the limit is 65536' });
+    expect(problem).toMatchObject({
+      code: 'CONFIG_TOO_LARGE',
+      message: 'the file has 300000 characters; the limit is 65536',
+      hint: 'Check that this is the right file: a configuration of kubeadm or of a kubelet has a few kilobytes',
+    });
   });
 
   it('reports one problem for a document that is not valid YAML', () => {
