@@ -3,17 +3,17 @@ import { usageError } from '../base/errors.ts';
 import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
 import type { NodeRequest } from '../kubeadm/use-cases/node-options.ts';
 import type { CommandOptions } from './command.ts';
-import { allowedImpact, fieldsRequest, flagList, flagText, ignoredChecks, parsePodLossPolicy } from './request-parts.ts';
+import { allowedImpact, fieldsRequest, flagList, flagText, parsePodLossPolicy } from './request-parts.ts';
 
 /**
  * Settings declared for a node, in addition to those in kubeadm's documents.
- * @throws AppError USAGE or CONFIG_UNKNOWN_CHECK (exit code 2)
+ * @throws AppError USAGE (exit code 2)
  */
 export function nodeRequest(options: CommandOptions): NodeRequest {
   return {
     ...fieldsRequest(options),
     ...extraArgsOf(options),
-    ignorePreflightErrors: ignoredChecks(options),
+    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
     podLoss: parsePodLossPolicy(options),
     allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
   };

@@ -2,7 +2,6 @@ import { isAbsolute, resolve } from 'node:path';
 import { AppError, usageError } from '../base/errors.ts';
 import { goDurationMs, isTimeLimit, parseGoDuration } from '../base/text/go-duration.ts';
 import { trimTrailing } from '../base/text/trim-trailing.ts';
-import { unknownCheckName } from '../codec/document-problems.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
@@ -262,8 +261,8 @@ export function flagNode(options: CommandOptions, name: string): string | undefi
 }
 
 /**
- * The checks of `--ignore-preflight-errors`.
- * @throws AppError CONFIG_UNKNOWN_CHECK (exit code 2) for an unknown check, as in a configuration file
+ * The checks of `--ignore-preflight-errors` of a command for fleets. Commands of kubeadm accept unknown names with a warning.
+ * @throws AppError CONFIG_UNKNOWN_CHECK (exit code 2) for an unknown check
  */
 export function ignoredChecks(options: CommandOptions): readonly string[] {
   const names = flagList(options, 'ignorePreflightErrors');
@@ -271,7 +270,7 @@ export function ignoredChecks(options: CommandOptions): readonly string[] {
     const unknown = unknownCheck(name);
     if (unknown === null) continue;
     const message = `--ignore-preflight-errors: ${unknown.message}`;
-    throw new AppError(unknownCheckName({ ...unknown, message }), { exitCode: 2 });
+    throw new AppError({ ...unknown, code: 'CONFIG_UNKNOWN_CHECK', message }, { exitCode: 2 });
   }
   return names;
 }

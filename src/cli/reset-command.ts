@@ -6,7 +6,7 @@ import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
-import { flagNode, flagText, hostsRequest, ignoredChecks, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import { flagList, flagNode, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
 import type { ResetCommandRequest } from './reset.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, addReasonOption, writingRequest } from './writing-options.ts';
@@ -63,7 +63,7 @@ function resetRequest(args: readonly string[], options: CommandOptions): ResetCo
     plan: planRequest(options),
     rules: rulesRequest(options),
     writing: writingRequest(options, 'reset'),
-    ignorePreflightErrors: ignoredChecks(options),
+    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
     force: options.force === true,
     deleteNode: options.deleteNode === true ? { cluster: kubeconfigRequest(options), nodeName } : null,
   };

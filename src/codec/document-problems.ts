@@ -189,9 +189,9 @@ export function ignoreAllNotAlone(): Problem {
   return error('CONFIG_CONFLICT', "'all' cannot be combined with other checks", "Use 'all' alone, or list the checks without it");
 }
 
-/** An unknown preflight check. */
+/** An unknown preflight check: a warning, because kubeadm accepts any text, and scripts list checks of other versions. */
 export function unknownCheckName({ message, hint }: { readonly message: string; readonly hint: string }): Problem {
-  return error('CONFIG_UNKNOWN_CHECK', message, hint);
+  return warning('CONFIG_UNKNOWN_CHECK', `${message}: ignored`, hint);
 }
 
 /** `taints` that the flag `register-with-taints` overrides. */

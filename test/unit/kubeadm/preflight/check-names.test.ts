@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/base/errors.ts';
 import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
 import { FIXED_NAMES, unknownCheck } from '../../../../src/kubeadm/preflight/check-names.ts';
 import { runCommand } from '../../../support/run-cli.ts';
@@ -44,12 +45,13 @@ describe('an unknown preflight check', () => {
     ['JoinConfiguration', 'nodeRegistration: {ignorePreflightErrors: [Swapp]}'],
     ['ResetConfiguration', 'ignorePreflightErrors: [Swapp]'],
     ['UpgradeConfiguration', 'node: {ignorePreflightErrors: [Swapp]}'],
-  ] as const)('is rejected in a %s, with its position', (kind, text) => {
+  ] as const)('is ignored with a warning in a %s, with its position', (kind, text) => {
     const { problems } = loadConfig(`apiVersion: kubeadm.k8s.io/v1beta4\nkind: ${kind}\n${text}\n`, 'f.yaml', { kinds: [kind] });
     expect(problems.find(({ code }) => code === 'CONFIG_UNKNOWN_CHECK')).toMatchObject({
       position: { line: 3 },
       path: expect.stringContaining('ignorePreflightErrors[0]'),
       hint: 'Did you mean Swap?',
+      severity: 'warning',
     });
   });
 
@@ -61,12 +63,18 @@ describe('an unknown preflight check', () => {
     ],
     ['reset', ['reset', '--dry-run']],
     ['upgrade node', ['upgrade', 'node', '--dry-run']],
-  ])('is rejected by %s before a host is connected', async (_, args) => {
-    const connectHost = () => Promise.reject(new Error('no host may be connected'));
-    const { code, stderr } = await runCommand([...args, '--ignore-preflight-errors=Swapp'], { services: () => ({ connectHost }) });
-    expect([code, stderr]).toEqual([
-      2,
-      '--ignore-preflight-errors: no preflight check has the name "Swapp". Did you mean Swap? [CONFIG_UNKNOWN_CHECK]\n',
-    ]);
+  ])('is ignored with a warning by %s, as in kubeadm', async (_, args) => {
+    const connectHost = () => Promise.reject(new AppError({ code: 'CONNECTED', message: 'a host is connected' }));
+    const { stderr } = await runCommand([...args, '--ignore-preflight-errors=Swapp'], { services: () => ({ connectHost }) });
+    expect(stderr).toContain(
+      'warning: --ignore-preflight-errors: no preflight check has the name "Swapp": ignored. Did you mean Swap? [CONFIG_UNKNOWN_CHECK]\n',
+    );
+  });
+
+  it('is rejected by apply of a fleet file', async () => {
+    expect(await runCommand(['apply', '--ignore-preflight-errors=Swapp'])).toMatchObject({
+      code: 2,
+      stderr: '--ignore-preflight-errors: no preflight check has the name "Swapp". Did you mean Swap? [CONFIG_UNKNOWN_CHECK]\n',
+    });
   });
 });
