@@ -94,6 +94,6 @@ function listed(addresses: readonly string[]): string {
   return `${addresses.slice(0, 8).join(', ')}${addresses.length > 8 ? ', …' : ''}`;
 }
 
-function capitalize(text: string): string {
+export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -148,7 +148,7 @@ export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput
  */
 export function validateClaim(
   host: string,
-  { claim, evidence, node }: { claim: NodeClaim; evidence: NodeEvidence; node: KubeObject | null },
+  { claim, evidence, node }: { claim: NodeClaim; evidence: Pick<NodeEvidence, 'machineId' | 'addresses'>; node: KubeObject | null },
 ): readonly Problem[] {
   const { nodeName, isProven } = claim;
   if (evidence.machineId === '' && (isProven || node !== null)) return [machineIdEmpty(host)];

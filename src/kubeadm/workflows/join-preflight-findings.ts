@@ -1,6 +1,7 @@
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { capitalize } from '../node-identity-problems.ts';
 import type { Finding } from '../preflight/check.ts';
 import type { CheckName } from '../preflight/check-names.ts';
 import type { ObservedNode } from './observe-node.ts';
@@ -12,6 +13,10 @@ export interface JoinTarget {
   readonly caCertPath: string;
   /** The existing Node with the name of the joining node. */
   readonly nodeOfSameName: KubeObject | null;
+  /** Why that Node is of another host, as a clause; null: it is of this host, or no such Node exists. */
+  readonly otherHost: string | null;
+  /** How the operator gives the host another name; begins with a verb. */
+  readonly nameHint: string;
   /** The credentials may create CSRs. */
   readonly mayBootstrap: boolean;
   /** The name of an existing Node that is not Ready may be reused. */
@@ -23,12 +28,13 @@ const RESET_FIRST = 'To move the host to the new cluster, first run kubeletadm r
 /**
  * Findings in the spirit of kubeadm's FileAvailable checks, except that files of an earlier run of the same join are
  * accepted; files of another cluster are errors. As in kubeadm, the name of a Ready Node is refused: two hosts of one
- * name (clones) would compete for the Node.
+ * name (clones) would compete for the Node. A host without credentials whose machine-id is that of the Node was reset and
+ * joins again.
  * @see kubeadm 1.36 preflight: FileAvailable--etc-kubernetes-kubelet.conf, ...-pki-ca.crt; join phase kubelet-start
  */
 export function joinPreflightFindings({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {
   const { identity } = facts;
-  const { server, caPem, caCertPath, nodeOfSameName, takeOver, mayBootstrap } = target;
+  const { server, caPem, caCertPath, nodeOfSameName, otherHost, nameHint, takeOver, mayBootstrap } = target;
   const findings: Finding[] = [];
   const refuse = (id: CheckName, message: string, hint: string): void => void findings.push({ id, severity: 'error', message, hint });
   if (identity.state === 'usable' && identity.server !== null && !sameServer(identity.server, server)) {
@@ -40,14 +46,16 @@ export function joinPreflightFindings({ facts, registration }: ObservedNode, tar
     refuse(`FileAvailable-${caCertPath.replaceAll('/', '-')}`, `${caCertPath} exists and is not the CA of ${server}`, RESET_FIRST);
   const isItself = identity.state === 'unusable' && identity.commonName === `system:node:${registration.name}`;
   const renew = isItself ? `${identity.why}. Renew the certificate with kubeletadm certs renew-kubelet. ` : '';
-  if (identity.state !== 'usable' && nodeOfSameName !== null && !isNodeReady(nodeOfSameName) && !takeOver) {
-    const hint = `${renew}If the Node belonged to this host or to a removed host, add --take-over. Otherwise give this host another name with --node-name`;
-    const reported = nodeIssues(nodeOfSameName).join('; ');
-    refuse('NodeExists', `Node ${registration.name} already exists and is not Ready (${reported})`, hint);
-  }
-  if (identity.state !== 'usable' && nodeOfSameName !== null && isNodeReady(nodeOfSameName)) {
-    const hint = `${renew}Give this host another name with --node-name. If the other host no longer exists, run kubectl delete node ${registration.name}`;
-    refuse('NodeExists', `Node ${registration.name} already exists and is Ready`, hint);
+  const isBack = identity.state === 'missing' && otherHost === null;
+  if (identity.state !== 'usable' && nodeOfSameName !== null && !isBack) {
+    const isReady = isNodeReady(nodeOfSameName);
+    const state = isReady ? 'Ready' : `not Ready (${nodeIssues(nodeOfSameName).join('; ')})`;
+    const why = otherHost === null ? '' : `: ${otherHost}`;
+    const otherwise = isReady
+      ? `${capitalize(nameHint)}. If the host of the Node no longer exists, run kubectl delete node ${registration.name}`
+      : `If the Node belonged to this host or to a removed host, add --take-over. Otherwise ${nameHint}`;
+    if (isReady || !takeOver)
+      refuse('NodeExists', `Node ${registration.name} already exists and is ${state}${why}`, `${renew}${otherwise}`);
   }
   if (identity.state !== 'usable' && !mayBootstrap) {
     const message = 'the credentials are not allowed to create certificate signing requests, so the kubelet cannot get a certificate';

@@ -14,6 +14,7 @@ import { isRecorded, type MarksRecord } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { BOOTSTRAP_CONF, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_CONFIG_FILE, KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
+import { machineEvidence } from '../../kubelet/facts/node-evidence.ts';
 import { kubeletHealth } from '../../kubelet/kubelet-health.ts';
 import { managerStatePaths } from '../../kubelet/manager-states.ts';
 import { isReservedLabel } from '../../kubelet/node-labels.ts';
@@ -21,6 +22,7 @@ import { CONFIG_DROP_IN_NAMES } from '../../kubelet/own-config-drop-ins.ts';
 import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
 import { withScheme } from '../config/defaults.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
+import { validateClaim } from '../node-identity.ts';
 import { decodeNodeSettings, NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
@@ -116,6 +118,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     readCluster(cluster, options),
   ]);
   const nodeOfSameName = await findNodeOfSameName(node, cluster);
+  const otherHost = hasIdentity(node.facts) ? null : await otherHostOf(context, nodeOfSameName);
   const { design, start, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
@@ -133,6 +136,9 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
       mayBootstrap,
       caCertPath: options.caCertPath,
       nodeOfSameName,
+      otherHost,
+      nameHint:
+        options.removesMarks === true ? 'set nodeName of the host in the fleet file' : 'give the host another name with --node-name',
       takeOver: options.takeOver,
     }),
   });
@@ -169,6 +175,14 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     origins: design.origins,
     own: ownWords(node),
   };
+}
+
+/** Why a Node is of another host, by machine-id and addresses; null: it is of this host, or does not exist. */
+async function otherHostOf({ host, signal }: PhaseContext, node: KubeObject | null): Promise<string | null> {
+  if (node === null) return null;
+  const evidence = await observe(host, machineEvidence, signal);
+  const claim = { nodeName: node.metadata.name, isProven: false, machineId: evidence.machineId };
+  return validateClaim(host.name, { claim, evidence, node })[0]?.message ?? null;
 }
 
 /** The facts of the cluster that do not depend on the host. */

@@ -68,21 +68,28 @@ else
   sign "$r$k"
 fi`;
 
+/** The part of the evidence that needs no credential. */
+export const machineEvidence: Fact<Pick<NodeEvidence, 'machineId' | 'addresses'>> = defineFact(
+  {
+    ...localAddresses.queries,
+    // The kubelet (cadvisor) uses the first readable file, even an empty one.
+    machineId: { kind: 'file', path: '/etc/machine-id' },
+    dbusMachineId: { kind: 'file', path: '/var/lib/dbus/machine-id' },
+  },
+  ({ machineId, dbusMachineId, ...local }, parseText) => ({
+    machineId: (machineId ?? dbusMachineId)?.content?.trim() ?? '',
+    addresses: localAddresses.parse(local, parseText),
+  }),
+);
+
 /** Reads the evidence of a host with one command and a few files, in an existing round trip. */
 export function nodeEvidence({ challenge, kubeconfig = KUBELET_CONF }: NodeEvidenceOptions): Fact<NodeEvidence> {
   return defineFact(
     {
-      ...localAddresses.queries,
+      ...machineEvidence.queries,
       proof: { kind: 'command', argv: ['sh', '-c', PROGRAM, 'sh', cleanPath(kubeconfig), KUBELET_CLIENT_PEM], stdin: `${challenge}\n` },
-      // The kubelet (cadvisor) uses the first readable file, even an empty one.
-      machineId: { kind: 'file', path: '/etc/machine-id' },
-      dbusMachineId: { kind: 'file', path: '/var/lib/dbus/machine-id' },
     },
-    ({ proof, machineId, dbusMachineId, ...local }, parseText) => ({
-      ...readProof(proof),
-      machineId: (machineId ?? dbusMachineId)?.content?.trim() ?? '',
-      addresses: localAddresses.parse(local, parseText),
-    }),
+    ({ proof, ...machine }, parseText) => ({ ...readProof(proof), ...machineEvidence.parse(machine, parseText) }),
   );
 }
 

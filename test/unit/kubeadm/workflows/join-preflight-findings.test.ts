@@ -9,6 +9,8 @@ const TARGET: JoinTarget = {
   caPem: 'PEM\n',
   caCertPath: '/etc/kubernetes/pki/ca.crt',
   nodeOfSameName: null,
+  otherHost: 'its machine-id is another one',
+  nameHint: 'name it',
   takeOver: false,
   mayBootstrap: true,
 };
@@ -52,6 +54,14 @@ describe('joinFindings', () => {
       { nodeOfSameName: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } } },
       ['NodeExists'],
     ],
+    ['a Ready node after reset', node(), { nodeOfSameName: nodeOfSameName('True'), otherHost: null }, []],
+    ['a node after reset', node(), { nodeOfSameName: nodeOfSameName('Unknown'), otherHost: null }, []],
+    [
+      'the host of the Node, with an expired certificate',
+      node({ state: 'unusable', why: 'expired', commonName: 'system:node:w1' }),
+      { nodeOfSameName: nodeOfSameName('True'), otherHost: null },
+      ['NodeExists'],
+    ],
     ['the Ready node itself', node(identity('https://a:6443')), { nodeOfSameName: nodeOfSameName('True') }, []],
   ])('%s', (_, found, change, ids) => {
     expect(joinPreflightFindings(found, { ...TARGET, ...change }).map(({ id }) => id)).toEqual(ids);
@@ -68,5 +78,11 @@ describe('joinFindings', () => {
       expect(hint('w1', ready)).toMatch(/^the client certificate .*\. Renew the certificate with kubeletadm certs renew-kubelet\. /);
       expect(hint('w2', ready)).not.toContain('renew-kubelet');
     }
+  });
+
+  it('shows why the Node is of another host, and how to name the host', () => {
+    const [finding] = joinPreflightFindings(node(), { ...TARGET, nodeOfSameName: nodeOfSameName('True') });
+    expect(finding?.message).toBe('Node w1 already exists and is Ready: its machine-id is another one');
+    expect(finding?.hint).toBe('Name it. If the host of the Node no longer exists, run kubectl delete node w1');
   });
 });
