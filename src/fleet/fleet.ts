@@ -243,11 +243,12 @@ class FleetRun {
   }
 
   /**
-   * The members that may become canaries, in order. Canaries are changed before earlier stages, except before a member
-   * that the later stages require.
+   * The members that may become canaries, in order. Canaries of a given order are changed before earlier stages, except
+   * before a member that the later stages require.
    */
   #canaryCandidates(): readonly number[] {
     const left = this.#canaries.filter((index) => this.#outcomes[index] === undefined);
+    if (this.#rules.canaryOrder === undefined) return left.filter((index) => this.#isOpen(this.#stageOf(index)));
     const needed = left.filter((index) => this.#members[index]?.isNeeded === true).map((index) => this.#stageOf(index));
     return left.filter((index) => this.#stageOf(index) <= Math.min(...needed, Number.POSITIVE_INFINITY));
   }

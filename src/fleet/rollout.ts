@@ -4,7 +4,7 @@ import type { Problem } from '../base/errors.ts';
 export interface RolloutRules {
   /** Number of hosts that are changed first; others start only after these succeeded. */
   readonly canary: number;
-  /** Names of the hosts in the order in which they are canaries. Absent: the order of the run. */
+  /** Names of the hosts in the order in which they are canaries, also before earlier stages. Absent: the order of the run, by stage. */
   readonly canaryOrder?: readonly string[];
   /** Maximum number of hosts changed at the same time. */
   readonly serial: number;

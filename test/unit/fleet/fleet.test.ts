@@ -335,6 +335,13 @@ describe('stages', () => {
       expect(log.filter((line) => line.startsWith('change'))).toEqual(['change w1', 'change cp1', 'change cp2', 'change w2']);
     });
 
+    it('is a host of the first stage without an order, and no host of a later stage is inspected early', async () => {
+      const hosts = { cp1: { stage: 1 }, w1: { planTakes: 9, changes: false }, w2: { planTakes: 9 } };
+      const { run, log } = world(hosts, { canary: 1 });
+      await run();
+      expect(log.filter((line) => !line.startsWith('begins'))).toEqual(['look w1', 'look w2', 'change w2', 'look cp1', 'change cp1']);
+    });
+
     it('is a host that later stages require, before the others are inspected', async () => {
       const hosts = { cp1: { isNeeded: true, planTakes: 5 }, w1: { stage: 2 } };
       const { run, log } = world(hosts, { canary: 1, canaryOrder: ['w1', 'cp1'] });
