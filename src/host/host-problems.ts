@@ -184,11 +184,11 @@ export function hostCommandTooLong(input: HostProblem & { command: string; bytes
   });
 }
 
-/** The login shell exited before it started /bin/sh: nologin, a forced command, a broken profile. */
+/** The login shell exited before it started /bin/sh: nologin, a forced command, a broken profile, an expired password. */
 export function hostNoShell(input: HostProblem & { user: string; reported: string }): AppError {
   return hostError('HOST_COMMAND_NOT_FOUND', input, {
     message: `the login shell of ${input.user} did not start /bin/sh${input.reported === '' ? '' : `: "${input.reported}"`}`,
-    hint: `Set a login shell for ${input.user} that can run commands, or connect as another user`,
+    hint: `Log in once with ssh in a terminal and follow its messages (change an expired password), set a login shell for ${input.user} that can run commands, or connect as another user`,
   });
 }
 

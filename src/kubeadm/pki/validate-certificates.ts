@@ -1,5 +1,6 @@
 import { createPrivateKey, type X509Certificate } from 'node:crypto';
 import type { FoundCertificate, NodeCertificates } from '../../kubelet/facts/node-certificates.ts';
+import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
 import { certificateBlocks, privateKeyBlock } from '../../x509/pem-blocks.ts';
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 
@@ -49,7 +50,7 @@ export function validateCertificates(found: NodeCertificates, options: Validatio
       ...nameIssues(read, each),
       ...issuerIssues(read, each, cas),
     ];
-    const warnings = errors.length > 0 ? [] : [...overdue(each, notBefore, notAfter, now), ...selfSigned(read, each)];
+    const warnings = errors.length > 0 ? [] : [...overdue(each, notBefore, notAfter, now), ...embedded(each), ...selfSigned(read, each)];
     return {
       role: each.role,
       path: each.path,
@@ -117,6 +118,17 @@ function overdue({ role }: FoundCertificate, notBefore: Date, notAfter: Date, no
   if (role !== 'client') return [];
   const used = (now.getTime() - notBefore.getTime()) / (notAfter.getTime() - notBefore.getTime());
   return used < OVERDUE ? [] : [`${Math.floor(used * 100)}% of its lifetime has passed, but the kubelet has not renewed it`];
+}
+
+/**
+ * A kubelet reads the certificate in its kubeconfig at each start, and asks for a new one if it is expired, which fails
+ * without a bootstrap kubeconfig. @see kubernetes/kubernetes pkg/kubelet/certificate/bootstrap LoadClientConfig (1.36)
+ */
+function embedded({ role, path }: FoundCertificate): readonly string[] {
+  if (role !== 'client' || path !== KUBELET_CONF) return [];
+  return [
+    `embedded in ${KUBELET_CONF}: when it expires, the kubelet cannot start, although it rotates its certificate (set client-certificate and client-key to ${KUBELET_CLIENT_PEM})`,
+  ];
 }
 
 function selfSigned(read: X509Certificate, { role }: FoundCertificate): readonly string[] {

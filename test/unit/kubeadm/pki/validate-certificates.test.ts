@@ -53,6 +53,7 @@ describe('validateCertificates', () => {
       'warning',
       /^96% of its lifetime has passed/,
     ],
+    ['embedded in kubelet.conf', async () => ({ ...(await client()), path: '/etc/kubernetes/kubelet.conf' }), 'warning', /^embedded in/],
     [
       'another user',
       () => client(YEAR, { commonName: 'admin', organizations: ['system:masters'] }),
