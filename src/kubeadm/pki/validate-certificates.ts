@@ -1,6 +1,6 @@
 import { createPrivateKey, type X509Certificate } from 'node:crypto';
-import type { FoundCertificate, NodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
+import type { FoundCertificate, NodeCertificates } from '../../kubelet/facts/node-certificates.ts';
 import { certificateBlocks, privateKeyBlock } from '../../x509/pem-blocks.ts';
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 

@@ -1,4 +1,6 @@
 import { printable } from '../../base/text/printable.ts';
+import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import { defineFact } from '../../host/facts/fact.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -7,6 +9,7 @@ import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
 import { explainFailure } from '../../kubelet/crash-watch.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
+import { masked } from '../../kubelet/effective/field-changes.ts';
 import { configPathOf, healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { assessNextStart, type NextStart } from '../../kubelet/effective/next-start.ts';
 import {
@@ -14,15 +17,19 @@ import {
   type ConfigDrift,
   compareWithConfigz,
   compareWithInstanceConfig,
+  type ExplainedField,
   type ExplainedSource,
   explainConfigz,
   explainLayers,
+  type LayerValue,
   type NodeExplanation,
 } from '../../kubelet/effective/node-explanation.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
 import { assignedAt, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
+import { missingShutdownLock } from '../../kubelet/shutdown-lock.ts';
 import { reportedStatus } from '../../kubelet/source-in-force.ts';
+import { shutdownField } from '../../kubelet/workload/shutdown-risks.ts';
 import { observeNodeSource } from './observe-node-source.ts';
 import { observeLocalWords } from './observe-setups.ts';
 import { readNodeConfig } from './read-node-config.ts';
@@ -49,9 +56,16 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
     process: observed.kubelet === null ? null : { pid: observed.kubelet.pid, startedAt: startedAt(observed) },
     health: health.state,
     source: explainedSource(source, configz?.node ?? null),
-    fields: explainLayers(observed.running.layered),
-    flags: observed.flags.map(({ name, value, source }) => ({ name, value, source, field: catalogue.flag(name, minor)?.field ?? null })),
+    fields: explainLayers(observed.running.layered).map(withoutCredentials),
+    flags: observed.flags.map(({ name, value, source }) => ({
+      name,
+      value: String(masked(name, value)),
+      source,
+      field: catalogue.flag(name, minor)?.field ?? null,
+    })),
     disagreements: [
+      ...(await findIgnoredDropIns(host, observed, signal)),
+      ...(await findMissingLock(host, observed, signal)),
       ...health.problems,
       ...nextStart.changes,
       ...nextStart.failures.map(
@@ -73,6 +87,33 @@ export async function explainHostKubelet(host: Host, { catalogue, cluster, signa
   const name = `ConfigMap ${source.source.namespace}/${source.source.name}`;
   const { path, sets, places } = payload;
   return attributeToConfigMap(explanation, { path, name, sets, places, localConfig: configPathOf(await observeLocalWords(host, signal)) });
+}
+
+/** Files in the directory of --config-dir that look like a configuration and are not read because of their names. */
+async function findIgnoredDropIns(host: Host, { flags }: ObservedKubelet, signal?: AbortSignal): Promise<readonly ConfigDrift[]> {
+  const directory = flags.findLast(({ name }) => name === 'config-dir')?.value;
+  if (!directory) return [];
+  const listed = defineFact({ names: { kind: 'list', path: directory } }, ({ names }) => names ?? []);
+  const ignored = (await observe(host, listed, signal)).filter((name) => /\.(?:ya?ml|json)$/i.test(name));
+  return ignored.map((name) => ({
+    code: 'PASSED_OVER',
+    message: `${trimTrailing(directory, '/')}/${name} is ignored: the kubelet reads only files whose names end in .conf from the directory of --config-dir`,
+  }));
+}
+
+/** A kubelet without its lock is healthy, but a reboot terminates its pods at once. */
+async function findMissingLock(host: Host, { kubelet, running }: ObservedKubelet, signal?: AbortSignal): Promise<readonly ConfigDrift[]> {
+  const field = shutdownField(running.layered.config);
+  const message = kubelet === null || field === null ? null : await missingShutdownLock(host, field, signal);
+  return message === null ? [] : [{ code: 'SHUTDOWN_NOT_DELAYED', message }];
+}
+
+function withoutCredentials(field: ExplainedField): ExplainedField {
+  const without = <T extends LayerValue>(one: T): T => ({
+    ...one,
+    ...(one.value === undefined ? {} : { value: masked(field.path, one.value) }),
+  });
+  return { ...without(field), lost: field.lost.map(without) };
 }
 
 function explainedSource(source: NodeSource | null, node: KubeObject | null): ExplainedSource | null {

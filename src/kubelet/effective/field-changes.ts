@@ -171,7 +171,8 @@ export function isConfidentialFlag({ name, value }: Arg): boolean {
   return masked(name, value) !== value;
 }
 
-function masked(path: string, value: Json | undefined): Json {
+/** The value of a field or a flag without credentials, for messages. */
+export function masked(path: string, value: Json | undefined): Json {
   if (value === undefined) return null;
   if (CONFIDENTIAL.test(path)) return '[secret]';
   return typeof value === 'string' ? maskSecrets(value).replace(/(:\/\/)[^/@\s]*@/g, '$1[secret]@') : value;

@@ -7,6 +7,7 @@ import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '..
 import type { NodeSource } from '../node-source.ts';
 import { isSetBy } from '../overridden-fields.ts';
 import { classifyChanges } from '../validate/classify-changes.ts';
+import { masked } from './field-changes.ts';
 import type { HostText } from './running-config.ts';
 
 /** The value of a field in one layer. */
@@ -43,7 +44,8 @@ export interface ConfigDrift {
     | 'KUBELET_UNHEALTHY'
     | 'CONFIGZ_DIFFERS'
     | 'INSTANCE_CONFIG_DIFFERS'
-    | 'PASSED_OVER';
+    | 'PASSED_OVER'
+    | 'SHUTDOWN_NOT_DELAYED';
   readonly message: string;
   readonly field?: string;
   readonly liveChange?: LiveChange;
@@ -136,9 +138,12 @@ function flagDrift(flags: DriftInput['flags'], diskFlags: NonNullable<DriftInput
     .filter((name) => valuesOf(flags, name) !== valuesOf(diskFlags, name))
     .map((name) => {
       const [running, disk] = [flags.findLast((flag) => flag.name === name), diskFlags.findLast((flag) => flag.name === name)];
-      const now = running === undefined ? `the running kubelet has no --${name}` : `the running kubelet has --${name}=${running.value}`;
+      const now =
+        running === undefined ? `the running kubelet has no --${name}` : `the running kubelet has --${name}=${masked(name, running.value)}`;
       const next =
-        disk === undefined ? 'but the unit no longer sets this flag' : `but the unit sets --${name}=${disk.value} (${disk.source})`;
+        disk === undefined
+          ? 'but the unit no longer sets this flag'
+          : `but the unit sets --${name}=${masked(name, disk.value)} (${disk.source})`;
       return { code: 'NOT_RESTARTED' as const, message: `${now}, ${next}: ${apply}` };
     });
 }
@@ -149,10 +154,12 @@ export function compareWithConfigz(
   layered: LayeredConfig,
   options: { readonly minor: Minor; readonly catalogue: Catalogue },
 ): readonly ConfigDrift[] {
-  // The effect of this flag is that of the field, but configz does not show it.
+  // The effect of this flag is that of the field, but configz does not show it. HTTP headers are masked in configz.
   const isHidden = (path: string): boolean =>
     path === 'seccompDefault' && layered.history.get(path)?.some(({ origin }) => origin.layer === 'flag') === true;
-  const changes = classifyChanges(configz, layered.config, options).filter(({ path }) => !isHidden(path));
+  const changes = classifyChanges(configz, layered.config, options).filter(
+    ({ path }) => !isHidden(path) && !path.startsWith('staticPodURLHeader'),
+  );
   return changes.map((change) => ({
     code: 'CONFIGZ_DIFFERS',
     field: change.path,

@@ -46,10 +46,12 @@ interface World {
   readonly argv?: readonly string[] | null;
   readonly version?: string;
   readonly diskVersion?: string;
+  /** Output of busctl ListInhibitors. Default: no busctl. */
+  readonly locks?: string;
   readonly unit?: (unit: FakeUnit) => void;
 }
 
-function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion = version, unit: change }: World = {}): FakeHost {
+function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion = version, locks, unit: change }: World = {}): FakeHost {
   const commands: FakeHostOptions['commands'] = {
     sh: ([, , script = '']) => {
       if (script === 'command -v kubelet') return { stdout: '/usr/bin/kubelet\n' };
@@ -58,6 +60,8 @@ function host({ files = FILES, argv = RUNNING, version = 'v1.36.2', diskVersion 
       return { exitCode: 127 };
     },
     kubelet: { stdout: `Kubernetes ${diskVersion}\n` },
+    busctl: locks === undefined ? { exitCode: 127 } : { stdout: locks },
+    ...(locks === undefined ? {} : { journalctl: { stdout: '' } }),
     id: { stdout: '0\n' },
     uname: ([, what]) => ({ stdout: what === '-n' ? 'Host-A\n' : 'x86_64\n' }),
   };
@@ -82,6 +86,39 @@ function cluster(name: string, config: JsonObject): FakeCluster {
 }
 
 describe('explainHostKubelet', () => {
+  it.each<[string | undefined, readonly string[]]>([
+    ['a(ssssuu) 0', ['shutdownGracePeriod (30 s) is not in force: the kubelet holds no lock of systemd-logind that delays a shutdown']],
+    ['a(ssssuu) 1 "shutdown" "kubelet" "x" "delay" 0 712', []],
+    [undefined, []],
+  ])('reports a shutdown that the kubelet does not delay: %j', async (locks, expected) => {
+    const files = { ...FILES, [CONFIG]: `${HEADER}shutdownGracePeriod: 30s\n` };
+    const world = locks === undefined ? { files } : { files, locks };
+    const { disagreements } = await explainHostKubelet(host(world), { catalogue, cluster: null });
+    expect(disagreements.filter(({ code }) => code === 'SHUTDOWN_NOT_DELAYED').map(({ message }) => message)).toEqual(expected);
+  });
+
+  it('shows no HTTP headers of the kubelet', async () => {
+    const headers = (value: string): string => `staticPodURLHeader:\n  Authorization: [Bearer ${value}]\n`;
+    const files = {
+      ...FILES,
+      [CONFIG]: `${HEADER}${headers('hush-1')}`,
+      '/etc/kubernetes/kubelet.d/10-pods.conf': `${HEADER}${headers('hush-2')}`,
+    };
+    const argv = [...RUNNING, '--manifest-url-header=X:hush-3'];
+    const configz = { staticPodURLHeader: { Authorization: ['<masked>'] } };
+    const explanation = await explainHostKubelet(host({ files, argv }), { catalogue, cluster: cluster('worker-1', configz) });
+    expect(JSON.stringify(explanation)).not.toContain('hush');
+    expect(renderNodeExplanation(explanation, true)).toContain('[secret]');
+  });
+
+  it('names files of --config-dir that the kubelet ignores because of their names', async () => {
+    const files = { ...FILES, '/etc/kubernetes/kubelet.d/99-admin.yaml': `${HEADER}maxPods: 9\n`, '/etc/kubernetes/kubelet.d/README': '' };
+    const { disagreements, fields } = await explainHostKubelet(host({ files }), { catalogue, cluster: null });
+    const messages = disagreements.map(({ message }) => message).filter((message) => message.includes('ignored'));
+    expect(messages).toEqual([expect.stringMatching(/^\/etc\/kubernetes\/kubelet\.d\/99-admin\.yaml is ignored: .* end in \.conf/)]);
+    expect(fields.find(({ path: field }) => field === 'maxPods')?.value).toBe(80);
+  });
+
   it('shows the source layer of every field', async () => {
     const explanation = await explainHostKubelet(host(), { catalogue, cluster: null });
     expect(explanation.disagreements).toEqual([]);
