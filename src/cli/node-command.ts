@@ -5,8 +5,8 @@ import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
 import type { CommandOptions, On } from './command.ts';
 import { addSections } from './help-layout.ts';
 import type { NodeExplainRequest } from './node-explain.ts';
-import { addClusterOptions, addSshOptions, outputOption } from './options.ts';
-import { connectionRequest, flagChoice, hostAddress, kubeconfigRequest } from './request-parts.ts';
+import { addClusterOptions, addFleetFileOption, addSshOptions, outputOption } from './options.ts';
+import { connectionRequest, flagChoice, flagText, hostAddress, kubeconfigRequest } from './request-parts.ts';
 
 /** `node`: inspects one node. */
 export function defineNode(node: Command, on: On): void {
@@ -24,6 +24,10 @@ function nodeExplainCommand(node: Command, on: On): void {
     .argument('[field]', 'field to show, with its nested fields (default: all fields)')
     .addOption(outputOption(['text', 'wide', 'json', 'yaml']))
     .option('--takeover', 'show how join would change the flags and files of a kubelet with another unit; changes nothing');
+  addFleetFileOption(
+    explain,
+    'fleet file with the host: also show the layer that declares each field (default: fleet.yaml, if it has the host)',
+  );
   on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
   addSections(explain, {
     notes:
@@ -50,6 +54,7 @@ function explainRequest([target, field, ...more]: readonly string[], options: Co
   return {
     target: explainTarget(target),
     field,
+    file: flagText(options, 'file'),
     takeover,
     format: flagChoice(options, 'output', ['text', 'wide', 'json', 'yaml']),
     cluster: kubeconfigRequest(options),
@@ -59,5 +64,6 @@ function explainRequest([target, field, ...more]: readonly string[], options: Co
 
 const EXAMPLES = `  kubeletadm node explain root@10.0.0.11
   kubeletadm node explain worker-1 maxPods --kubeconfig admin.conf
+  kubeletadm node explain -f fleet.yaml edge-017 maxPods
   kubeletadm node explain node/worker-1 -o json
   kubeletadm node explain root@10.0.0.11 --takeover`;

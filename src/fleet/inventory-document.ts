@@ -108,7 +108,7 @@ function bastionDocument({ name, address, user, port, identityFiles, hostKeys }:
 }
 
 /** The merged layers of a host, as written. */
-function declaredConfiguration({ overlays }: ResolvedHost): JsonObject {
+export function declaredConfiguration({ overlays }: ResolvedHost): JsonObject {
   const merged = overlays.reduce<JsonObject>((config, { document }) => {
     const { apiVersion: _, kind: __, ...own } = (document.root === null ? {} : sourceToExactJson(document.root)) as JsonObject;
     return mergeConfig(config, own);

@@ -1,5 +1,6 @@
 import type { RunTime } from '../../base/clock.ts';
-import type { LocalFiles } from '../../base/local-files.ts';
+import { usageError } from '../../base/errors.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
 import { unknownName } from '../../kubeadm/explain/explain.ts';
 import { findField } from '../../kubeadm/explain/explain-field.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
@@ -7,22 +8,30 @@ import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-case
 import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
 import { explainTakeover, type Takeover } from '../../kubeadm/workflows/explain-takeover.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
-import { type NodeExplanation, selectFields } from '../../kubelet/effective/node-explanation.ts';
+import { type ExplainedField, type NodeExplanation, selectFields } from '../../kubelet/effective/node-explanation.ts';
+import { leavesOf } from '../../kubelet/layers.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { FleetRunPorts, HostConnections } from '../ports.ts';
+import { declaredConfiguration } from '../inventory-document.ts';
+import type { ResolvedHost } from '../model.ts';
+import type { FleetFilePorts, FleetRunPorts, HostConnections } from '../ports.ts';
+import { hostsOfNodes } from './find-node-names.ts';
+import { fleetTargets } from './fleet-members.ts';
 import { type ConnectionRequest, readHostTarget } from './host-access.ts';
+import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
 
 export interface ExplainNodeRequest {
   /** A Node, read through the API server, or a host. */
   readonly target: { readonly node: string } | { readonly address: string };
   /** Undefined: all fields. */
   readonly field: string | undefined;
+  /** The fleet file; undefined: `fleet.yaml` if the file exists and has the host. */
+  readonly file?: string | undefined;
   readonly cluster: KubeconfigRequest;
   readonly connection: ConnectionRequest;
 }
 
 /** Ports of `node explain`. */
-export type ExplainNodePorts = LocalFiles & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+export type ExplainNodePorts = FleetFilePorts & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
 
 /**
  * The effective values of a kubelet, each with the layer it is from.
@@ -38,16 +47,44 @@ async function explainTarget(services: ExplainNodePorts, request: ExplainNodeReq
   const cluster = lazyCluster(services, request.cluster);
   try {
     if ('node' in target) return await explainNodeKubelet(await cluster.open(), target.node, catalogue);
-    const host = await services.connectHost(await readHostTarget(services, target.address, connection));
+    const member = await fleetHost(services, request, target.address);
+    const host = await services.connectHost(member?.target ?? (await readHostTarget(services, target.address, connection)));
     try {
       const asked = request.cluster.kubeconfig === undefined ? null : await cluster.open();
-      return await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });
+      const explanation = await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });
+      return member === null ? explanation : { ...explanation, fields: explanation.fields.map(withFleetLayer(member.host)) };
     } finally {
       await host.close();
     }
   } finally {
     await cluster.close();
   }
+}
+
+/** The host of the fleet file; null: the default file does not exist or has no such host. */
+async function fleetHost(services: ExplainNodePorts, { file, connection }: ExplainNodeRequest, name: string) {
+  if (file === undefined && !(await services.input.exists(fleetFileOf(file)))) return null;
+  const fleet = await readFleet(services, { file });
+  const find = (wanted: string | undefined): ResolvedHost | undefined => fleet.hosts.find((one) => one.name === wanted);
+  const host =
+    find(name) ?? (file === undefined ? undefined : find((await hostsOfNodes(services, fleet, { names: [name], connection })).get(name)));
+  if (host !== undefined) return { host, target: (await fleetTargets(services, connection, directoryOf(services, fleet.file)))(host) };
+  if (file === undefined) return null;
+  throw usageError(`${file} has no host ${name}`, `List the hosts: kubeletadm fleet inventory -f ${file}`);
+}
+
+/** Adds the layer of the fleet file that declares a field, and its value where the host has another. */
+function withFleetLayer(host: ResolvedHost): (field: ExplainedField) => ExplainedField {
+  const origins = host.origins();
+  const declared = leavesOf(declaredConfiguration(host));
+  return (field) => {
+    const origin = origins.get(`kubeletConfiguration.${field.path}`);
+    const value = declared.get(field.path);
+    if (origin === undefined || value === undefined) return field;
+    const { file, line } = origin.position;
+    const isSame = JSON.stringify(value) === JSON.stringify(field.value);
+    return { ...field, source: `${field.source}; ${origin.layer}, ${file}:${line}${isSame ? '' : `: ${inlineValue(value)}, not applied`}` };
+  };
 }
 
 /** What a takeover of a host by `join` would change; changes nothing. Errors are those of the host. */

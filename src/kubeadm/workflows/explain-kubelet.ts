@@ -163,13 +163,14 @@ function startedAt({ unit }: ObservedKubelet): string | null {
 export async function explainNodeKubelet(cluster: Cluster, name: string, catalogue: Catalogue): Promise<NodeExplanation> {
   const { minor, version, config, node } = await readNodeConfig(cluster, name, catalogue);
   const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
+  const source = explainedSource(reportedSource(node), node);
   return {
     node: `node/${name}`,
     kubernetesVersion: version || formatMinor(minor),
     process: null,
     health: null,
-    source: explainedSource(reportedSource(node), node),
-    fields: explainConfigz(config, defaults, minor),
+    source,
+    fields: explainConfigz(config, { defaults, minor, source }),
     flags: [],
     disagreements: [],
   };

@@ -184,7 +184,11 @@ export function compareWithInstanceConfig(file: HostText, { history }: LayeredCo
 }
 
 /** The fields of configz; their origin is known only as far as they equal defaults. */
-export function explainConfigz(configz: JsonObject, defaults: JsonObject, minor: Minor): readonly ExplainedField[] {
+export function explainConfigz(
+  configz: JsonObject,
+  { defaults, minor, source }: { readonly defaults: JsonObject; readonly minor: Minor; readonly source: NodeSource | null },
+): readonly ExplainedField[] {
+  const configMap = source?.kind === 'config-map' ? `ConfigMap ${source.source.namespace}/${source.source.name}, or ` : '';
   const usual = leavesOf(defaults);
   const leaves = [...leavesOf(configz)].filter(([path]) => path !== 'apiVersion' && path !== 'kind');
   return leaves
@@ -193,7 +197,7 @@ export function explainConfigz(configz: JsonObject, defaults: JsonObject, minor:
       const isDefault = JSON.stringify(usual.get(path)) === JSON.stringify(value);
       const word: LayerValue = isDefault
         ? { layer: 'kubelet default', source: `kubelet ${formatMinor(minor)}`, value }
-        : { layer: 'configz', source: 'a file or a flag of the host', value };
+        : { layer: 'configz', source: `${configMap}a file or a flag of the host`, value };
       return { path, ...word, lost: [] };
     });
 }
