@@ -76,6 +76,15 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
     expect(stdout.trimEnd().split('\n')).toHaveLength(2);
   });
 
+  it('a worker joins again immediately after reset: its machine-id is that of the Node, which is still Ready', async () => {
+    const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
+    expect(reset.code, reset.stderr).toBe(0);
+    const again = await runCommand([...joinWords(), ...ssh('node2')]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(lab.run('node2', 'systemctl is-active kubelet').trim()).toBe('active');
+    await expectReady('node2');
+  });
+
   it('the hosts contain no token', () => {
     const secret = joinWords()[3]?.slice(7) ?? '';
     expect(secret).toHaveLength(16);
