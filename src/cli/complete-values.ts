@@ -118,12 +118,12 @@ async function phasesOf({ path }: PartialLine): Promise<readonly Candidate[]> {
 
 /** The fields of the newest KubeletConfiguration. */
 async function fieldsOf(): Promise<readonly Candidate[]> {
-  const [{ NEWEST_MINOR }, { loadCatalogue }] = await Promise.all([
+  const [{ DEFAULT_MINOR }, { loadCatalogue }] = await Promise.all([
     import('../kubelet/catalogue.ts'),
     import('../kubelet/load-catalogue.ts'),
   ]);
   const catalogue = await loadCatalogue();
-  return [...catalogue.fields.keys()].filter((path) => catalogue.field(path, NEWEST_MINOR) !== null).map((value) => ({ value }));
+  return [...catalogue.fields.keys()].filter((path) => catalogue.field(path, DEFAULT_MINOR) !== null).map((value) => ({ value }));
 }
 
 async function gatesOf(): Promise<readonly Candidate[]> {

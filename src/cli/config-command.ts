@@ -7,7 +7,7 @@ import type { ConfigRenderRequest } from './config-render.ts';
 import type { UserDataRequest } from './config-user-data.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
-import { addKubeletConfigCommands, addMigrateCommand } from './kubelet-config-commands.ts';
+import { addKubeletConfigCommands, addMigrateCommand, DEFAULT_KUBERNETES_MINOR } from './kubelet-config-commands.ts';
 import { nodeRequest } from './node-request.ts';
 import {
   addClusterOptions,
@@ -72,7 +72,7 @@ function defineValidate(config: Command, on: On): void {
     .option('--allow-deprecated-api', 'suppress warnings about deprecated API versions')
     .option(
       '--kubernetes-version <version>',
-      'kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: the newest known)',
+      `kubelet version to validate KubeletConfigurations for, e.g. 1.34 (default: kubernetesVersion of the file, otherwise ${DEFAULT_KUBERNETES_MINOR})`,
     )
     .option('--lenient', 'report unknown and duplicate fields of a KubeletConfiguration as warnings')
     .option(

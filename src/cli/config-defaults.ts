@@ -5,13 +5,13 @@ import { OVERLAY_KIND, overlayJsonSchema } from '../dynamic/agent/overlay.ts';
 import { configJsonSchema } from '../kubeadm/config/json-schema.ts';
 import type { ConfigKind } from '../kubeadm/config/model.ts';
 import { type DefaultsProfile, profileDefaults } from '../kubeadm/render/profile-defaults.ts';
-import { NEWEST_MINOR, OLDEST_KNOWN_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, OLDEST_KNOWN_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
 
 export interface ConfigDefaultsRequest {
-  /** Undefined: the newest. */
+  /** Undefined: `DEFAULT_MINOR`. */
   readonly kubernetesVersion: string | undefined;
   readonly profile: DefaultsProfile;
   readonly format: 'yaml' | 'json';
@@ -20,7 +20,7 @@ export interface ConfigDefaultsRequest {
 /** `config defaults`: the kubelet's defaults (an empty file), or the configuration that kubeadm writes. */
 export async function runDefaults(services: Services, request: ConfigDefaultsRequest): Promise<ExitCode> {
   const version = request.kubernetesVersion;
-  const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
+  const minor = version === undefined ? DEFAULT_MINOR : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const config = profileDefaults(request.profile, minor, await loadCatalogue());
   services.output.document(request.format === 'json' ? `${printableJson(config, 2)}\n` : encodeYaml(config));
   return 0;
@@ -29,13 +29,13 @@ export async function runDefaults(services: Services, request: ConfigDefaultsReq
 export interface ConfigSchemaRequest {
   /** Undefined: all kinds. */
   readonly kind: ConfigKind | typeof OVERLAY_KIND | undefined;
-  /** Undefined: the newest. */
+  /** Undefined: `DEFAULT_MINOR`. */
   readonly kubernetesVersion: string | undefined;
 }
 
 /** `config schema [KIND]`. */
 export async function runConfigSchema({ output }: Services, { kind, kubernetesVersion: version }: ConfigSchemaRequest): Promise<ExitCode> {
-  const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_KNOWN_MINOR);
+  const minor = version === undefined ? DEFAULT_MINOR : readMinor(version, 'kubernetes-version', OLDEST_KNOWN_MINOR);
   const catalogue = await loadCatalogue();
   const schema = kind === OVERLAY_KIND ? overlayJsonSchema(catalogue, minor) : configJsonSchema(catalogue, minor, kind ?? null);
   output.stdout(`${printableJson(schema, 2)}\n`);

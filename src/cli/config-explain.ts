@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { explain } from '../kubeadm/explain/explain.ts';
 import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
-import { NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { DEFAULT_MINOR } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import type { Services } from './services.ts';
@@ -13,7 +13,7 @@ const OLDEST_EXPLAINED = 10;
 export interface ConfigExplainRequest {
   /** Empty: all fields. */
   readonly name: string;
-  /** Undefined: the newest. */
+  /** Undefined: `DEFAULT_MINOR`. */
   readonly kubernetesVersion: string | undefined;
   /** Include nested members. */
   readonly recursive: boolean;
@@ -23,7 +23,7 @@ export interface ConfigExplainRequest {
 /** `config explain [NAME]`: a field, a flag or a feature gate. */
 export async function runExplain(services: Services, request: ConfigExplainRequest): Promise<ExitCode> {
   const { name, kubernetesVersion: version, recursive, format } = request;
-  const minor = version === undefined ? NEWEST_MINOR : readMinor(version, 'kubernetes-version', OLDEST_EXPLAINED);
+  const minor = version === undefined ? DEFAULT_MINOR : readMinor(version, 'kubernetes-version', OLDEST_EXPLAINED);
   const explanation = explain(name, {
     catalogue: await loadCatalogue(),
     minor,

@@ -11,7 +11,7 @@ import { isFileValid, type ReportFormat, showVerdicts } from './validate-report.
 
 export interface ConfigValidateRequest extends KubeletsRequest {
   readonly files: readonly string[];
-  /** Undefined: the newest known, or the version of a ClusterConfiguration in the same file. */
+  /** Undefined: the version of a ClusterConfiguration in the same file, else `DEFAULT_MINOR`. */
   readonly kubernetesVersion: string | undefined;
   /** Unknown and duplicate fields are warnings. */
   readonly lenient: boolean;

@@ -12,6 +12,7 @@ import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
 import { addSections } from './help-layout.ts';
+import { DEFAULT_KUBERNETES_MINOR } from './kubelet-config-commands.ts';
 import {
   addFleetFileOption,
   addFleetSelectionOptions,
@@ -105,7 +106,7 @@ function validateCommand(fleet: Command, on: On): void {
   )
     .option(
       '--kubernetes-version <version>',
-      'kubelet version to validate for (default: kubernetesVersion of the fleet file, otherwise the newest known)',
+      `kubelet version to validate for (default: kubernetesVersion of the fleet file, otherwise ${DEFAULT_KUBERNETES_MINOR})`,
     )
     .addOption(outputOption(['text', 'json', 'sarif']));
   on(

@@ -7,7 +7,7 @@ import { ignoredSettingsText, importedSettings, type StarterImport, type Starter
 import { checkFleet, fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
 import { readVagrantMachines } from '../fleet/vagrant.ts';
 import { validateFleet } from '../fleet/validate.ts';
-import { formatMinor, NEWEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, formatMinor, parseMinor } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { fleetSchemaText } from './fleet-validate.ts';
 import type { Services } from './services.ts';
@@ -46,7 +46,7 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
   const machines = [...(await fromVagrant(services, request.vagrant, file)), ...(await fromK0sctl(services, request.k0sctl, file))];
   const kubeconfig = await kubeconfigInForce(services, file);
   const sshConfig = imports.find(({ source, path }) => source === 'sshConfig' && path !== USER_SSH_CONFIG)?.path;
-  const text = starterFile(formatMinor(NEWEST_MINOR), { imports, machines, kubeconfig, sshConfig, nodeIP: request.nodeIP });
+  const text = starterFile(formatMinor(DEFAULT_MINOR), { imports, machines, kubeconfig, sshConfig, nodeIP: request.nodeIP });
   if (file === '-') services.output.document(text);
   else await writeWithSchema(services, file, text);
   const problems = await checkWritten(services, { file, text, isImport: imports.length + machines.length > 0 });
@@ -67,7 +67,7 @@ async function checkWritten(
 ): Promise<readonly Problem[]> {
   const { fleet, problems } = await checkFleet(services, file, text);
   if (problems.some(({ severity }) => severity !== 'warning')) return problems;
-  const minor = parseMinor(fleet.kubernetesVersion ?? '') ?? NEWEST_MINOR;
+  const minor = parseMinor(fleet.kubernetesVersion ?? '') ?? DEFAULT_MINOR;
   const { problems: invalid } = validateFleet(fleet, { minor, catalogue: await loadCatalogue() });
   return [...problems, ...invalid, ...(isImport ? doubtfulRoles(fleet) : [])];
 }

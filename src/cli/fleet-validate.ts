@@ -3,7 +3,7 @@ import { printableJson } from '../base/text/printable.ts';
 import { fleetJsonSchema } from '../fleet/json-schema.ts';
 import { checkFleet, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { validateFleet } from '../fleet/validate.ts';
-import { NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
@@ -14,7 +14,7 @@ import { isFileValid, type ReportFormat, showVerdicts } from './validate-report.
 export interface FleetValidateRequest {
   /** Undefined: the default. */
   readonly file: string | undefined;
-  /** Undefined: that of the fleet file, otherwise the newest known. */
+  /** Undefined: that of the fleet file, else `DEFAULT_MINOR`. */
   readonly kubernetesVersion: string | undefined;
   readonly format: ReportFormat;
 }
@@ -26,7 +26,7 @@ export async function runFleetValidate(services: Services, request: FleetValidat
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const { fleet, problems } = await checkFleet(services, file);
   const structure: FileVerdict = { file, problems };
-  const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? NEWEST_MINOR;
+  const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? DEFAULT_MINOR;
   // Unreadable files cannot be validated.
   const validated = isFileValid(structure) ? validateFleet(fleet, { minor, catalogue: await loadCatalogue() }).problems : [];
   const verdict: FileVerdict = { file, problems: [...problems, ...validated] };

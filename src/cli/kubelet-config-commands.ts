@@ -13,6 +13,8 @@ import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, o
 
 /** The newest minor of the catalogue, which help does not load. */
 export const NEWEST_KUBERNETES_MINOR = '1.37';
+/** The minor that is used when none is given. */
+export const DEFAULT_KUBERNETES_MINOR = '1.36';
 
 /** Read-only commands about kubelet configurations, below `config`. */
 export function addKubeletConfigCommands(config: Command, on: On): void {
@@ -41,7 +43,7 @@ function schemaCommand(config: Command, on: On): void {
     .addArgument(new Argument('[kind]', 'kind of the documents (default: any)').choices(SCHEMA_KINDS))
     .option(
       '--kubernetes-version <version>',
-      `kubelet version of the fields of KubeletConfiguration, 1.11 to ${NEWEST_KUBERNETES_MINOR} (default: ${NEWEST_KUBERNETES_MINOR})`,
+      `kubelet version of the fields of KubeletConfiguration, 1.11 to ${NEWEST_KUBERNETES_MINOR} (default: ${DEFAULT_KUBERNETES_MINOR})`,
     );
   on(schema, schemaRequest, async () => (await import('./config-defaults.ts')).runConfigSchema);
   addSections(schema, {
@@ -67,7 +69,7 @@ function explainCommand(config: Command, on: On): void {
       '[name]',
       'name of a field, flag or feature gate, e.g. evictionHard, authentication.x509, --node-ip or NodeSwap, or a part of a name, e.g. swap (default: all fields)',
     )
-    .option('--kubernetes-version <version>', `kubelet version, 1.10 to ${NEWEST_KUBERNETES_MINOR} (default: ${NEWEST_KUBERNETES_MINOR})`)
+    .option('--kubernetes-version <version>', `kubelet version, 1.10 to ${NEWEST_KUBERNETES_MINOR} (default: ${DEFAULT_KUBERNETES_MINOR})`)
     .option('--recursive', 'include nested fields')
     // The argument can be a kubelet flag.
     .allowUnknownOption();
@@ -86,7 +88,7 @@ function defaultsCommand(config: Command, on: On): void {
   const defaults = config
     .command('defaults')
     .description('Print the default configuration of a kubelet version')
-    .option('--kubernetes-version <version>', `kubelet version, 1.20 to ${NEWEST_KUBERNETES_MINOR} (default: ${NEWEST_KUBERNETES_MINOR})`)
+    .option('--kubernetes-version <version>', `kubelet version, 1.20 to ${NEWEST_KUBERNETES_MINOR} (default: ${DEFAULT_KUBERNETES_MINOR})`)
     .addOption(
       new Option('--profile <profile>', 'kubelet: defaults of the kubelet; kubeadm: the configuration that kubeadm writes')
         .choices(['kubelet', 'kubeadm'])
@@ -110,7 +112,7 @@ function diffCommand(config: Command, on: On): void {
     .argument('<second>', 'second configuration, in the same form')
     .option(
       '--kubernetes-version <version>',
-      `kubelet version used for both configurations (default: the version of each configuration, if known, otherwise ${NEWEST_KUBERNETES_MINOR})`,
+      `kubelet version used for both configurations (default: the version of each configuration, if known, otherwise ${DEFAULT_KUBERNETES_MINOR})`,
     )
     .option('--exit-code', 'exit with code 6 if the configurations differ');
   addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));

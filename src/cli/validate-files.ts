@@ -2,7 +2,7 @@ import { AppError, type Problem } from '../base/errors.ts';
 import type { InputFiles } from '../base/local-files.ts';
 import type { KubeletsToQuery } from '../fleet/use-cases/open-kubelets.ts';
 import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
-import { type Catalogue, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { type Catalogue, DEFAULT_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
 import type { WrappedConfig } from '../kubelet/wrapped-config.ts';
 import type { FileRules, FileVerdict } from './file-verdict.ts';
@@ -47,7 +47,7 @@ async function validateFile(text: string, file: string, options: FileOptions): P
 
 /**
  * The rules for a KubeletConfiguration: the requested version, else that of the ClusterConfiguration in the
- * same file, else the newest.
+ * same file, else `DEFAULT_MINOR`.
  */
 async function validateText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
   const wrapped = WRAPPER.test(text) ? (await import('../kubelet/wrapped-config.ts')).unwrapConfigs(text, file) : null;
@@ -70,15 +70,15 @@ async function validateWrapped(config: WrappedConfig, file: string, options: Tex
   }
   const { chosen, allowDeprecated: _, ...validationOptions } = options;
   const { validateOverlay } = await import('../dynamic/validate-payload.ts');
-  return { problems: validateOverlay(config.fields, { ...validationOptions, minor: chosen ?? NEWEST_MINOR }), kubeletText: null };
+  return { problems: validateOverlay(config.fields, { ...validationOptions, minor: chosen ?? DEFAULT_MINOR }), kubeletText: null };
 }
 
 async function validatePlainText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
   const { chosen, allowDeprecated, ...validationOptions } = options;
-  const own = validateKubeletFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
+  const own = validateKubeletFile(text, file, { ...validationOptions, minor: chosen ?? DEFAULT_MINOR });
   if (own !== null) return { problems: own, kubeletText: text };
   const { validateOverlayFile } = await import('../dynamic/validate-payload.ts');
-  const overlay = validateOverlayFile(text, file, { ...validationOptions, minor: chosen ?? NEWEST_MINOR });
+  const overlay = validateOverlayFile(text, file, { ...validationOptions, minor: chosen ?? DEFAULT_MINOR });
   if (overlay !== null) return { problems: overlay, kubeletText: null };
   return (await import('../kubeadm/use-cases/validate-documents.ts')).validateDocuments(text, file, options);
 }

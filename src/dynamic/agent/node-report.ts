@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../base/json.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { type Minor, NEWEST_MINOR, nearestKnownMinor } from '../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, type Minor, nearestKnownMinor } from '../../kubelet/catalogue.ts';
 import type { Observation } from './health.ts';
 
 /** State reported by the Node, as far as it concerns the running kubelet. */
@@ -25,8 +25,8 @@ export function readNodeReport(node: KubeObject | null, startedAt: number): Node
   return { ready: isFresh || why.startsWith('Ready is Unknown') ? { is: false, why } : null, pressures };
 }
 
-/** The minor of the catalogue nearest to the kubelet of a Node; the newest known if the Node has none. */
+/** The minor of the catalogue nearest to the kubelet of a Node; the default if the Node has none. */
 export function minorOfNode(node: KubeObject | null): Minor {
   const info = isJsonObject(node?.status) && isJsonObject(node.status.nodeInfo) ? node.status.nodeInfo.kubeletVersion : undefined;
-  return nearestKnownMinor(Number(/^v1\.(\d+)/.exec(String(info ?? ''))?.[1] ?? NEWEST_MINOR));
+  return nearestKnownMinor(Number(/^v1\.(\d+)/.exec(String(info ?? ''))?.[1] ?? DEFAULT_MINOR));
 }

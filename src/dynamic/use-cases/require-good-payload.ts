@@ -1,6 +1,6 @@
 import { AppError, formatPosition, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, type Minor } from '../../kubelet/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { readValidatedMinor } from '../../kubelet/minor-option.ts';
@@ -41,7 +41,7 @@ export async function requireGoodPayload(
 
 function minorsOf(nodes: readonly NodeConfig[]): readonly Minor[] {
   const minors = [...new Set(nodes.flatMap(({ minor }) => minor ?? []))].sort((a, b) => a - b);
-  return minors.length === 0 ? [NEWEST_MINOR] : minors;
+  return minors.length === 0 ? [DEFAULT_MINOR] : minors;
 }
 
 function report(reporter: Reporter, { code, message, hint, path, position }: Problem): void {

@@ -5,7 +5,7 @@ import type { Host } from '../../host/host.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { type DiffSide, readDiffSide } from '../../kubeadm/use-cases/read-diff-side.ts';
-import { type Minor, NEWEST_MINOR, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, type Minor, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
 import { type ConfigDiff, type ConfigSide, diffConfigs } from '../../kubelet/diff/diff-configs.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
@@ -58,7 +58,7 @@ export async function compareConfigs(
 }
 
 function toSide({ name, configOf }: DiffSide, minor: Minor | null, warning: (problem: Problem) => void): ConfigSide {
-  const known = minor ?? NEWEST_MINOR;
+  const known = minor ?? DEFAULT_MINOR;
   const { config, warnings } = configOf(known);
   for (const one of warnings) warning(one);
   return { name, minor: known, config };

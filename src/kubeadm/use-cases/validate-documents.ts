@@ -1,6 +1,6 @@
 import type { Problem } from '../../base/errors.ts';
 import { documentTexts } from '../../codec/document-text.ts';
-import { type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { CONFIG_KINDS } from '../config/document-header.ts';
 import { loadConfig } from '../config/load.ts';
@@ -20,13 +20,13 @@ export interface TextVerdict {
 
 /**
  * Validates a file with kubeadm's documents. The version for a KubeletConfiguration is the chosen one, otherwise the
- * kubernetesVersion of a ClusterConfiguration in the same file, otherwise the newest.
+ * kubernetesVersion of a ClusterConfiguration in the same file, otherwise `DEFAULT_MINOR`.
  */
 export function validateDocuments(text: string, file: string, { chosen, allowDeprecated, ...options }: TextOptions): TextVerdict {
   const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated });
   if (config.kubelet === undefined) return { problems: config.problems, kubeletText: null };
   const declared = parseMinor(config.cluster?.kubernetesVersion ?? '');
-  const minor = chosen ?? declared ?? NEWEST_MINOR;
+  const minor = chosen ?? declared ?? DEFAULT_MINOR;
   const { problems } = validateKubeletConfiguration(config.kubelet, { ...options, minor });
   return { problems: [...config.problems, ...problems].sort(byPosition), kubeletText: documentTexts(text)[config.kubelet.index] ?? null };
 }

@@ -1,7 +1,7 @@
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
-import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { type Catalogue, DEFAULT_MINOR, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { type ParsedConfig, readKubeletConfiguration } from '../../kubelet/decode.ts';
 import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../config/defaults.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
@@ -17,7 +17,7 @@ export async function controlPlaneVersion(
   kubelet: ObservedNode['facts']['kubelet'],
 ): Promise<{ version: string; warnings: readonly Warning[] }> {
   const written = kubernetesVersion !== undefined && parseMinor(kubernetesVersion) !== null ? kubernetesVersion : null;
-  const ofKubelet = kubelet !== null && 'version' in kubelet ? kubelet.version : formatMinor(NEWEST_MINOR);
+  const ofKubelet = kubelet !== null && 'version' in kubelet ? kubelet.version : formatMinor(DEFAULT_MINOR);
   if (cluster === null) return { version: written ?? ofKubelet, warnings: [] };
   const version = await cluster.version();
   if (written === null || parseMinor(written) === parseMinor(version)) return { version, warnings: [] };

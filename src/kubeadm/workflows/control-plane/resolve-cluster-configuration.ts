@@ -1,14 +1,14 @@
 import { AppError } from '../../../base/errors.ts';
 import { normalizeVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { Warning } from '../../../host/plan/change.ts';
-import { formatMinor, parseMinor } from '../../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../kubelet/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
 import type { ObservedNode } from '../observe-node.ts';
 
 /** Default Kubernetes version: the release whose manifests this program generates. */
 export const NEWEST_RELEASE = 'v1.36.2';
-const NEWEST_CONTROL_PLANE = 36;
+const NEWEST_CONTROL_PLANE = DEFAULT_MINOR;
 const OLDEST_CONTROL_PLANE = 35;
 
 export interface ResolveClusterInput {
