@@ -16,6 +16,21 @@ function changes(before: JsonObject, after: JsonObject, minors: readonly [number
   return differences.map((one) => [one.path, one.before.value, one.after.value, one.class]);
 }
 
+it('shows no HTTP headers and no password of a URL, in text and documents', () => {
+  const config = (secret: string) => ({
+    staticPodURL: `https://u:${secret}@files.example`,
+    staticPodURLHeader: { Authorization: [secret] },
+  });
+  const sides = [side(config('hunter2'), 36, 'a'), side(config('hunter3'), 36, 'b')] as const;
+  const diff = diffConfigs(...sides, catalogue);
+  const shown = [renderDiff(diff, ...sides), JSON.stringify(diffDocument(diff, ...sides))];
+  for (const text of shown) {
+    expect(text).toContain('staticPodURLHeader[Authorization]');
+    expect(text).toContain('[secret]');
+    expect(text).not.toContain('hunter');
+  }
+});
+
 describe('diffConfigs', () => {
   it.each<[string, JsonObject, JsonObject]>([
     ['an explicit default', {}, { maxPods: 110, healthzPort: 10248 }],
