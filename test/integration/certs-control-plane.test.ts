@@ -107,7 +107,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     const phase = (name: string, ...more: readonly string[]) => runCommand(['init', 'phase', name, ...onNode2, ...more]);
     const root = lab.hosts[1]?.rootDir ?? '';
     writeFileSync(join(root, 'proc/sys/net/ipv4/ip_forward'), '0\n');
-    expect((await phase('kubelet-start')).stderr).toMatch(/\[FileContent--proc-sys-net-ipv4-ip_forward\]/);
+    expect((await phase('preflight')).stderr).toMatch(/\[FileContent--proc-sys-net-ipv4-ip_forward\]/);
     const early = await phase('kubeconfig');
     expect(early.code).toBe(3);
     expect(early.stderr).toMatch(
