@@ -156,7 +156,7 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
       ['1 apiVersion CONFIG_WRONG_KIND', '2 kind CONFIG_WRONG_KIND', '4  CONFIG_IGNORED_DOCUMENT'],
     ],
     ['JSON that is YAML', '{kind: KubeletConfiguration, apiVersion: kubelet.config.k8s.io/v1beta1}', ['1  CONFIG_SYNTAX']],
-    ['next to kubeadm documents', `${KUBEADM}kubernetesVersion: v1.30.0\n---\n${HEADER}x: 1\n`, ['7 x CONFIG_UNKNOWN_FIELD']],
+    ['next to kubeadm documents', `${KUBEADM}kubernetesVersion: v1.36.0\n---\n${HEADER}x: 1\n`, ['7 x CONFIG_UNKNOWN_FIELD']],
   ])('validates a KubeletConfiguration: %s', async (_, text, expected) => {
     expect(rulesOf(await validate(text))).toEqual(expected);
   });
@@ -169,6 +169,25 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
   ])('validates against the requested version: %s', async (version, ok) => {
     // seccompDefault came with 1.22
     expect((await validate(`${HEADER}seccompDefault: true\n`, '--kubernetes-version', version)).ok).toBe(ok);
+  });
+
+  // The verdicts of kubeadm 1.36.2.
+  it.each([
+    ['1.30.4', false],
+    ['v1.34.9', false],
+    ['v1.35.0-rc.0', false],
+    ['ci/v1.30.0', false],
+    ['v1.35.0', true],
+    ['v1.35.1-alpha.0', true],
+    ['1.99.0', true],
+    ['stable-1.36', true],
+  ])('refuses a version that init refuses, at its line: %s', async (version, ok) => {
+    expect(rulesOf(await validate(`${KUBEADM}kubernetesVersion: ${version}\n`))).toEqual(
+      ok ? [] : ['3 kubernetesVersion KUBERNETES_VERSION_UNSUPPORTED'],
+    );
+    const checked = `${directory}/checked.yaml`;
+    const asKubeadm = await runCommand(['config', 'validate', '--config', checked], { env: { KUBELETADM_PROGRAM_NAME: 'kubeadm' } });
+    expect(asKubeadm.code).toBe(ok ? 0 : 1);
   });
 
   it('reports a field of an unknown newer version as a warning', async () => {

@@ -3,7 +3,9 @@ import { documentTexts } from '../../codec/document-text.ts';
 import { DEFAULT_MINOR, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { CONFIG_KINDS } from '../config/document-header.ts';
-import { loadConfig } from '../config/load.ts';
+import { type LoadedConfig, loadConfig } from '../config/load.ts';
+import { placeFinding } from '../config/origins.ts';
+import { unsupportedVersion } from '../workflows/control-plane/resolve-cluster-configuration.ts';
 
 /** Options for the validation of a file; `chosen` is the requested kubelet version. */
 export interface TextOptions extends Omit<ValidationOptions, 'minor' | 'syntax'> {
@@ -24,11 +26,18 @@ export interface TextVerdict {
  */
 export function validateDocuments(text: string, file: string, { chosen, allowDeprecated, ...options }: TextOptions): TextVerdict {
   const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated });
-  if (config.kubelet === undefined) return { problems: config.problems, kubeletText: null };
+  const own = [...config.problems, ...versionProblems(config)].sort(byPosition);
+  if (config.kubelet === undefined) return { problems: own, kubeletText: null };
   const declared = parseMinor(config.cluster?.kubernetesVersion ?? '');
   const minor = chosen ?? declared ?? DEFAULT_MINOR;
   const { problems } = validateKubeletConfiguration(config.kubelet, { ...options, minor });
-  return { problems: [...config.problems, ...problems].sort(byPosition), kubeletText: documentTexts(text)[config.kubelet.index] ?? null };
+  return { problems: [...own, ...problems].sort(byPosition), kubeletText: documentTexts(text)[config.kubelet.index] ?? null };
+}
+
+/** A version that `init` refuses. */
+function versionProblems({ cluster, origins }: LoadedConfig): readonly Problem[] {
+  const problem = unsupportedVersion(cluster?.kubernetesVersion ?? '');
+  return problem === null ? [] : [placeFinding({ path: 'ClusterConfiguration.kubernetesVersion', problem }, origins)];
 }
 
 function byPosition(a: Problem, b: Problem): number {

@@ -1,4 +1,4 @@
-import { AppError } from '../../../base/errors.ts';
+import { AppError, type Problem } from '../../../base/errors.ts';
 import { normalizeVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../kubelet/catalogue.ts';
@@ -38,7 +38,8 @@ export async function resolveClusterConfiguration(input: ResolveClusterInput): P
   const { version, warnings } = await resolveVersion(input);
   const release = releaseOfVersion(version);
   const minor = parseMinor(release) ?? NEWEST_CONTROL_PLANE;
-  if (isTooOld(release, minor)) throw tooOld(release);
+  const unsupported = unsupportedVersion(release);
+  if (unsupported !== null) throw new AppError(unsupported, { exitCode: 2 });
   const merged = applyClusterDefaults({ ...mergeClusterConfiguration(found, declared), kubernetesVersion: version }, bindPort);
   const off = (addon: string): boolean => skips(`addon/${addon}`);
   const cluster = {
@@ -79,9 +80,21 @@ async function resolveVersion(input: ResolveClusterInput): Promise<{ version: st
   };
 }
 
-/** A pre-release of the oldest supported minor is too old. */
-function isTooOld(release: string, minor: number): boolean {
-  return minor < OLDEST_CONTROL_PLANE || (minor === OLDEST_CONTROL_PLANE && /^v1\.\d+\.0-/.test(release));
+/**
+ * The problem of a release that is older than the oldest supported control plane; null for any other text. A pre-release
+ * of the oldest supported minor is too old.
+ * @see kubeadm 1.36 cmd/kubeadm/app/util/config/common.go NormalizeKubernetesVersion
+ */
+export function unsupportedVersion(text: string): Problem | null {
+  const parsed = parseKubernetesVersion(text);
+  const minor = parsed?.kind === 'release' ? parseMinor(parsed.version) : null;
+  if (parsed?.kind !== 'release' || minor === null) return null;
+  const { version } = parsed;
+  const isTooOld = minor < OLDEST_CONTROL_PLANE || (minor === OLDEST_CONTROL_PLANE && /^v1\.\d+\.0-/.test(version));
+  if (!isTooOld) return null;
+  const message = `Kubernetes ${version}: control planes older than ${formatMinor(OLDEST_CONTROL_PLANE)} are not supported`;
+  const hint = `Set another version with --kubernetes-version (kubernetesVersion in the file), or use kubeadm ${version.replace(/^(v?[0-9]+\.[0-9]+)\..*$/, '$1')}`;
+  return { code: 'KUBERNETES_VERSION_UNSUPPORTED', message, hint };
 }
 
 /** The kubelet's version, if a control plane of this version is supported. */
@@ -91,10 +104,4 @@ function kubeletRelease(kubelet: ResolveClusterInput['kubelet']): string | null 
   const minor = parseMinor(kubelet.version);
   if (parsed?.kind !== 'release' || minor === null) return null;
   return minor >= OLDEST_CONTROL_PLANE && minor <= NEWEST_CONTROL_PLANE ? parsed.version : null;
-}
-
-function tooOld(version: string): AppError {
-  const message = `Kubernetes ${version}: control planes older than ${formatMinor(OLDEST_CONTROL_PLANE)} are not supported`;
-  const hint = `Set another version with --kubernetes-version (kubernetesVersion in the file), or use kubeadm ${version.replace(/^(v?[0-9]+\.[0-9]+)\..*$/, '$1')}`;
-  return new AppError({ code: 'KUBERNETES_VERSION_UNSUPPORTED', message, hint }, { exitCode: 2 });
 }
