@@ -121,13 +121,16 @@ function overdue({ role }: FoundCertificate, notBefore: Date, notAfter: Date, no
 }
 
 /**
- * A kubelet reads the certificate in its kubeconfig at each start, and asks for a new one if it is expired, which fails
- * without a bootstrap kubeconfig. @see kubernetes/kubernetes pkg/kubelet/certificate/bootstrap LoadClientConfig (1.36)
+ * A kubelet with `--bootstrap-kubeconfig`, as kubeadm's drop-in starts it, reads the certificate in its kubeconfig at
+ * each start. If it is expired, the kubelet requires the bootstrap kubeconfig, and exits without it. A kubelet without
+ * this flag starts, but cannot request a new certificate with an expired one.
+ * @see kubernetes/kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go LoadClientConfig, isClientConfigStillValid;
+ * cmd/kubelet/app/server.go buildKubeletClientConfig (1.36)
  */
 function embedded({ role, path }: FoundCertificate): readonly string[] {
   if (role !== 'client' || path !== KUBELET_CONF) return [];
   return [
-    `embedded in ${KUBELET_CONF}: when it expires, the kubelet cannot start, although it rotates its certificate (set client-certificate and client-key to ${KUBELET_CLIENT_PEM})`,
+    `embedded in ${KUBELET_CONF}: when it expires, the kubelet cannot connect after its next start, although it rotates its certificate (set client-certificate and client-key to ${KUBELET_CLIENT_PEM})`,
   ];
 }
 
