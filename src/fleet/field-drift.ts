@@ -4,6 +4,7 @@ import { inlineValue } from '../codec/inline-value.ts';
 import type { Change } from '../host/plan/change.ts';
 import type { FieldChange } from '../host/plan/impact.ts';
 import { decodeNodeSettings, NODE_SETTINGS_PATH, type NodeSettings } from '../kubeadm/node-settings/node-settings.ts';
+import { masked } from '../kubelet/effective/field-changes.ts';
 import { leavesOf } from '../kubelet/layers.ts';
 import type { HistoryEntry } from './host-history.ts';
 
@@ -41,7 +42,7 @@ export function fieldDrift(fields: readonly FieldChange[], changes: readonly Cha
       field,
       wanted: after,
       onDisk: before,
-      ...(running === undefined ? {} : { running }),
+      ...(running === undefined ? {} : { running: masked(field, running) }),
       changed: changedSide({ before, after, recorded, declared: saved === 'unchanged' ? saved : (declaredIn(saved, field) ?? undefined) }),
     };
   });
@@ -82,7 +83,9 @@ function savedSettings(changes: readonly Change[]): NodeSettings | 'unchanged' |
 }
 
 function declaredIn(settings: NodeSettings | null, field: string): Json | undefined {
-  return settings?.overlays.flatMap(({ content }) => leavesOf(content).get(field) ?? []).at(-1);
+  const value = settings?.overlays.flatMap(({ content }) => leavesOf(content).get(field) ?? []).at(-1);
+  // The compared values of the plan contain no credentials either.
+  return value === undefined ? value : masked(field, value);
 }
 
 /** `maxPods: wanted 70, on disk 61, running 60; the host was changed`. */

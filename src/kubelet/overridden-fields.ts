@@ -1,4 +1,5 @@
 import { type Json, jsonEqual } from '../base/json.ts';
+import { maskSecrets } from '../base/text/mask.ts';
 import { inlineValue } from '../codec/inline-value.ts';
 import { type LayeredConfig, leavesOf } from './layers.ts';
 
@@ -71,7 +72,7 @@ function isBelow(path: string, parent: string): boolean {
 /** `maxPods (desired 20, running 33)`. Confidential values are omitted. */
 export function describeOverridden({ path, desired, running }: OverriddenField): string {
   if (isAtOrBelow(path, CONFIDENTIAL)) return path;
-  return `${path} (desired ${inlineValue(desired)}, running ${inlineValue(running)})`;
+  return maskSecrets(`${path} (desired ${inlineValue(desired)}, running ${inlineValue(running)})`);
 }
 
 /** Its headers can contain credentials. */

@@ -98,4 +98,23 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
     expect(await maxPods('node1')).toMatch(new RegExp(`^maxPods +70 .*config\\.yaml:\\d+; baseline, .*fleet\\.yaml:${line}$`, 'm'));
     expect(await run('node', 'explain', 'third')).toMatchObject({ code: 2, stderr: expect.stringContaining('has no host third') });
   });
+
+  it('shows no HTTP headers and no password of a URL', async () => {
+    const fleetWith = (secret: string): string =>
+      readFileSync(file, 'utf8').replace(
+        /^baseline.*$/m,
+        `baseline: {kubeletConfiguration: {staticPodURL: 'https://user:${secret}@127.0.0.1:9/', staticPodURLHeader: {Authorization: [${secret}]}}}`,
+      );
+    writeFileSync(file, fleetWith('hunter2'));
+    const texts = [await run('apply', '--yes', '--allow', 'unsafe')];
+    expect(texts[0]?.code, texts[0]?.stderr).toBe(0);
+    writeFileSync(file, fleetWith('hunter3'));
+    // A plan as JSON is a saved plan, which contains all settings of the hosts.
+    const commands = ['fleet drift', 'fleet drift -o json', 'plan', 'node explain first', 'node explain second -o json', 'fleet history'];
+    for (const command of commands) texts.push(await run(...command.split(' ')));
+    for (const { stdout, stderr } of texts) {
+      expect(stdout + stderr).toMatch(/staticPodURL|HOST|first/);
+      expect(stdout + stderr).not.toContain('hunter');
+    }
+  });
 });

@@ -13,17 +13,22 @@ const PLAIN = new RegExp(`^([ \\t]*(?:-[ \\t]+)*["']?(?:${SECRET_NAMES})["']?[ \
 const HEADERS_IN_FLOW = /(staticPodURLHeader["']?[ \t]*:)[ \t\r\n]*\{(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^}"'])*\}?/gi;
 const HEADERS_IN_BLOCK = /^(([ \t]*)["']?staticPodURLHeader["']?[ \t]*:)(?! \[secret\]).*(?:\r?\n(?:\2[ \t].*|[ \t]*(?=\r?\n)))*/gim;
 
-/** Replaces the HTTP headers in a KubeletConfiguration, which can authenticate the kubelet at the URL of its static pods. */
-export function maskPodHeaders(text: string): string {
-  if (!/staticPodURLHeader/i.test(text)) return text;
-  return text.replace(HEADERS_IN_FLOW, '$1 [secret]').replace(HEADERS_IN_BLOCK, '$1 [secret]');
+const USER_OF_URL = /(staticPodURL["']?[ \t]*:[ \t\r\n]*["']?[a-z]+:\/\/)[^\s/"']*@/gi;
+
+/**
+ * Replaces the credentials in a KubeletConfiguration, with which the kubelet authenticates at the URL of its static pods:
+ * HTTP headers, and the user in the URL.
+ */
+export function maskPodSource(text: string): string {
+  if (!/staticPodURL/i.test(text)) return text;
+  return text.replace(HEADERS_IN_FLOW, '$1 [secret]').replace(HEADERS_IN_BLOCK, '$1 [secret]').replace(USER_OF_URL, '$1[secret]@');
 }
 
 /**
  * Replaces texts that look like secrets in YAML or JSON (a kubeconfig, a join configuration) by `[secret]`.
  */
 export function maskSecrets(text: string): string {
-  return maskPodHeaders(withoutPrivateKeys(text))
+  return maskPodSource(withoutPrivateKeys(text))
     .replace(BLOCK_SCALAR, (_, key: string) => `${key}[secret]`)
     .replace(QUOTED, (_, key: string) => `${key}[secret]`)
     .replace(PLAIN_IN_FLOW, (_, key: string) => `${key}[secret]`)

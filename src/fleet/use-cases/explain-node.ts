@@ -8,6 +8,7 @@ import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-case
 import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
 import { explainTakeover, type Takeover } from '../../kubeadm/workflows/explain-takeover.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { masked } from '../../kubelet/effective/field-changes.ts';
 import { type ExplainedField, type NodeExplanation, selectFields } from '../../kubelet/effective/node-explanation.ts';
 import { leavesOf } from '../../kubelet/layers.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
@@ -79,8 +80,9 @@ function withFleetLayer(host: ResolvedHost): (field: ExplainedField) => Explaine
   const declared = leavesOf(declaredConfiguration(host));
   return (field) => {
     const origin = origins.get(`kubeletConfiguration.${field.path}`);
-    const value = declared.get(field.path);
-    if (origin === undefined || value === undefined) return field;
+    const unmasked = declared.get(field.path);
+    if (origin === undefined || unmasked === undefined) return field;
+    const value = masked(field.path, unmasked);
     const { file, line } = origin.position;
     const isSame = JSON.stringify(value) === JSON.stringify(field.value);
     return { ...field, source: `${field.source}; ${origin.layer}, ${file}:${line}${isSame ? '' : `: ${inlineValue(value)}, not applied`}` };

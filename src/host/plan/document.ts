@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { maskPodHeaders, maskSecrets } from '../../base/text/mask.ts';
+import { maskPodSource, maskSecrets } from '../../base/text/mask.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { EtcdChange } from '../../kube/etcd-cluster.ts';
@@ -131,7 +131,7 @@ function hostChangeDocument(phase: string, change: HostChange, origins: HostPlan
         owner,
         action,
         ...(change.summary === undefined
-          ? { content: maskPodHeaders(change.content.toString()), diff: fileDiff(change, diffTexts) }
+          ? { content: maskPodSource(change.content.toString()), diff: fileDiff(change, diffTexts) }
           : (change.summary as unknown as JsonObject)),
         reason,
         ...impact,
@@ -184,8 +184,8 @@ function fieldsOf(fields: readonly FieldChange[] | undefined): JsonObject {
 /** The unified diff of a file, with secrets masked on both sides. */
 export function fileDiff(change: Extract<HostChange, { kind: 'write-file' }>, diffTexts: DiffTexts = unifiedDiff): string {
   const sensitive = change.content instanceof SensitiveText;
-  const after = maskPodHeaders(change.content.toString());
-  const before = change.before === null ? '' : (sensitive ? maskSecrets : maskPodHeaders)(change.before.content);
+  const after = maskPodSource(change.content.toString());
+  const before = change.before === null ? '' : (sensitive ? maskSecrets : maskPodSource)(change.before.content);
   const names = { before: change.before === null ? '/dev/null' : change.path, after: change.path };
   return diffTexts(before, after, names);
 }
@@ -262,7 +262,7 @@ function ownedObject({ object, owner }: Extract<ClusterChange, { object: KubeObj
 /** The object without the data of a Secret, and without the HTTP headers of a kubelet in a ConfigMap. */
 export function maskObject(object: JsonObject): JsonObject {
   if (object.kind !== 'Secret' && object.kind !== 'ConfigMap') return object;
-  const maskValue = (value: unknown): string => (object.kind === 'Secret' ? '[secret]' : maskPodHeaders(String(value)));
+  const maskValue = (value: unknown): string => (object.kind === 'Secret' ? '[secret]' : maskPodSource(String(value)));
   const mask = (data: JsonObject): JsonObject => Object.fromEntries(Object.entries(data).map(([key, value]) => [key, maskValue(value)]));
   return Object.fromEntries(
     Object.entries(object).map(([key, value]) => [

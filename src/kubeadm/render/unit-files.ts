@@ -1,3 +1,4 @@
+import { maskPodSource } from '../../base/text/mask.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import type { Warning } from '../../host/plan/change.ts';
@@ -122,10 +123,10 @@ function isMasked(fact: UnitFact | null): boolean {
   return fact !== null && (fact.target === '/dev/null' || (fact.type === 'file' && fact.content === ''));
 }
 
-/** A file with a KubeletConfiguration. All users may read it, as with kubeadm, unless it contains HTTP headers, which can authenticate. */
+/** A file with a KubeletConfiguration. All users may read it, as with kubeadm, unless it contains credentials for the URL of static pods. */
 export function kubeletConfigFile(path: string, content: string): DesiredFile {
   const file = rootFile(path, content);
-  return /^staticPodURLHeader:/m.test(content) ? { ...file, mode: 0o600 } : file;
+  return maskPodSource(content) === content ? file : { ...file, mode: 0o600 };
 }
 
 /** A file of root that all users may read. */

@@ -45,8 +45,9 @@ describe('planDocument', () => {
     });
   });
 
-  it('shows no HTTP headers of a kubelet, in files and in ConfigMaps', () => {
-    const text = (value: string): string => `maxPods: 5\nstaticPodURLHeader:\n  Authorization:\n  - ${value}\n`;
+  it('shows no credentials for the URL of static pods, in files and in ConfigMaps', () => {
+    const text = (value: string): string =>
+      `maxPods: 5\nstaticPodURL: https://u:${value}@pods.example\nstaticPodURLHeader:\n  Authorization:\n  - ${value}\n`;
     const file: WriteFile = {
       ...CONFIG,
       content: text('hush-new'),

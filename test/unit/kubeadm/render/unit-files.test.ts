@@ -154,6 +154,8 @@ describe('designUnitFiles', () => {
     const modeOf = (text: string): number => kubeletConfigFile('/var/lib/kubelet/config.yaml', text).mode;
     expect(modeOf('maxPods: 5\nstaticPodURL: https://pods.example\n')).toBe(0o644);
     expect(modeOf('maxPods: 5\nstaticPodURLHeader:\n  X: [a]\n')).toBe(0o600);
+    expect(modeOf('staticPodURL: https://user:word@pods.example/\n')).toBe(0o600);
+    expect(modeOf('staticPodURL: https://pods.example/a@b\n')).toBe(0o644);
   });
 
   it('reads the directories of systemd, /etc first', () => {
