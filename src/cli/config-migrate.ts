@@ -1,5 +1,4 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
-import { migrateDocuments } from '../kubeadm/use-cases/migrate-documents.ts';
 import type { MigrateKubeletRequest } from './config-migrate-kubelet.ts';
 import type { Services } from './services.ts';
 
@@ -22,7 +21,10 @@ export async function runMigrate(services: Services, request: ConfigMigrateReque
 
 async function runMigrateKubeadm(services: Services, { oldConfig: file, newConfig: target }: MigrateKubeadmRequest): Promise<ExitCode> {
   const text = await services.input.readText(file);
-  const { output, warnings } = await migrateDocuments(text, file);
+  const { migrateDocuments } = await import('../kubeadm/use-cases/migrate-documents.ts');
+  const { input, programName } = services;
+  const rules = { asKubeadm: programName === 'kubeadm', exists: (path: string) => input.exists(path) };
+  const { output, warnings } = await migrateDocuments(text, file, rules);
   for (const problem of warnings) services.output.stderr(`${formatProblem(problem)}\n`);
   if (target === undefined) services.output.document(output.reveal());
   else await services.writeLocalFile(target, output.reveal());

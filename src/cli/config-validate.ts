@@ -29,7 +29,7 @@ export async function runValidate(services: Services, request: ConfigValidateReq
     ? await (await import('../fleet/use-cases/open-kubelets.ts')).openKubelets(services, request, { catalogue, chosen })
     : null;
   try {
-    const rules = { chosen, lenient, allowDeprecated };
+    const rules = { chosen, lenient, allowDeprecated, asKubeadm: services.programName === 'kubeadm' };
     const parallel = kubelets === null ? await services.validateInThreads?.(files, rules) : null;
     const verdicts = withoutRepeatedMinor(parallel ?? (await validateFiles(services.input, files, { ...rules, catalogue, kubelets })));
     showVerdicts(verdicts, format, services.output, VERSION);

@@ -19,10 +19,11 @@ export interface FileOptions extends FileRules {
 /** Reads and validates files; the verdicts are in the order of the files. */
 export async function validateFiles(input: InputFiles, files: readonly string[], options: FileOptions): Promise<readonly FileVerdict[]> {
   const verdicts: FileVerdict[] = [];
+  const exists = (path: string): Promise<boolean> => input.exists(path);
   for (let next = 0; next < files.length; next += READ_AHEAD) {
     const read = files.slice(next, next + READ_AHEAD).map((file) => readFile(input, file));
     for (const { file, text } of await Promise.all(read)) {
-      const problems = typeof text === 'string' ? await validateFile(text, file, options) : text.problems;
+      const problems = typeof text === 'string' ? await validateFile(text, file, { ...options, exists }) : text.problems;
       verdicts.push({ file, problems });
     }
   }
@@ -38,7 +39,7 @@ async function readFile(input: InputFiles, file: string): Promise<{ readonly fil
   return { file, text };
 }
 
-async function validateFile(text: string, file: string, options: FileOptions): Promise<readonly Problem[]> {
+async function validateFile(text: string, file: string, options: FileOptions & Pick<TextOptions, 'exists'>): Promise<readonly Problem[]> {
   const { kubelets, ...own } = options;
   return kubelets === null
     ? (await validateText(text, file, own)).problems

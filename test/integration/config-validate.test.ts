@@ -38,6 +38,11 @@ async function validate(text: string | Uint8Array, ...options: readonly string[]
   return report as Report;
 }
 
+function validateAsKubeadm(text: string) {
+  const args = ['config', 'validate', '--config', file('checked.yaml', text)];
+  return runCommand(args, { env: { KUBELETADM_PROGRAM_NAME: 'kubeadm' } });
+}
+
 const rulesOf = ({ problems }: Report): readonly string[] => problems.map(({ rule, line, path }) => `${line} ${path} ${rule}`);
 
 describe('config validate', () => {
@@ -185,9 +190,29 @@ cannot read ${directory}: the path is a directory. Check the path. [INPUT_UNREAD
     expect(rulesOf(await validate(`${KUBEADM}kubernetesVersion: ${version}\n`))).toEqual(
       ok ? [] : ['3 kubernetesVersion KUBERNETES_VERSION_UNSUPPORTED'],
     );
-    const checked = `${directory}/checked.yaml`;
-    const asKubeadm = await runCommand(['config', 'validate', '--config', checked], { env: { KUBELETADM_PROGRAM_NAME: 'kubeadm' } });
-    expect(asKubeadm.code).toBe(ok ? 0 : 1);
+    expect((await validateAsKubeadm(`${KUBEADM}kubernetesVersion: ${version}\n`)).code).toBe(ok ? 0 : 1);
+  });
+
+  it('names a discovery file that does not exist; an error as kubeadm, else a warning', async () => {
+    const present = file('discovery.conf', '');
+    const join = (path: string): string =>
+      `apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ndiscovery:\n  file:\n    kubeConfigPath: ${path}\n`;
+    for (const path of [`${directory}/none.conf`, 'none.conf', `file://${directory}/none.conf`]) {
+      const { ok, problems } = await validate(join(path));
+      expect(ok).toBe(true);
+      expect(problems).toMatchObject([{ severity: 'warning', line: 5, path: 'discovery.file.kubeConfigPath', rule: 'INPUT_UNREADABLE' }]);
+      expect((await validateAsKubeadm(join(path))).code).toBe(1);
+    }
+    for (const path of [present, directory, `file://${present}`, 'https://example.com/discovery.conf']) {
+      expect((await validate(join(path))).problems).toEqual([]);
+      expect((await validateAsKubeadm(join(path))).code).toBe(0);
+    }
+  });
+
+  it('refuses metadata only as kubeadm', async () => {
+    const text = `${KUBEADM}metadata:\n  name: config\n`;
+    expect(await validate(text)).toMatchObject({ ok: true, problems: [{ severity: 'warning', path: 'metadata', line: 3 }] });
+    expect(await validateAsKubeadm(text)).toMatchObject({ code: 1, stdout: '' });
   });
 
   it('reports a field of an unknown newer version as a warning', async () => {

@@ -13,7 +13,7 @@ import { bundle } from '../support/bundle.ts';
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'ka-threads-'));
 const files = Array.from({ length: 620 }, (_, i) => join(directory, `${i}.yaml`));
-const rules = { chosen: 34, lenient: true, allowDeprecated: false };
+const rules = { chosen: 34, lenient: true, allowDeprecated: false, asKubeadm: false };
 let program = '';
 
 beforeAll(async () => {

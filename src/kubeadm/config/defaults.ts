@@ -339,7 +339,8 @@ function withEtcdDefaults({ local, external }: Etcd): DefaultedCluster['etcd'] {
   return { external: { ...external, ...(httpEndpoints.length === 0 && endpoints.length > 0 && { httpEndpoints: endpoints }) } };
 }
 
-function pathOfFileUrl(path: string | undefined): { readonly kubeConfigPath?: string } {
+/** The path of a file URL; empty for any other text. */
+export function pathOfFileUrl(path: string | undefined): { readonly kubeConfigPath?: string } {
   return path !== undefined && /^file:/i.test(path) && URL.canParse(path)
     ? { kubeConfigPath: decodeURIComponent(new URL(path).pathname) }
     : {};

@@ -4,11 +4,11 @@ import { documentTexts } from '../../codec/document-text.ts';
 import { entryOf, parseSource } from '../../codec/source.ts';
 import { CONFIG_KINDS } from './document-header.ts';
 import { type ConfigDocument, encodeAsWritten, renderConfig, secretsOf } from './encode.ts';
-import { type LoadedConfig, loadConfig } from './load.ts';
+import { checkValues, type LoadedConfig, loadConfig } from './load.ts';
 import type { ModelKind, Timeouts } from './model.ts';
 
 export interface Migration {
-  /** The file in v1beta4; null when a problem is an error. */
+  /** The file in v1beta4, with invalid values as they are; null when the structure of a document is invalid. */
   readonly output: SensitiveText | null;
   readonly problems: readonly Problem[];
 }
@@ -19,12 +19,15 @@ export interface Migration {
  * KubeProxyConfiguration) are kept with their comments. kubeadm instead fills in defaults of the host,
  * generates a token and drops the component documents.
  * @param file name of the file in positions
+ * @param asKubeadm `metadata` of a document is an error
  */
-export function migrateConfig(text: string, file: string): Migration {
-  const loaded = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated: true });
-  if (loaded.problems.some(({ severity }) => severity !== 'warning')) return { output: null, problems: loaded.problems };
+export function migrateConfig(text: string, file: string, { asKubeadm }: { readonly asKubeadm: boolean }): Migration {
+  const ignores = asKubeadm ? {} : { ignores: 'metadata' as const };
+  const loaded = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated: true, check: 'structure', ...ignores });
+  const { problems } = checkValues(loaded);
+  if (loaded.problems.some(({ severity }) => severity !== 'warning')) return { output: null, problems };
   const documents = migratedDocuments(text, file, withTimeoutInJoin(loaded));
-  return { output: renderConfig(documents, secretsOf(modelsByKind(loaded))), problems: loaded.problems };
+  return { output: renderConfig(documents, secretsOf(modelsByKind(loaded))), problems };
 }
 
 function migratedDocuments(text: string, file: string, loaded: LoadedConfig): readonly (ConfigDocument | string)[] {

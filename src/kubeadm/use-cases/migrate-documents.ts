@@ -1,6 +1,10 @@
-import { AppError, type Problem } from '../../base/errors.ts';
+import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { SensitiveText } from '../../base/text/secret.ts';
+import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { migrateConfig } from '../config/migrate.ts';
+import { type TextOptions, validateDocuments } from './validate-documents.ts';
+
+type MigrationRules = Pick<TextOptions, 'asKubeadm' | 'exists'>;
 
 export interface MigratedDocuments {
   readonly output: SensitiveText;
@@ -8,24 +12,24 @@ export interface MigratedDocuments {
 }
 
 /**
- * Converts kubeadm's documents to the newest API version. A KubeletConfiguration is kept unchanged, and must be valid by
- * the rules of `config validate`.
+ * Converts kubeadm's documents to the newest API version. Values that `config validate` refuses are kept, with a warning
+ * for each; fields that cannot be decoded are errors. As kubeadm, so are invalid values of its documents.
  * @throws AppError with exit code 2 and all problems
  */
-export async function migrateDocuments(text: string, file: string): Promise<MigratedDocuments> {
-  const { output, problems } = migrateConfig(text, file);
-  if (output === null) throw new AppError(problems, { exitCode: 2 });
-  const refused = await kubeletErrors(text, file);
-  if (refused.length > 0) throw new AppError(refused, { exitCode: 2 });
-  return { output, warnings: problems };
+export async function migrateDocuments(text: string, file: string, rules: MigrationRules): Promise<MigratedDocuments> {
+  const { output, problems } = migrateConfig(text, file, rules);
+  if (output === null || (rules.asKubeadm && problems.some(isError))) throw new AppError(problems, { exitCode: 2 });
+  const catalogue = await loadCatalogue();
+  const verdict = await validateDocuments(text, file, { ...rules, catalogue, chosen: null, allowDeprecated: true });
+  const errors = verdict.problems.filter(isError);
+  // Problems of decoding have codes CONFIG_*; those of kubeadm's documents are known.
+  const known = new Set(problems.map(formatProblem));
+  const undecoded = errors.filter((problem) => problem.code.startsWith('CONFIG_') && !known.has(formatProblem(problem)));
+  if (undecoded.length > 0) throw new AppError(undecoded, { exitCode: 2 });
+  const kept = errors.map((problem) => ({ ...problem, severity: 'warning' as const }));
+  return { output, warnings: [...problems.filter((problem) => !isError(problem)), ...kept] };
 }
 
-async function kubeletErrors(text: string, file: string): Promise<readonly Problem[]> {
-  if (!/^[ \t]*["']?kind["']?[ \t]*:[ \t]*["']?KubeletConfiguration/m.test(text)) return [];
-  const [{ loadCatalogue }, { validateDocuments }] = await Promise.all([
-    import('../../kubelet/load-catalogue.ts'),
-    import('./validate-documents.ts'),
-  ]);
-  const { problems } = validateDocuments(text, file, { catalogue: await loadCatalogue(), chosen: null, allowDeprecated: true });
-  return problems.filter(({ severity }) => severity !== 'warning');
+function isError({ severity }: Problem): boolean {
+  return severity !== 'warning';
 }

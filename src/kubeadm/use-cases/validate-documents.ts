@@ -2,6 +2,7 @@ import type { Problem } from '../../base/errors.ts';
 import { documentTexts } from '../../codec/document-text.ts';
 import { DEFAULT_MINOR, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
+import { pathOfFileUrl } from '../config/defaults.ts';
 import { CONFIG_KINDS } from '../config/document-header.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import { placeFinding } from '../config/origins.ts';
@@ -11,6 +12,10 @@ import { unsupportedVersion } from '../workflows/control-plane/resolve-cluster-c
 export interface TextOptions extends Omit<ValidationOptions, 'minor' | 'syntax'> {
   readonly chosen: Minor | null;
   readonly allowDeprecated: boolean;
+  /** As kubeadm, `metadata` of a document and a missing discovery file are errors; otherwise warnings. */
+  readonly asKubeadm: boolean;
+  /** Whether a path of the local host exists. */
+  readonly exists: (path: string) => Promise<boolean>;
 }
 
 export interface TextVerdict {
@@ -24,9 +29,10 @@ export interface TextVerdict {
  * Validates a file with kubeadm's documents. The version for a KubeletConfiguration is the chosen one, otherwise the
  * kubernetesVersion of a ClusterConfiguration in the same file, otherwise `DEFAULT_MINOR`.
  */
-export function validateDocuments(text: string, file: string, { chosen, allowDeprecated, ...options }: TextOptions): TextVerdict {
-  const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated });
-  const own = [...config.problems, ...versionProblems(config)].sort(byPosition);
+export async function validateDocuments(text: string, file: string, rules: TextOptions): Promise<TextVerdict> {
+  const { chosen, allowDeprecated, asKubeadm, exists, ...options } = rules;
+  const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated, ...(asKubeadm ? {} : { ignores: 'metadata' }) });
+  const own = [...config.problems, ...versionProblems(config), ...(await discoveryProblems(config, rules))].sort(byPosition);
   if (config.kubelet === undefined) return { problems: own, kubeletText: null };
   const declared = parseMinor(config.cluster?.kubernetesVersion ?? '');
   const minor = chosen ?? declared ?? DEFAULT_MINOR;
@@ -38,6 +44,24 @@ export function validateDocuments(text: string, file: string, { chosen, allowDep
 function versionProblems({ cluster, origins }: LoadedConfig): readonly Problem[] {
   const problem = unsupportedVersion(cluster?.kubernetesVersion ?? '');
   return problem === null ? [] : [placeFinding({ path: 'ClusterConfiguration.kubernetesVersion', problem }, origins)];
+}
+
+/**
+ * A missing discovery file. Only a warning for kubeletadm: the host that joins may have the file.
+ * @see kubeadm 1.36 cmd/kubeadm/app/apis/kubeadm/validation/validation.go ValidateDiscoveryKubeConfigPath
+ */
+async function discoveryProblems({ join, origins }: LoadedConfig, { asKubeadm, exists }: TextOptions): Promise<readonly Problem[]> {
+  const written = join?.discovery?.file?.kubeConfigPath;
+  if (written === undefined || written === '') return [];
+  const { kubeConfigPath: file = written } = pathOfFileUrl(written);
+  if (/^[a-z][a-z0-9+.-]*:/i.test(file) || (await exists(file))) return [];
+  const problem: Problem = {
+    code: 'INPUT_UNREADABLE',
+    message: `${file} does not exist on the local host`,
+    hint: 'Check the path, or copy the file to the host that joins',
+    ...(asKubeadm ? {} : { severity: 'warning' }),
+  };
+  return [placeFinding({ path: 'JoinConfiguration.discovery.file.kubeConfigPath', problem }, origins)];
 }
 
 function byPosition(a: Problem, b: Problem): number {

@@ -14,7 +14,7 @@ const KUBELET = '# capacity\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: Ku
 const PROXY = 'kind: KubeProxyConfiguration\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nmode:   ipvs\n';
 
 function migrate(text: string): string {
-  const { output, problems } = migrateConfig(text, 'f.yaml');
+  const { output, problems } = migrateConfig(text, 'f.yaml', { asKubeadm: false });
   expect(linesOf({ problems })).toEqual([]);
   return output?.reveal() ?? '';
 }
@@ -45,9 +45,9 @@ describe('config migrate', () => {
     ['an unknown kind', 'apiVersion: kubeadm.k8s.io/v1beta3\nkind: Foo\n', 'CONFIG_UNKNOWN_KIND'],
     ['an unknown field', documentOf('init3', 'foo: bar'), 'CONFIG_UNKNOWN_FIELD'],
     ['a version too old', 'apiVersion: kubeadm.k8s.io/v1beta2\nkind: InitConfiguration\n', 'CONFIG_OLD_VERSION'],
-    ['a wrong value', documentOf('cluster3', 'certificatesDir: x'), 'CONFIG_INVALID_PATH'],
+    ['a value of another type', documentOf('cluster3', 'certificatesDir: [x]'), 'CONFIG_WRONG_TYPE'],
   ])('rejects %s', (_, text, code) => {
-    const { output, problems } = migrateConfig(text, 'f.yaml');
+    const { output, problems } = migrateConfig(text, 'f.yaml', { asKubeadm: false });
     expect(output).toBeNull();
     expect(problems.map((problem) => problem.code)).toEqual([code]);
   });
@@ -81,7 +81,9 @@ describe('config migrate', () => {
   });
 
   it('writes tokens into the file and prints none', () => {
-    const { output } = migrateConfig(`${JOIN}---\n${documentOf('init', 'bootstrapTokens: [{token: fedcba.fedcba9876543210}]')}`, 'f.yaml');
+    const { output } = migrateConfig(`${JOIN}---\n${documentOf('init', 'bootstrapTokens: [{token: fedcba.fedcba9876543210}]')}`, 'f.yaml', {
+      asKubeadm: false,
+    });
     expect(output?.reveal()).toContain('token: abcdef.0123456789abcdef');
     expect(output?.reveal()).toContain('token: fedcba.fedcba9876543210');
     expect(String(output)).not.toMatch(/0123456789abcdef|9876543210/);
