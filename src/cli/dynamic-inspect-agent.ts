@@ -4,7 +4,7 @@ import { printable } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type AgentReading, checkpointUses, reportAgent } from '../dynamic/agent/agent-report.ts';
-import { configStatusOf } from '../dynamic/agent/status.ts';
+import { configStatusOf, failureOf } from '../dynamic/agent/status.ts';
 import type { ReadAgent } from '../dynamic/workflows/read-agent.ts';
 import type { InspectedAssigner, InspectedHost } from '../fleet/use-cases/inspect-node-config.ts';
 import type { UnitState } from '../host/facts/unit.ts';
@@ -58,7 +58,7 @@ function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: 
   const lines = [
     `${host}: kubelet ${kubeletVersion}, agent in ${reading.directory}`,
     `kubelet: ${unitText(reading.kubelet)}; agent: ${unitText(reading.agent)}`,
-    `state: ${state === null ? 'none' : `${state.phase}, for ${ago(state.since / 1000)}${faultText(state)}`}`,
+    `state: ${state === null ? 'none' : stateText(state, ago(state.since / 1000))}`,
     `assigned: ${identityText(state === null || state.phase === 'local' ? null : state.assigned.identity, 'nothing')}`,
     ...assignerLines(assigner),
     `last known good: ${identityText(state?.lastKnownGood?.identity ?? null, 'local configuration')}`,
@@ -117,6 +117,13 @@ function unitText(unit: UnitState | null): string {
 
 function unitDocument(unit: UnitState | null): object | null {
   return unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts };
+}
+
+/** The state as `dynamic status` shows it: a failed sync wins over the phase of the configuration that still runs. */
+function stateText(state: NonNullable<AgentReading['state']>, age: string): string {
+  const phase = `${state.phase}, for ${age}${faultText(state)}`;
+  const failure = failureOf(state);
+  return failure === null ? phase : `not-synced: ${failure.cause}; before: ${phase}`;
 }
 
 function faultText(state: NonNullable<AgentReading['state']>): string {

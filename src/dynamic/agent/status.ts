@@ -141,7 +141,8 @@ function trialText(unproven: string | null, noProbe: string | null): string {
   return unproven === null ? checked : `${checked}, ${TRIAL_PAUSED} (${unproven})`;
 }
 
-function failureOf({ sync, switching }: AgentState): SyncFailure | null {
+/** Why the assignment cannot be synced: the Node is then `not-synced`, in every phase. Null: no failure. */
+export function failureOf({ sync, switching }: AgentState): SyncFailure | null {
   if (sync !== null) return sync;
   const why = switching?.issue ?? null;
   return why === null ? null : { code: 'SYNC_INTERNAL_FAILURE', cause: `the kubelet could not be switched: ${why}` };
