@@ -7,6 +7,12 @@ export function collectList(value: string, before: readonly string[] | undefined
   return [...(before ?? []), ...value.split(',').filter((item) => item !== '')];
 }
 
+/** Names of phases. @see kubeadm 1.36 cmd/kubeadm/app/cmd/phases/workflow/runner.go: an empty name is invalid */
+function collectPhases(value: string, before: readonly string[] | undefined): readonly string[] {
+  if (value !== '' && value.split(',').includes('')) throw new InvalidArgumentError('A name between the commas is empty.');
+  return collectList(value, before);
+}
+
 /** A repeatable option whose values may contain commas. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
@@ -123,7 +129,7 @@ export function addPlanOptions(command: Command): Command {
   addDryRunOptions(command, 'print the plan and a diff; change nothing');
   return addOptionGroup(command, HEADINGS.phases, (phases) =>
     addIgnoredChecks(
-      phases.option('--skip-phases <phases>', 'phases to skip, as NAME or PARENT/CHILD, e.g. addon/kube-proxy (repeatable)', collectList),
+      phases.option('--skip-phases <phases>', 'phases to skip, as NAME or PARENT/CHILD, e.g. addon/kube-proxy (repeatable)', collectPhases),
     ),
   );
 }

@@ -12,11 +12,12 @@ export function helpAsOption(argv: readonly string[]): readonly string[] {
 
 /**
  * A command line as commander reads it, from one as pflag reads it: booleans with a value (`--dry-run=true`, `--force=false`) and short
- * options with an equals sign (`-v=5`). The last value of a boolean wins. Nothing is changed behind `--` or in values of other options.
+ * options with an equals sign (`-v=5`) or joined (`-yv=5`). The last value of a boolean wins. Nothing is changed behind `--` or in values of other options.
  * @throws AppError USAGE when the value of a boolean is neither true nor false
  * @see github.com/spf13/pflag README, Command line flag syntax
  */
-export function pflagArguments(argv: readonly string[], program: Command): string[] {
+export function pflagArguments(args: readonly string[], program: Command): string[] {
+  const argv = [...args];
   let command = program;
   const options = new Map<string, Option>();
   const learn = (of: Command): void => {
@@ -34,6 +35,11 @@ export function pflagArguments(argv: readonly string[], program: Command): strin
         learn(next);
       }
       words.push(word);
+      continue;
+    }
+    const joined = options.get(word.slice(0, 2));
+    if (/^-[^-=][^=]/.test(word) && joined !== undefined && !joined.required && !joined.optional) {
+      argv.splice(i--, 1, word.slice(0, 2), `-${word.slice(2)}`);
       continue;
     }
     const equals = word.indexOf('=');

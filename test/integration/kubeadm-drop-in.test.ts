@@ -51,6 +51,18 @@ describe('as kubeadm', () => {
   });
 
   it.each([
+    ['init', '--dry-run'],
+    ['join', '192.0.2.1:6443', '--token', 'abcdef.0123456789abcdef', '--discovery-token-unsafe-skip-ca-verification', '--dry-run'],
+    ['reset', '--force', '--dry-run'],
+    ['upgrade', 'node', '--dry-run'],
+  ])('refuses an empty name among the phases to skip: %s', async (...argv) => {
+    for (const phases of ['preflight,', ',preflight', 'preflight,,certs']) {
+      const { code, stderr } = await asKubeadm([...argv, `--skip-phases=${phases}`]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('--skip-phases')]);
+    }
+  });
+
+  it.each([
     [['init', 'phase', 'certs']],
     [['init', 'phase', 'addon', '--dry-run']],
     [['init', 'phase', 'etcd']],

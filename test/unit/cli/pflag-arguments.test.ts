@@ -28,6 +28,11 @@ describe('a command line in the syntax of pflag', () => {
     ['init --no-confirm --confirm=true', 'init'],
     ['init -v=5 -o=json', 'init -v5 -ojson'],
     ['-v=5 init', '-v5 init'],
+    ['init -fv=5', 'init -f -v5'],
+    ['init -fv5', 'init -f -v5'],
+    ['init -fv 5', 'init -f -v 5'],
+    ['init -vf=5', 'init -vf=5'],
+    ['init -fx', 'init -f -x'],
     ['init --v=5 --output=json', 'init --v=5 --output=json'],
     ['init --set --dry-run=true', 'init --set --dry-run=true'],
     ['init --set=--force=false', 'init --set=--force=false'],
@@ -61,6 +66,8 @@ describe('kubeletadm', () => {
   it('accepts values of booleans and of short options', async () => {
     const generate = (...more: readonly string[]) => runCommand(['token', 'generate', ...more]);
     expect(await generate('-v=5')).toMatchObject({ code: 0, stderr: '' });
+    for (const joined of [['-yv=5'], ['-yv5'], ['-yfv', '5']])
+      expect((await runCommand(['upgrade', 'apply', ...joined, '--dry-run', 'v1'])).stderr).not.toContain('unknown option');
     const create = await runCommand(['token', 'create', '--print-join-command=maybe']);
     expect(create).toMatchObject({ code: 2, stderr: expect.stringContaining('--print-join-command="maybe" is not a boolean') });
   });
