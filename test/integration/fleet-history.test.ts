@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HISTORY_PATH, type HistoryResult, parseHistory } from '../../src/fleet/host-history.ts';
+import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { Host } from '../../src/host/host.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
 import { startLab } from '../../src/lab/lab.ts';
@@ -193,6 +194,23 @@ hosts: [{name: node1}, {name: node2}]
     expect(writes[0]?.slice(0, 2).map(({ kind }) => kind)).toEqual(['take-lock', 'append-journal']);
     expect(entries(1).at(-1)).toMatchObject({ result: 'started', fields: [{ field: 'maxPods', before: 60, after: 65 }] });
     expect((await events()).findLast((line) => line.includes(' node1 '))).toMatch(/ apply +not completed +safe .*maxPods 60 → 65$/);
+  });
+
+  it('has the rollback of a run that did not record its end', async () => {
+    const { id = '' } = entries(1).at(-1) ?? {};
+    const state = join(lab.hosts[0]?.rootDir ?? '', COMMIT_DIRECTORY);
+    const record = join(state, 'reverted/record');
+    const lastResult = async (): Promise<string | undefined> =>
+      (await events()).findLast((line) => line.includes(' node1 '))?.match(/ apply +(not completed|rolled-back) /)?.[1];
+    // As the program on the host does.
+    renameSync(join(state, 'commit'), dirname(record));
+    const kept = readFileSync(record, 'utf8');
+    writeFileSync(record, kept.replace(/^id .*$/m, 'id another-run'));
+    expect(await lastResult()).toBe('not completed');
+    writeFileSync(record, kept);
+    expect(id.startsWith(/^id (.*)$/m.exec(kept)?.[1] ?? '-')).toBe(true);
+    expect(await lastResult()).toBe('rolled-back');
+    rmSync(dirname(record), { recursive: true });
   });
 
   it('does not fail a run when it cannot be written', async () => {

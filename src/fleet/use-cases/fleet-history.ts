@@ -2,6 +2,8 @@ import type { RunTime } from '../../base/clock.ts';
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
+import { observe } from '../../host/observe.ts';
 import { HISTORY_PATH, type HistoryEntry, parseHistory } from '../host-history.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
@@ -39,7 +41,8 @@ export async function fleetHistory(
       try {
         const options = { signal: services.signal };
         const { file } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, options);
-        return { host: name, entries: parseHistory(file?.content ?? '') };
+        const record = await observe(host, commitRecord, services.signal);
+        return { host: name, entries: parseHistory(file?.content ?? '').map(withRollback(record)) };
       } finally {
         await host.close();
       }
@@ -51,4 +54,14 @@ export async function fleetHistory(
   });
   const isPartial = hosts.some(({ entries }) => entries !== null);
   return { hosts, failure: problems.length === 0 ? null : new AppError(problems, { exitCode: isPartial ? 4 : 1 }) };
+}
+
+/**
+ * Corrects an entry without a recorded end by the last rollback of the host, which follows an interrupted run. The
+ * identifier of the entry begins with that of its run, which the rollback has as well.
+ */
+function withRollback(record: CommitRecord | null): (entry: HistoryEntry) => HistoryEntry {
+  if (record?.state !== 'reverted' || record.id === '') return (entry) => entry;
+  return (entry) =>
+    entry.result === 'started' && entry.id?.startsWith(`${record.id}-`) === true ? { ...entry, result: 'rolled-back' } : entry;
 }
