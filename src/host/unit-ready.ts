@@ -2,6 +2,7 @@ import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { waitUntil } from '../base/wait-until.ts';
 import { combineFacts, defineFact } from './facts/fact.ts';
+import { journalCommand, oldestFirst } from './facts/journal.ts';
 import type { HttpFact } from './facts/query.ts';
 import { type UnitState, unitState } from './facts/unit.ts';
 import { hostPause, observe } from './observe.ts';
@@ -60,9 +61,9 @@ function describe(unit: string, state: UnitState | null, ready: HttpFact | null)
 }
 
 async function lastWord({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, unit: string, seconds: number): Promise<string> {
-  const argv = ['journalctl', `--unit=${unit}`, `--since=-${seconds}s`, '--lines=20', '--output=cat', '--no-pager'];
+  const argv = journalCommand({ unit, since: `-${seconds}s`, lines: 20, bootOnly: false });
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  const lines = journal.exitCode === 0 ? journal.stdout.trim().split('\n') : [];
+  const lines = journal.exitCode === 0 ? oldestFirst(journal.stdout).trim().split('\n') : [];
   // The state messages of systemd are already in the error.
   return printable(lines.findLast((line) => !/\.service: |^(?:Started|Stopped|Stopping|Starting) /.test(line)) ?? '', 400);
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import type { Wait } from '../base/wait-until.ts';
+import { journalCommand, oldestFirst } from '../host/facts/journal.ts';
 import { type UnitState, unitState } from '../host/facts/unit.ts';
 import { observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
@@ -166,10 +167,10 @@ export async function explainFailure(
 }
 
 async function readJournal({ host, signal }: JournalHost, waitedMs: number): Promise<string> {
-  const since = `--since=-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
-  const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
+  const since = `-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
+  const argv = journalCommand({ unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true });
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  return journal.exitCode === 0 ? journal.stdout : '';
+  return journal.exitCode === 0 ? oldestFirst(journal.stdout) : '';
 }
 
 export function kubeletUnhealthy({ host }: PhaseContext, phase: string, failure: ExplainedFailure, waitedMs: number): AppError {

@@ -2,6 +2,7 @@ import { AppError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { waitUntil } from '../base/wait-until.ts';
 import { defineFact } from '../host/facts/fact.ts';
+import { journalCommand, oldestFirst } from '../host/facts/journal.ts';
 import type { Host } from '../host/host.ts';
 import { hostPause, observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
@@ -78,8 +79,10 @@ async function describeMissing(host: Host, field: string, signal: AbortSignal | 
 
 /** The error that the kubelet logged; empty: none. */
 async function causeOf(host: Host, signal?: AbortSignal): Promise<string> {
-  const argv = ['journalctl', '--unit=kubelet', '--since=-60s', '--lines=500', '--output=cat', '--no-pager'];
+  const argv = journalCommand({ unit: 'kubelet', since: '-60s', lines: 500, bootOnly: false });
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  const line = journal.stdout.split('\n').findLast((one) => one.includes('node shutdown manager'));
+  const line = oldestFirst(journal.stdout)
+    .split('\n')
+    .findLast((one) => one.includes('node shutdown manager'));
   return (line?.split(' err="')[1]?.slice(0, 400) ?? '').replace(/"$/, '');
 }

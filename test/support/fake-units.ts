@@ -1,3 +1,4 @@
+import { oldestFirst } from '../../src/host/facts/journal.ts';
 import type { CommandFact } from '../../src/host/facts/query.ts';
 import type { UnitState } from '../../src/host/facts/unit.ts';
 import { UNIT_DIRECTORIES } from '../../src/host/systemd/kubelet-unit-paths.ts';
@@ -124,7 +125,8 @@ export function fakeSystemd(units: Map<string, FakeUnit>, exists: (path: string)
       const [program, verb = '', ...rest] = argv;
       if (program === 'journalctl') {
         const name = argv.find((word) => word.startsWith('--unit='))?.slice('--unit='.length) ?? '';
-        return { ...OK, stdout: units.get(name)?.journal ?? '' };
+        const journal = units.get(name)?.journal ?? '';
+        return { ...OK, stdout: argv.includes('--reverse') ? oldestFirst(journal) : journal };
       }
       if (program === 'sh' && rest[0]?.includes('--property=MainPID')) return showProcess(units.get('kubelet'));
       if (program !== 'systemctl') return null;

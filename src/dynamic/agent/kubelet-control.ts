@@ -1,5 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
 import type { HttpFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import type { Host } from '../../host/host.ts';
@@ -98,10 +99,10 @@ async function causeOf(
   unit: UnitState | null,
   { isRunning, sinceSeconds, signal }: Pick<InspectOptions, 'sinceSeconds' | 'signal'> & { readonly isRunning: boolean },
 ): Promise<string | null> {
-  const since = `--since=@${Math.floor(sinceSeconds)}`;
-  const argv = ['journalctl', `--unit=${UNIT}`, since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager'];
+  const since = `@${Math.floor(sinceSeconds)}`;
+  const argv = journalCommand({ unit: UNIT, since, lines: JOURNAL_LINES, bootOnly: false });
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  const text = journal.exitCode === 0 ? journal.stdout : '';
+  const text = journal.exitCode === 0 ? oldestFirst(journal.stdout) : '';
   // Systemd itself knows how the process of a unit ended until it starts the next one.
   if (text === '' && (unit === null || unit.activeState === 'active')) return null;
   const { cause } = explainKubeletFailure(unit, text, { lastRunOnly: isRunning });

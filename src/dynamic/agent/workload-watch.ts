@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
+import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
 import type { Host } from '../../host/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { listWatch } from '../../kube/list-watch.ts';
@@ -139,10 +140,10 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
 
   /** The last error of the kubelet about the probe pod, by its journal; null: none. */
   const explainProbe = async ({ name, startedAt }: RunningProbe): Promise<string | null> => {
-    const since = `--since=@${Math.floor(startedAt / 1000)}`;
-    const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager'];
+    const since = `@${Math.floor(startedAt / 1000)}`;
+    const argv = journalCommand({ unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false });
     const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-    return journal.exitCode === 0 ? podErrorIn(journal.stdout, `${PROBE_NAMESPACE}/${name}-${nodeName}`) : null;
+    return journal.exitCode === 0 ? podErrorIn(oldestFirst(journal.stdout), `${PROBE_NAMESPACE}/${name}-${nodeName}`) : null;
   };
 
   const readPods = () => (pods ?? []).map(readPod).filter(({ name }) => !name.startsWith(`${PROBE_NAMESPACE}/${PROBE_NAME}-`));

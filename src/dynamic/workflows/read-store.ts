@@ -1,6 +1,7 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
+import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
@@ -185,7 +186,9 @@ async function compareCheckpoint(
 }
 
 async function readJournal(host: Host, seconds: number, signal?: AbortSignal): Promise<string | null> {
-  const argv = ['journalctl', '--unit=kubelet', `--since=-${seconds}s`, '--lines=2000', '--output=cat', '--no-pager', '--boot'];
-  const fact = defineFact({ journal: { kind: 'command', argv } }, ({ journal }) => (journal.exitCode === 0 ? journal.stdout : null));
+  const argv = journalCommand({ unit: 'kubelet', since: `-${seconds}s`, lines: 2000, bootOnly: true });
+  const fact = defineFact({ journal: { kind: 'command', argv } }, ({ journal }) =>
+    journal.exitCode === 0 ? oldestFirst(journal.stdout) : null,
+  );
   return observe(host, fact, signal);
 }

@@ -1,3 +1,4 @@
+import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 
 /**
@@ -47,8 +48,8 @@ const START_SECONDS = 5;
  * journal.
  */
 export async function kubeletMessage({ host, signal }: PhaseContext, waitedMs: number): Promise<string | null> {
-  const since = `--since=-${Math.ceil(waitedMs / 1000) + START_SECONDS}s`;
-  const argv = ['journalctl', '--unit=kubelet', since, `--lines=${JOURNAL_LINES}`, '--output=cat', '--no-pager', '--boot'];
+  const since = `-${Math.ceil(waitedMs / 1000) + START_SECONDS}s`;
+  const argv = journalCommand({ unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true });
   const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  return journal.exitCode === 0 ? kubeletIssue(journal.stdout) : null;
+  return journal.exitCode === 0 ? kubeletIssue(oldestFirst(journal.stdout)) : null;
 }

@@ -135,7 +135,7 @@ export class StandInHost {
       case 'systemctl':
         return this.#systemctl(args);
       case 'journalctl':
-        return print(...this.#journalSince(args.find((arg) => arg.startsWith('--since=@'))?.slice('--since=@'.length)));
+        return print(...this.#journalFor(args));
       case 'kubelet':
         return this.#runKubelet(args);
       case 'crictl':
@@ -357,9 +357,10 @@ export class StandInHost {
   }
 
   /** @param seconds since 1970; absent: all */
-  #journalSince(seconds: string | undefined): readonly string[] {
-    const since = seconds === undefined ? 0 : Number(seconds) * 1000;
-    return this.#journal.filter(({ at }) => at >= since).map(({ line }) => line);
+  #journalFor(args: readonly string[]): readonly string[] {
+    const since = Number(args.find((arg) => arg.startsWith('--since=@'))?.slice('--since=@'.length) ?? 0) * 1000;
+    const lines = this.#journal.filter(({ at }) => at >= since).map(({ line }) => line);
+    return args.includes('--reverse') ? lines.reverse() : lines;
   }
 
   #logLine(level: string, text: string): string {

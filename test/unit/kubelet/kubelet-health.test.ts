@@ -98,7 +98,7 @@ describe('waitForHealthyKubelet', () => {
     expect(error.message).toContain(
       'after 4m0s: port 10248 is in use by another process. Find the process with ss -ltnp and stop it, then rerun the command.',
     );
-    expect(error.detail).toBe(unit.journal);
+    expect(error.detail).toBe(unit.journal.trimEnd());
     expect(host.performed).toEqual([]);
   });
 
