@@ -5,7 +5,7 @@ import type { Change } from '../host/plan/change.ts';
 import type { FieldChange } from '../host/plan/impact.ts';
 import { decodeNodeSettings, NODE_SETTINGS_PATH, type NodeSettings } from '../kubeadm/node-settings/node-settings.ts';
 import { masked } from '../kubelet/effective/field-changes.ts';
-import { leavesOf } from '../kubelet/layers.ts';
+import { leafPath, leavesOf } from '../kubelet/layers.ts';
 import type { HistoryEntry } from './host-history.ts';
 
 /** A field whose value on the host is not the value that apply would write. Null: unset. */
@@ -35,7 +35,7 @@ export interface DriftEvidence {
 export function fieldDrift(fields: readonly FieldChange[], changes: readonly Change[], evidence: DriftEvidence): readonly FieldDrift[] {
   const saved = savedSettings(changes);
   return fields.map(({ field, before, after }) => {
-    const running = evidence.running?.get(field);
+    const running = evidence.running?.get(leafPath(field));
     const applied = evidence.history?.findLast((entry) => entry.result === 'changed' && entry.fields.some((one) => one.field === field));
     const recorded = applied?.fields.findLast((one) => one.field === field)?.after;
     return {
@@ -83,7 +83,7 @@ function savedSettings(changes: readonly Change[]): NodeSettings | 'unchanged' |
 }
 
 function declaredIn(settings: NodeSettings | null, field: string): Json | undefined {
-  const value = settings?.overlays.flatMap(({ content }) => leavesOf(content).get(field) ?? []).at(-1);
+  const value = settings?.overlays.flatMap(({ content }) => leavesOf(content).get(leafPath(field)) ?? []).at(-1);
   // The compared values of the plan contain no credentials either.
   return value === undefined ? value : masked(field, value);
 }

@@ -5,7 +5,7 @@ import type { Warning } from '../host/plan/change.ts';
 import { KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import type { KubeletToCheck } from './check-extra-args.ts';
 import { enclosingPaths } from './enclosing-paths.ts';
-import { type FieldStep, formatOrigin, type LayeredConfig } from './layers.ts';
+import { type FieldStep, formatOrigin, type LayeredConfig, leafPath } from './layers.ts';
 import { isStartupRule, validateKubeletConfiguration } from './validate/validate.ts';
 
 /**
@@ -37,11 +37,6 @@ function isRule(code: string): boolean {
 function withOrigin(problem: Problem, { history }: LayeredConfig): Problem {
   const origin = problem.path === undefined ? undefined : stepsOf(leafPath(problem.path), history)?.at(-1)?.origin;
   return origin === undefined ? problem : { ...problem, message: `${problem.message} (${formatOrigin(origin)})` };
-}
-
-/** Problems put map members in brackets; leaf paths do so only for names with special characters. */
-function leafPath(path: string): string {
-  return path.replace(/\[([A-Za-z_][\w-]*)\]/g, '.$1');
 }
 
 /** The history of a field, of its enclosing list, or of its first member. */

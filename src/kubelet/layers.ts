@@ -92,6 +92,11 @@ export function leavesOf(config: JsonObject): ReadonlyMap<string, Json> {
   return leaves;
 }
 
+/** The path in `leavesOf` of a path that has all keys of maps in brackets, as in problems and changes of fields. */
+export function leafPath(path: string): string {
+  return path.replace(/\[([A-Za-z_][\w-]*)\]/g, '.$1');
+}
+
 function collectLeaves(object: JsonObject, prefix: string, leaves: Map<string, Json>): void {
   for (const [key, value] of Object.entries(object)) {
     const path = joinPath(prefix, key);

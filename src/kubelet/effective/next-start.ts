@@ -5,7 +5,7 @@ import { type Catalogue, type Minor, parseMinor } from '../catalogue.ts';
 import { unknownFlag } from '../check-extra-args.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
-import type { LayeredConfig } from '../layers.ts';
+import { type LayeredConfig, leafPath } from '../layers.ts';
 import { validateKubeletConfiguration } from '../validate/validate.ts';
 import { configInputOf, type KubeletSetup } from './kubelet-setup.ts';
 import { type ConfigDrift, findDrift } from './node-explanation.ts';
@@ -96,7 +96,7 @@ function configFailures(next: KubeletSetup, { catalogue, minor }: Reader): reado
 
 /** `/etc/kubernetes/own.yaml:7 `; empty: unknown. */
 function originOf({ path }: Problem, { history }: LayeredConfig): string {
-  const origin = path === undefined ? undefined : history.get(path.replace(/\[([A-Za-z_][\w-]*)\]/g, '.$1'))?.at(-1)?.origin;
+  const origin = path === undefined ? undefined : history.get(leafPath(path))?.at(-1)?.origin;
   return origin === undefined ? '' : `${origin.source} `;
 }
 
