@@ -93,7 +93,7 @@ export async function waitForHealthyKubelet(context: PhaseContext, phase: string
  * kubelet-wait-bootstrap: every 500 ms up to `timeouts.kubeletHealthCheck`). Ends early if the kubelet keeps failing.
  * @param nodeName the Node by which the API server may show that the kubelet has started completely; absent: not used
  * @returns waits until the same process has stayed healthy for ten seconds since, or its Node shows that it has started
- *   its managers. Called after later waits, it takes only the rest of that time
+ *   its managers; a process that followed another one meanwhile needs the ten seconds. Called after later waits, it takes only the rest of that time
  * @throws AppError KUBELET_UNHEALTHY with the cause from the unit's state and its journal
  */
 export async function waitForStartedKubelet(
@@ -162,11 +162,9 @@ async function stayHealthy(context: PhaseContext, phase: string, { nodeName, hea
         if (!isHealthy(state)) since = null;
         else if (since?.run !== run) since = { run, atMs: clock.now().getTime() };
         if (since !== null && clock.now().getTime() - since.atMs >= STAY_MS) return { done: undefined };
-        if (
-          since !== null &&
-          nodeName !== undefined &&
-          (await hasStartedManagers(context, nodeName, state.unit, run === target.since.run ? heartbeat : undefined))
-        )
+        // One report of a process that followed another one may precede its own exit.
+        const isFirstRun = since !== null && run === target.since.run;
+        if (isFirstRun && nodeName !== undefined && (await hasStartedManagers(context, nodeName, state.unit, heartbeat)))
           return { done: undefined };
         await watch.see(state.unit, elapsedMs());
         return { pending: state };
@@ -188,7 +186,7 @@ function runOf(unit: UnitState | null): string {
  * Whether a Node shows that the running process has started its managers: it has reported Ready, or only the pod network
  * as the reason against it. A kubelet reports its first status after the check that starts the managers, and its runtime
  * counts as not checked until they have started.
- * @param earlier the last heartbeat before this process could report; undefined: not known
+ * @param earlier the last heartbeat before this process could report; null: none
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go `Run`, `updateRuntimeUp`; pkg/kubelet/nodestatus/setters.go
  *   `ReadyCondition` (1.36): errors of the runtime come first
  */
@@ -196,7 +194,7 @@ async function hasStartedManagers(
   context: PhaseContext,
   nodeName: string,
   unit: UnitState | null,
-  earlier: string | null | undefined,
+  earlier: string | null,
 ): Promise<boolean> {
   const startedAt = unit?.startedAt ?? null;
   const node = startedAt === null ? null : await readNode(context, nodeName);
@@ -204,7 +202,7 @@ async function hasStartedManagers(
   if (node === null || heartbeat === null || startedAt === null) return false;
   const seconds = Date.parse(heartbeat) / 1000;
   // Both times are of the host, in seconds: a heartbeat in the second of the start may be of the process before.
-  const isOwn = seconds > startedAt || (seconds === startedAt && earlier !== undefined && heartbeat !== earlier);
+  const isOwn = seconds > startedAt || (seconds === startedAt && heartbeat !== earlier);
   const ready = conditionOf(node, 'Ready');
   return isOwn && (ready?.status === 'True' || ready?.message?.startsWith('container runtime network not ready: ') === true);
 }

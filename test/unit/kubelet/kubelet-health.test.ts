@@ -232,6 +232,22 @@ describe('waitForHealthyKubelet', () => {
     expect(it.clock.elapsedMs).toBe(0);
   });
 
+  it('does not believe the report of a process that followed a killed one, but waits until it has stayed healthy', async () => {
+    const it = world();
+    it.unit.starts = 1;
+    runs(it.unit);
+    healthy(it.host)();
+    const cluster = fakeCluster();
+    const context = { host: it.host, cluster, clock: it.clock, reporter: it.reporter };
+    const stays = await waitForStartedKubelet(context, 'kubelet-start', TARGET, 'node1');
+    crashes(it.unit, '');
+    runs(it.unit);
+    const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime: new Date(5_000).toISOString() }];
+    await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' }, status: { conditions } });
+    await stays();
+    expect(it.clock.elapsedMs).toBe(10_000);
+  });
+
   it('takes only the rest of the time after later waits', async () => {
     const it = world();
     it.unit.starts = 1;
