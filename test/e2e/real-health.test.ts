@@ -129,6 +129,17 @@ describe.skipIf(requirement('the health of real kubelets', missing))('the health
       expect(code, done).toBe(0);
     });
 
+    it('is no success in a loop of kills after each start', async () => {
+      const loop = 'while :; do systemctl is-active -q kubelet && { sleep 1.5; systemctl kill -s KILL kubelet; }; sleep 0.2; done';
+      const crashed = 'until systemctl show kubelet -p SubState | grep -q auto-restart; do sleep 0.1; done';
+      lab.run('node2', `systemd-run --unit=killer bash -c '${loop}'; ${crashed}`);
+      const change = ['--set', 'maxPods=81', '--ignore-preflight-errors', 'Port-10250'];
+      const { code, stderr } = await upgrade2(...change).finally(() => lab.run('node2', 'systemctl stop killer'));
+      expect([code, stderr]).toEqual([expect.any(Number), expect.stringMatching(/killed by SIGKILL.*\[KUBELET_UNHEALTHY\]/)]);
+      expect(code).toBeGreaterThan(0);
+      lab.run('node2', 'until curl -sf http://127.0.0.1:10248/healthz; do sleep 0.5; done; systemctl reset-failed kubelet || true');
+    });
+
     it('is no success for a run that changes nothing: a corrupt state file', async () => {
       const policy = ['--set', 'cpuManagerPolicy=static', '--set', 'kubeReserved={"cpu":"500m"}', '--allow', 'unsafe'];
       const done = await upgrade2(...policy);

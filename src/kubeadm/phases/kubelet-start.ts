@@ -108,7 +108,9 @@ function writeKubeletFiles(name: string, short: string) {
     verify: async (context, input, facts) => {
       if (facts.init !== 'systemd') return undefined;
       const { reading, proof, health, setups } = input;
-      const lasts = await waitForStartedKubelet(context, name, health, proof?.nodeName);
+      // In a crash loop, a Node may report Ready between two exits. The kubelet of a new node has crashed for want of its files.
+      const isStable = setups?.before == null || (isHealthy(facts.before.health) && facts.before.health.unit?.restarts === 0);
+      const lasts = await waitForStartedKubelet(context, name, health, isStable ? proof?.nodeName : undefined);
       if (reading !== undefined && setups?.before != null && isHealthy(facts.before.health)) {
         const change = { before: effectiveOf(setups.before, reading), after: effectiveOf(setups.after, reading) };
         await verifyShutdown(context, name, { ...change, mayLosePods: proof?.mayLosePods === true });
