@@ -44,6 +44,7 @@ const COMMANDS: readonly (readonly [name: string, unit: string])[] = [
   ['crictl', 'cgroup driver:  '],
   ['uname', '   '],
   ['ip', '1: eth0 inet '],
+  ['systemctl', 'ActiveState='],
 ];
 
 describe('a run with a host that answers with huge output', { timeout: 240_000 }, () => {

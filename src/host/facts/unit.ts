@@ -50,14 +50,14 @@ export function unitState(unit: string): Fact<UnitState | null> {
   );
 }
 
-/** Parses the `Name=value` lines of `systemctl show`; null without such lines. */
+/** Parses the `Name=value` lines of `systemctl show`; null without a state. */
 export function parseUnitState(output: string): UnitState | null {
   const values = new Map<string, string>();
   for (const line of output.split('\n')) {
     const end = line.indexOf('=');
     if (end >= 0) values.set(line.slice(0, end), line.slice(end + 1));
   }
-  if (!values.has('ActiveState')) return null;
+  if (!values.get('ActiveState')) return null;
   const text = (name: string): string => values.get(name) ?? '';
   return {
     loadState: text('LoadState'),

@@ -1,3 +1,4 @@
+import { AppError } from '../../base/errors.ts';
 import { revealText } from '../../base/text/secret.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import { describeCommit } from '../../host/commit/commit-problems.ts';
@@ -167,6 +168,13 @@ function settingsOf({ settings }: KubeletStartInput): readonly DesiredFile[] {
   return settings === undefined ? [] : [settings];
 }
 
+/** The changes depend on the state of the unit. */
+function unitUnknown(host: string): AppError {
+  const message = 'systemctl show kubelet printed no state of the unit, although systemd runs on the host';
+  const hint = 'Run systemctl show kubelet on the host and check its output';
+  return new AppError({ host, code: 'KUBELET_UNIT_UNKNOWN', message, hint }, { exitCode: 3 });
+}
+
 async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStartInput): Promise<KubeletStartFacts> {
   const { files: ownFiles, directories } = writtenBy(input);
   const paths = [...settingsOf(input), ...input.unitFiles, ...ownFiles, ...directories].map(({ path }) => path);
@@ -174,6 +182,7 @@ async function observeKubelet({ host, signal }: PhaseContext, input: KubeletStar
   const found = await observe(host, factsAbout({ paths, statePaths }, input.health.url), signal);
   const { health, states } = found;
   const { init, commit, configDropIns, unitFiles } = found.common;
+  if (init === 'systemd' && health.unit === null) throw unitUnknown(host.name);
   const url = currentHealthzUrl(input);
   const others = ownConfigDropInPaths(configDropIns).filter((path) => !paths.includes(path));
   const outdated = others.length === 0 ? new Map<string, FileFact>() : await observe(host, fileFacts(others), signal);

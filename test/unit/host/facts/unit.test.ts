@@ -49,6 +49,7 @@ describe('parseUnitState', () => {
     ['nothing', ''],
     ['an error message', "System has not been booted with systemd as init system (PID 1). Can't operate.\n"],
     ['properties of another kind', 'LoadState=loaded\n'],
+    ['an empty state', 'ActiveState=\n'.repeat(3)],
   ])('returns null for %s', (_, output) => {
     expect(parseUnitState(output)).toBeNull();
   });
