@@ -58,9 +58,9 @@ function changedSide({
   readonly recorded: Json | undefined;
 }): FieldDrift['changed'] {
   const last = declared === 'unchanged' || declared === undefined ? recorded : declared;
-  // With the same file and the same value as after the last apply, only the configuration of the cluster can differ.
-  if (declared === 'unchanged') return last !== undefined && isSame(last, before) ? 'cluster' : 'host';
   if (last === undefined) return null;
+  // With the same file and the same value as after the last apply, only the configuration of the cluster can differ.
+  if (declared === 'unchanged') return isSame(last, before) ? 'cluster' : 'host';
   if (isSame(last, before)) return 'fleet file';
   return isSame(last, after) ? 'host' : 'fleet file and host';
 }

@@ -15,4 +15,9 @@ describe('the drift of a field', () => {
     ]);
     expect(fieldDrift(changes, [], { running }).map((one) => one.running)).toEqual([false, '50Mi']);
   });
+
+  it('names no side that changed without a record of the field', () => {
+    const [drift] = fieldDrift([{ field: 'maxPods', before: 110, after: 90, impact: 'new-pods-only' }], [], { history: [] });
+    expect(drift?.changed).toBeNull();
+  });
 });
