@@ -119,11 +119,13 @@ function unitDocument(unit: UnitState | null): object | null {
   return unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts };
 }
 
-/** The state as `dynamic status` shows it: a failed sync wins over the phase of the configuration that still runs. */
+/** The state as `dynamic status` shows it: a failed sync wins over the phase, whose configuration runs unless a switch failed. */
 function stateText(state: NonNullable<AgentReading['state']>, age: string): string {
   const phase = `${state.phase}, for ${age}${faultText(state)}`;
   const failure = failureOf(state);
-  return failure === null ? phase : `not-synced: ${failure.cause}; before: ${phase}`;
+  if (failure === null) return phase;
+  const isRunning = state.switching === null && !('fault' in state);
+  return `not-synced: ${failure.cause}; ${isRunning ? 'running' : 'phase'}: ${phase}`;
 }
 
 function faultText(state: NonNullable<AgentReading['state']>): string {

@@ -79,6 +79,7 @@ function initCommand(fleet: Command, on: On): void {
 function inventoryCommand(fleet: Command, on: On): void {
   const inventory = addFleetSelectionOptions(
     addFleetFileOption(fleet.command('inventory').description('Print the resolved inventory of a fleet file')),
+    { nodes: false },
   ).option('--host <name>', 'print only the host with this name in the fleet file, and the source (file:line) of each setting');
   addTableOptions(inventory);
   on(
@@ -192,7 +193,9 @@ function isSelection({ limit, groups, selector }: Selection): boolean {
 }
 
 function trustCommand(fleet: Command, on: On): void {
-  const trust = addFleetHostOptions(fleet.command('trust').description('Show unknown SSH host keys and record them in known_hosts'))
+  const trust = addFleetHostOptions(fleet.command('trust').description('Show unknown SSH host keys and record them in known_hosts'), {
+    nodes: false,
+  })
     .option('-y, --yes', 'record the keys without asking')
     .option('--dry-run', 'only show the keys; exit code 6 if a key is unknown')
     .addOption(outputOption(['text', 'json', 'yaml']));

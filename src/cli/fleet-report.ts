@@ -82,7 +82,7 @@ export function clusterLine(access: FleetAccess | null): readonly Text[] {
 
 /** `canary: edge-1`; nothing without a canary. */
 export function canaryLine(canary: readonly string[]): readonly Text[] {
-  return canary.length === 0 ? [] : [`canary: ${namesText(canary)}; the other hosts are changed after it succeeded`];
+  return canary.length === 0 ? [] : [`canary: ${namesText(canary)}; the other hosts follow only if the canary succeeds`];
 }
 
 /** `3 hosts: 2 to change (5 kubelet fields), 1 unchanged; highest impact: drain.` */

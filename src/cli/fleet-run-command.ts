@@ -153,7 +153,7 @@ export function definePlan(plan: Command, on: On): void {
 function defineShow(show: Command, on: On): void {
   addFleetSelectionOptions(
     addSignerOptions(show.argument('<file>', "saved plan; '-' for standard input").addOption(outputOption(['text', 'json', 'yaml']))),
-    'the saved plan',
+    { file: 'the saved plan', nodes: false },
   );
   on(
     show,
@@ -205,20 +205,17 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
-  addRolloutOptions(apply, { canary: canaryOption(), serial: 'the value of --parallel' });
+  addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), serial: 'the value of --parallel' });
   addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
         '--replan',
         'for a host that changed since the plan was saved: show the difference and apply a new plan (default: refuse the host)',
       )
-      .option(
-        '--again',
-        'also apply a saved plan to a host that the plan changed before and that was changed since (default: refuse the host)',
-      )
+      .option('--again', 'reapply a saved plan to hosts that differ from it again after it was applied (default: refuse them)')
       .option(
         '--no-inspect-first',
-        'with --yes: start changes before all hosts are inspected, even if only the hosts can validate a value of the fleet file',
+        'with --yes: do not inspect all hosts first when only hosts can validate some values; the first changes start sooner',
       )
       .addOption(new Option('--retry <result>', 'apply only to the hosts that failed in the last run').choices(['failed'])),
   );
@@ -265,14 +262,16 @@ interface FleetTexts {
   readonly parallel?: string;
   /** The text of `--command-timeout`. */
   readonly commandTimeout?: string;
+  /** Whether `--limit` takes names of Nodes. */
+  readonly nodes?: boolean;
 }
 
 /** Selection of hosts, and the connection to the hosts. */
 export function addFleetHostOptions(
   command: Command,
-  { parallel = 'maximum number of hosts processed at once', commandTimeout = FLEET_COMMAND_TIMEOUT }: FleetTexts = {},
+  { parallel = 'maximum number of hosts processed at once', commandTimeout = FLEET_COMMAND_TIMEOUT, nodes = true }: FleetTexts = {},
 ): Command {
-  addFleetSelectionOptions(addFleetFileOption(command));
+  addFleetSelectionOptions(addFleetFileOption(command), { nodes });
   addOptionGroup(command, HEADINGS.fleet, (fleet) =>
     fleet.option('--parallel <hosts>', parallel, integerBetween(1, MAX_PARALLEL), DEFAULT_PARALLEL),
   );

@@ -138,7 +138,7 @@ export function addMigrateCommand(config: Command, on: On): void {
     .option('--to <version>', 'kubelet version to convert the file for (required without --old-config)')
     .option(
       '--flags <file>',
-      'kubelet flags to convert to fields: unit, drop-in or environment file (kubelet.service, 10-kubeadm.conf, kubeadm-flags.env, kubelet.env), output of systemctl cat kubelet, file with a command line, or a command line (repeatable; read together as systemd reads them)',
+      'source of kubelet flags to convert to fields: unit, drop-in or environment file (kubelet.service, 10-kubeadm.conf, kubeadm-flags.env, kubelet.env), output of systemctl cat kubelet, file with a command line, or a command line (repeatable; files are combined as by systemd)',
       collect,
     )
     .option('--kubelet-extra-args <name=value>', 'kubelet flag to convert to a field (repeatable)', collect)

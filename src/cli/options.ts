@@ -226,8 +226,8 @@ export function addFleetFileOption(command: Command, description = "fleet file; 
   return addOptionGroup(command, HEADINGS.fleet, (fleet) => fleet.option('-f, --file <file>', description));
 }
 
-function hostPatterns(file: string): string {
-  return `hosts to select: names in ${file} (* and ? are wildcards), ranges such as edge-[001:020], or groups; a leading ! excludes them (repeatable)`;
+function hostPatterns(nodes = ' or Nodes'): string {
+  return `hosts to select: names of hosts (* and ? are wildcards)${nodes}, ranges such as edge-[001:020], or groups; a leading ! excludes them (repeatable)`;
 }
 
 /** Selection of Nodes by label or by the hosts of a fleet file, in place of names. */
@@ -235,18 +235,25 @@ export function addNodeSelectionOptions(command: Command, fleetNote = ''): Comma
   return command
     .option('-l, --selector <labels>', 'in place of node names, a label selector of Nodes, as in kubectl')
     .option('--group <groups>', 'in place of node names, groups of a fleet file (repeatable)', collectList)
-    .option('--limit <hosts>', `in place of node names, ${hostPatterns('the fleet file')}`, collectList)
+    .option('--limit <hosts>', `in place of node names, ${hostPatterns()}`, collectList)
     .option(
       '-f, --fleet <file>',
-      `fleet file of --group, --limit and names of hosts; '-' for standard input${fleetNote} (default: fleet.yaml)`,
+      `fleet file that --group, --limit and host names refer to; '-' for standard input${fleetNote} (default: fleet.yaml)`,
     );
 }
 
-/** Selection of hosts of a fleet. `file`: the place of the names and labels. */
-export function addFleetSelectionOptions(command: Command, file = 'the fleet file'): Command {
+/**
+ * Selection of hosts of a fleet.
+ * @param file the place of the names and labels
+ * @param nodes whether `--limit` takes names of Nodes, which may be read from the hosts
+ */
+export function addFleetSelectionOptions(
+  command: Command,
+  { file = 'the fleet file', nodes = true }: { readonly file?: string; readonly nodes?: boolean } = {},
+): Command {
   return addOptionGroup(command, HEADINGS.fleet, (fleet) =>
     fleet
-      .option('--limit <hosts>', hostPatterns(file), collectList)
+      .option('--limit <hosts>', hostPatterns(nodes ? undefined : ''), collectList)
       .option(
         '--group <groups>',
         'groups of hosts to select (repeatable); with --limit or --selector, a host must match every option',
@@ -346,7 +353,7 @@ export function addNodeOptions(command: Command): Command {
       .option('--cloud-config <file>', 'configuration file of an in-tree cloud provider, as a path on the host')
       .option(
         '--kubelet-extra-args <name=value>',
-        "kubelet flag; the last value of a flag wins; NAME- drops a flag of the host's own unit (repeatable)",
+        'kubelet flag; the last value of a flag wins; NAME- does not keep this flag of a unit that kubeletadm replaces (repeatable)',
         collect,
       ),
   );

@@ -39,12 +39,15 @@ export function addRolloutOptions(
   );
 }
 
-/** `--canary` of `plan` and `apply`. */
-export function canaryOption(): Option {
+/**
+ * `--canary` of `plan` and `apply`.
+ * @param defaultText of the help
+ */
+export function canaryOption(defaultText = '1'): Option {
   return new Option(
     '--canary <hosts>',
-    'hosts to change first; the other hosts are changed only after these succeeded: a number, a percentage, the name of a host or group, or a label such as pool=edge; workers before control planes, in the order of the file; 0: no canary',
-  ).default('1', '1, or the canary of the saved plan');
+    'canaries, changed before all other hosts; if one fails, no other host is changed: number, percentage, host, group, or label such as pool=edge; a number or percentage takes workers first, in file order; 0: none',
+  ).default('1', defaultText);
 }
 
 /** `addRolloutOptions` for a command with `--host` in place of a fleet file. */

@@ -13,7 +13,7 @@ export interface ImportedHost {
   readonly groups: readonly string[];
   /** Its settings in the inventory: address, ssh, variables. */
   readonly written: FleetLayer;
-  /** Where its connection ends, as `reached`, with its jump hosts. Absent: unknown. */
+  /** Destination of its connection and of each jump host, normalized. Equal for names of one host. Absent: unknown. */
   readonly machine?: string;
   /** Names of variables with a list or an object as value, which fleet files do not support. */
   readonly unread?: readonly string[];

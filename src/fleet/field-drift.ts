@@ -19,7 +19,7 @@ export interface FieldDrift {
   readonly changed: 'fleet file' | 'host' | 'fleet file and host' | 'cluster' | null;
 }
 
-/** Known about a host in addition to its plan. */
+/** History and running fields of a host. */
 export interface DriftEvidence {
   /** The recorded changes, the oldest first. */
   readonly history?: readonly HistoryEntry[] | undefined;

@@ -224,7 +224,7 @@ const hook = z.strictObject({
   env: optional(
     z
       .record(z.string().regex(HOOK_VARIABLE, 'must be the name of an environment variable that does not begin with KUBELETADM_'), secret)
-      .describe('Secrets in the environment of the command, by the name of their variable; the secrets are not allowed in this file'),
+      .describe('Environment of the command: each variable is {env: NAME} or {file: PATH}; secret values in this file are refused'),
   ),
 });
 
@@ -265,7 +265,9 @@ const layer = {
   taints: optional(z.array(taint).describe('Taints of the Node; this list replaces the lists of lower layers')),
   kubeletExtraArgs: optional(z.array(arg).describe('Flags of the kubelet; a flag replaces flags of the same name in lower layers')),
   droppedKubeletArgs: optional(
-    texts.describe("Names of flags of the host's own kubelet unit that are not kept; this list replaces the lists of lower layers"),
+    texts.describe(
+      'Names of flags that are not kept when kubeletadm replaces the kubelet unit of the host; this list replaces the lists of lower layers',
+    ),
   ),
   ignorePreflightErrors: optional(texts.describe('Preflight checks whose errors are shown as warnings')),
   hooks: optional(hooks.describe('Commands before and after apply changes a host; each replaces the hook of lower layers')),

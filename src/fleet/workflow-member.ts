@@ -87,8 +87,8 @@ async function requireFirstApply(host: Host, note: RunAttribution | undefined, s
     ({ planDigest, result }) => planDigest === note.planDigest && result === 'changed',
   );
   if (applied === undefined) return;
-  const message = `the plan was applied to this host at ${applied.time} by ${applied.operator}, and the host was changed since`;
-  const hint = `Find the later change with kubeletadm fleet history ${host.name}. Then create a new plan, or repeat this one with --again`;
+  const message = `the plan was applied to this host at ${applied.time} by ${applied.operator}, and the host differs from it again`;
+  const hint = `See kubeletadm fleet history ${host.name} and kubeletadm fleet drift --limit ${host.name}. Then create a new plan, or pass --again`;
   throw new AppError({ host: host.name, code: 'PLAN_ALREADY_APPLIED', message, hint }, { exitCode: 3 });
 }
 

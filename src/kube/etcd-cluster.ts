@@ -17,7 +17,7 @@ export interface EtcdHealth {
   readonly reason: string;
 }
 
-/** Shows and stops the wait for a change of the members. */
+/** Progress and abort signal of the wait for a change of the members. */
 export type EtcdWait = Omit<WaitContext, 'clock'>;
 
 /**

@@ -8,7 +8,7 @@ export type Minor = number;
 /** The minors whose kubelets `init`, `join` and `apply` configure. */
 export const OLDEST_MINOR: Minor = 20;
 export const NEWEST_MINOR: Minor = 37;
-/** The minor of everything that names no version: the newest that the program was tested with. */
+/** Default Kubernetes minor of all commands: the newest that the program was tested with. */
 export const DEFAULT_MINOR: Minor = 36;
 /** The oldest minor with known fields, flags, gates and rules. */
 export const OLDEST_KNOWN_MINOR: Minor = 11;

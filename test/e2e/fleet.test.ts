@@ -63,7 +63,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
       'node[1:3] (3 hosts)',
       'node4, node5 (2 hosts)',
       'node6',
-      'canary: node1; the other hosts are changed after it succeeded',
+      'canary: node1; the other hosts follow only if the canary succeeds',
       '6 hosts: 6 to change.',
     ]);
   });

@@ -114,7 +114,7 @@ hosts: [{name: node1}, {name: node2}]
       for (const [i, text] of kept.entries()) writeFileSync(journal(i + 1), text);
     });
     const refused =
-      /^node1: the plan was applied to this host at 20.*Z by .*@.*, and the host was changed since\..*--again\. \[PLAN_ALREADY_APPLIED\]$/m;
+      /^node1: the plan was applied to this host at 20.*Z by .*@.*, and the host differs from it again\..*--again\. \[PLAN_ALREADY_APPLIED\]$/m;
 
     it('refuses the hosts that the plan changed and that were changed since', async () => {
       const { planDigest } = entries(1).at(-1) ?? {};

@@ -263,7 +263,7 @@ describe('an agent that requires signatures', { timeout: 60_000 }, () => {
     );
     await expectRefused(
       await sign({ kubelet: `${HEADER}maxPods: 110\nreadOnlyPort: 10255\n` }, { ...byBob, name: 't' }),
-      /the changes of readOnlyPort \(unsafe\) exceed the class new-pods-only/,
+      /the signer bob@example\.com may make only changes up to class new-pods-only on this node, not readOnlyPort \(unsafe\)/,
       { name: 't' },
     );
     writeSigners({ limits: { 'alice@example.com': {} } });

@@ -69,7 +69,7 @@ async function switchTo(
   try {
     if (needsSavedState && !isSaved)
       throw new Error('the state of the node before the change cannot be written, so the trial was not started');
-    // Trials were checked before. A rollback is no choice.
+    // Trials were checked before. A rollback must always proceed.
     if ((state.phase === 'local' || state.phase === 'good') && (await options.store.readPointer()) !== to) await options.requireStartable();
     await watch.beginSwitch(state);
     await reserveRollback(to, state, options);

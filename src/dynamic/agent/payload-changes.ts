@@ -164,8 +164,7 @@ export function excessOf({ ofRunning, ofPayload }: FoundChanges, sets: readonly 
   const { name, allow, fields } = signer;
   const changes = [...new Map([...ofPayload, ...ofRunning].map((change) => [change.path, change])).values()];
   const more = allow === undefined ? [] : changes.filter((change) => !isAtMost(change.class, allow));
-  if (more.length > 0)
-    return `the changes of ${classedFields(more).join(', ')} exceed the class ${allow} that ${name} may set on this node`;
+  if (more.length > 0) return `${name} may make only changes up to class ${allow} on this node, not ${classedFields(more).join(', ')}`;
   const paths = [...new Set([...(sets ?? []), ...changes.map(({ path }) => path)])];
   const others = fields === undefined ? [] : paths.filter((path) => !fields.some((field) => isAtOrBelow(path, field)));
   if (others.length === 0) return null;

@@ -167,10 +167,13 @@ async function unusableStates(
   return unusableManagerStates(change, rootDir, texts, { removesOutdated: canReplaceManagerState(allow) });
 }
 
-/** The running kubelet would not start again, with any configuration. */
+/** The kubelet would exit at its next start: its state files are unusable. */
 export class KubeletNotStartableError extends Error {}
 
-/** @throws KubeletNotStartableError. A kubelet that cannot be observed is restarted. */
+/**
+ * Returns if the kubelet cannot be observed.
+ * @throws KubeletNotStartableError
+ */
 export async function requireStartable({
   host,
   catalogue,

@@ -68,7 +68,7 @@ function doesNotMatch({ plan, signature }: SignatureFiles, why: string): AppErro
 }
 
 function revokedKey({ plan, signature }: SignatureFiles, fingerprint: string, revokedSigners: string): AppError {
-  const message = `${plan} is refused: the key ${fingerprint} of the signature ${signature} is revoked by ${revokedSigners}, or ssh-keygen cannot read this file`;
-  const hint = `Ask another allowed signer to sign the plan. ${revokedSigners} must be a key revocation list (KRL), or have one public key per line`;
+  const message = `${plan} is refused: ${revokedSigners} revokes the key ${fingerprint} of ${signature}, or ssh-keygen cannot read ${revokedSigners}`;
+  const hint = `Check that ${revokedSigners} is a key revocation list (KRL) or has one public key per line. If it is valid, ask another allowed signer to sign the plan`;
   return new AppError({ code: 'PLAN_SIGNATURE_INVALID', message, hint }, { exitCode: 2 });
 }

@@ -85,7 +85,7 @@ function withFleetLayer(host: ResolvedHost): (field: ExplainedField) => Explaine
     const value = masked(field.path, unmasked);
     const { file, line } = origin.position;
     const isSame = JSON.stringify(value) === JSON.stringify(field.value);
-    return { ...field, source: `${field.source}; ${origin.layer}, ${file}:${line}${isSame ? '' : `: ${inlineValue(value)}, not applied`}` };
+    return { ...field, source: `${field.source}; ${origin.layer}, ${file}:${line}${isSame ? '' : ` declares ${inlineValue(value)}`}` };
   };
 }
 

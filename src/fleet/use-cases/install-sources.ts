@@ -63,9 +63,15 @@ async function readHookSecret({ env, input }: FleetRunPorts, source: SecretSourc
   const where = 'env' in source ? `the environment variable ${source.env}` : pathOf(source.file);
   const text = ('env' in source ? env[source.env] : await input.readText(pathOf(source.file)))?.replace(/\r?\n$/, '');
   if (text === undefined || text === '')
-    throw usageError(`hooks: ${where} is ${'env' in source ? 'not set or ' : ''}empty`, 'Set the secret that env of the hook names');
+    throw usageError(
+      `hooks: ${where} is ${'env' in source ? 'not set or ' : ''}empty`,
+      `${'env' in source ? `Export ${source.env} on the local host` : 'Write the secret to the file'}, or correct env of the hook in the fleet file`,
+    );
   if (text.includes('\0') || Buffer.byteLength(text) > MAX_VARIABLE_BYTES)
-    throw usageError(`hooks: ${where} cannot be an environment variable`, 'A variable is a text of at most 64 KiB without null characters');
+    throw usageError(
+      `hooks: the value of ${where} is not usable as an environment variable: too long, or has a null character`,
+      'A variable has at most 64 KiB and no null characters',
+    );
   return new Secret(text);
 }
 

@@ -74,8 +74,8 @@ interface MemberChange {
 }
 
 /**
- * Repeats a change after every error but one of certificates, until the members show it: each new member makes etcd elect, so
- * that requests time out. The time starts again whenever another host has joined.
+ * Repeats a change after every error but one of certificates, until the members show it: each new member triggers a leader
+ * election, during which requests time out. The time starts again whenever another host has joined.
  * @see kubeadm 1.36 util/etcd addMember, MemberPromote, RemoveMember
  */
 function changeMembers(
@@ -113,8 +113,9 @@ function changeMembers(
 }
 
 function occupied({ name, peerURLs }: EtcdMemberState): AppError {
-  const message = `etcd takes one new member at a time, and member ${name || peerURLs[0]} has not joined yet`;
-  const hint = 'Rerun its join, or remove the member (etcdctl member list, etcdctl member remove), then rerun the command';
+  const member = name || peerURLs[0];
+  const message = `etcd takes one new member at a time, and member ${member} has not joined yet`;
+  const hint = `Rerun join on the host of ${member}, or remove the member (etcdctl member list, etcdctl member remove), then rerun the command`;
   return new AppError({ code: 'ETCD_UNHEALTHY', message, hint });
 }
 

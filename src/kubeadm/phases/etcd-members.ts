@@ -29,7 +29,7 @@ export interface EtcdJoinInput {
 
 /**
  * The members; null without a connection to etcd. An error of etcd is final only after `timeouts.etcdAPICall`: each new member
- * makes etcd elect.
+ * triggers a leader election.
  */
 async function membersOf(
   context: PhaseContext,
@@ -92,18 +92,17 @@ export const checkEtcd = definePhase<EtcdJoinInput, null>({
     if (input.skipped !== null || etcd === null) return;
     const health = async (): Promise<void> => {
       const { healthy, reason } = await etcd.health();
-      if (!healthy) throw unhealthy(context.host.name, `is not healthy${reason === '' ? '' : `: ${reason}`}`);
+      if (!healthy) throw unhealthy(context.host.name, `the etcd cluster is not healthy${reason === '' ? '' : `: ${reason}`}`);
     };
     await retried(context, health, input.timeoutMs);
     const missing = (await membersOf(context, input))?.find(({ name, isLearner }) => name === '' && !isLearner);
-    if (missing !== undefined)
-      throw unhealthy(context.host.name, `has the member ${missing.peerURLs[0]}, which has a vote and has not started`);
+    if (missing !== undefined) throw unhealthy(context.host.name, `voting etcd member ${missing.peerURLs[0]} has not started`);
   },
 });
 
 function unhealthy(host: string, why: string): AppError {
   const hint = 'Fix the etcd member or remove it (etcdctl member list, etcdctl member remove), then rerun the command';
-  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: the etcd cluster ${why}`, hint });
+  return new AppError({ host, code: 'ETCD_UNHEALTHY', message: `check-etcd: ${why}`, hint });
 }
 
 /**
@@ -118,7 +117,7 @@ export const etcdJoin = definePhase<EtcdJoinInput, readonly EtcdMemberState[] | 
     const { nodeName, peerURL, skipped } = input;
     if (skipped !== null) return { changes: [], noop: skipped };
     if (members === null) return { changes: [], deferred: NO_ETCD };
-    if (ownMember(members, input) !== null) return { changes: [], noop: 'the etcd cluster has the member' };
+    if (ownMember(members, input) !== null) return { changes: [], noop: 'already a member' };
     return { changes: [{ kind: 'add-etcd-learner', member: nodeName, peerURL, reason: 'does not exist' }] };
   },
 });

@@ -40,8 +40,8 @@ export const NO_HOST_FLAGS: HostFlags = { kept: [], isTakeover: false, warnings:
 type FlagReading = Pick<SetupOptions, 'catalogue' | 'minor'>;
 
 /**
- * Finds the flags that a run keeps for a node: those of the host's own unit that kubeadm's unit does not set, and those of
- * earlier runs. Declared flags, `--node-name`, taints and the CRI socket win. Reads only.
+ * Finds the flags that a run keeps for a node: those of the host's own unit (one that is not kubeadm's, and that the run
+ * replaces), unless kubeadm's unit sets them, and those of earlier runs. Declared flags, `--node-name`, taints and the CRI socket win. Reads only.
  * @returns no flags for a host without a kubelet, or laid out by kubeadm
  * @throws AppError KUBELET_FLAG_UNKNOWN, exit code 2, for a dropped flag that no kubelet has
  */

@@ -25,7 +25,7 @@ export function explainKubeletFailure(
   const byUnit = unit === null ? null : explainUnit(unit);
   if (byUnit !== null) return byUnit;
   const runs = splitRuns(journal ?? '');
-  // The journal of an active unit may be that of the running process alone, which is no reason of an exit.
+  // The journal of an active unit may be that of the running process alone, which has not exited.
   const past = unit?.activeState === 'active' ? runs.slice(0, -1) : runs;
   const ended = runs.findLast(({ hasEnded }) => hasEnded) ?? past.findLast(({ errors }) => errors.length > 0);
   const run = lastRunOnly ? runs.at(-1) : ended;

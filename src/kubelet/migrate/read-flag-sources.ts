@@ -138,7 +138,7 @@ function fileAt(files: readonly SourceFile[], path: string): SourceFile | undefi
 function missingFiles(unitFiles: readonly UnitSourceFile[], environment: readonly SourceFile[]): readonly Problem[] {
   const missing = environmentFilesOf(unitFiles).filter((path) => fileAt(environment, path) === undefined);
   return missing.map((path) =>
-    note(`flags in ${path} are not known: the unit reads this file`, `If the file exists, pass a copy with --flags`),
+    note(`the unit reads ${path}, which was not passed: its flags, if any, are missing`, `If the file exists, pass a copy with --flags`),
   );
 }
 
@@ -163,7 +163,7 @@ function nameOf(word: string): string {
 }
 
 function ignored(file: string, line: number, what: string): Problem {
-  return { ...note(`systemd ignores this line (${what}): its flags are not in force`), position: { file, line, column: 1 } };
+  return { ...note(`systemd ignores this line (${what}): its setting has no effect`), position: { file, line, column: 1 } };
 }
 
 function note(message: string, hint?: string): Problem {

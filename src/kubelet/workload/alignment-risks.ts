@@ -80,8 +80,8 @@ function coreRisks(input: RiskInput, pods: readonly RiskPod[]): readonly PodRisk
   const isPartial = ({ exclusiveCpus = [] }: RiskPod): boolean => perCore !== null && exclusiveCpus.some((cpus) => cpus % perCore !== 0);
   const partial = rest.filter(isPartial);
   const others = rest.filter((pod) => !isPartial(pod));
-  const threads = `${FULL_CORES}: the cores of the host have ${perCore} CPUs: the kubelet rejects Guaranteed pods that request another multiple (SMTAlignmentError)`;
-  const unknown = `${FULL_CORES}: the kubelet rejects Guaranteed pods that request more CPUs than free cores have (SMTAlignmentError); which cores are free after the restart is unknown (${namesOf(others).join(', ')})`;
+  const threads = `${FULL_CORES}: each core has ${perCore} CPUs: the kubelet rejects Guaranteed pods that do not request a multiple of ${perCore} (SMTAlignmentError)`;
+  const unknown = `${FULL_CORES}: the kubelet rejects Guaranteed pods that request more CPUs than free cores have (SMTAlignmentError). May affect: ${namesOf(others).join(', ')}`;
   return [
     ...lost,
     ...(partial.length === 0 ? [] : [{ path, why: threads, pods: namesOf(partial), severity: 'loss' } as const]),
@@ -119,23 +119,22 @@ function rejectedOnFullCores(pods: readonly RiskPod[], free: number): readonly R
 function numaRisks({ before, after, host }: RiskInput, pods: readonly RiskPod[]): readonly PodRisk[] {
   const isNew = (...fields: readonly string[]): boolean =>
     before === null || fields.some((field) => !jsonEqual(valueAt(before, field) ?? null, valueAt(after, field) ?? null));
-  const nodes =
-    host?.cpuTopology == null ? 'if the host has several NUMA nodes' : `on the ${host.cpuTopology.numaNodes} NUMA nodes of the host`;
-  const names = namesOf(pods).join(', ');
+  const condition = host?.cpuTopology == null ? ', if the host has several NUMA nodes' : '';
+  const affected = `May affect${condition}: ${namesOf(pods).join(', ')}`;
   const topology = textAt(after, 'topologyManagerPolicy');
   const findings: PodRisk[] = [];
   if (['restricted', 'single-numa-node'].includes(topology) && isNew(...ALIGNMENT_FIELDS))
     findings.push(
       warning(
         'topologyManagerPolicy',
-        `topologyManagerPolicy ${topology}: the kubelet admits its pods again, and rejects those whose CPUs, memory and devices it cannot align (TopologyAffinityError). Their place ${nodes} is unknown (${names})`,
+        `topologyManagerPolicy ${topology}: the kubelet admits its pods again, and rejects those whose CPUs, memory and devices it cannot align (TopologyAffinityError). ${affected}`,
       ),
     );
   if (textAt(after, 'memoryManagerPolicy') === 'Static' && isNew('memoryManagerPolicy'))
     findings.push(
       warning(
         'memoryManagerPolicy',
-        `memoryManagerPolicy Static: the kubelet rejects Guaranteed pods for whose memory it finds no NUMA nodes (UnexpectedAdmissionError). Their place ${nodes} is unknown (${names})`,
+        `memoryManagerPolicy Static: the kubelet rejects Guaranteed pods for whose memory it finds no NUMA nodes (UnexpectedAdmissionError). ${affected}`,
       ),
     );
   return findings;

@@ -105,7 +105,10 @@ export function reservedCgroupRisks({ before, after, host }: RiskInput): readonl
     if (path === '/' || found === undefined || missing.length === 0) return [];
     // Before it looks for them, a kubelet with cgroup v2 gives all controllers to the cgroups next to its own.
     if (facts.version === 2 && found !== null && field !== 'cgroupRoot' && isTop(path)) return [];
-    const lacks = found === null ? 'does not exist on the host' : `has no ${missing.join(', ')} on the host`;
+    const lacks =
+      found === null
+        ? 'does not exist on the host'
+        : `lacks the ${missing.length === 1 ? 'controller' : 'controllers'} ${missing.join(', ')}`;
     const about = `${field} ${name}: the cgroup ${path} (cgroup driver ${driver}) ${lacks}, but ${why}: the kubelet would exit`;
     const start = driver === 'systemd' && found === null ? [`systemctl start ${path.slice(path.lastIndexOf('/') + 1)}`] : [];
     return [exit(field, about, `run after each boot before the kubelet: ${[...start, ...commands(path, facts, missing)].join(' && ')}`)];

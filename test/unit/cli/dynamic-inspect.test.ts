@@ -13,8 +13,13 @@ const GOOD: AgentState = { ...LOCAL, phase: 'good', assigned: PAYLOAD, active: P
 
 it.each<[string, AgentState, string]>([
   ['good', GOOD, 'state: good, for 2m'],
-  ['not-synced before good', { ...GOOD, sync: SYNC }, `state: not-synced: ${SYNC.cause}; before: good, for 2m`],
-  ['not-synced before local', { ...LOCAL, sync: SYNC }, `state: not-synced: ${SYNC.cause}; before: local, for 2m`],
+  ['not-synced while good', { ...GOOD, sync: SYNC }, `state: not-synced: ${SYNC.cause}; running: good, for 2m`],
+  ['not-synced while local', { ...LOCAL, sync: SYNC }, `state: not-synced: ${SYNC.cause}; running: local, for 2m`],
+  [
+    'not-synced after a failed switch',
+    { ...GOOD, switching: { id: 1, to: null, issue: 'no', failures: 1, againAt: 9 } },
+    'state: not-synced: the kubelet could not be switched: no; phase: good, for 2m',
+  ],
 ])('dynamic inspect shows the state of dynamic status: %s', (_, state, line) => {
   const reading = {
     ...{ directory: '/d', now: 120, state, damaged: [], access: [], checkpoints: [], pointer: null, hasPointerFile: false },

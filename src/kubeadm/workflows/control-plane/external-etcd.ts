@@ -59,6 +59,6 @@ function versionFinding(endpoint: string, version: string | AppError): Finding |
   if (parts === undefined) return found(`the external etcd ${endpoint} reports no version`, 'Check that the endpoint is one of etcd');
   const differs = OLDEST.findIndex((number, i) => parts[i] !== number);
   if (differs < 0 || (parts[differs] ?? 0) > (OLDEST[differs] ?? 0)) return null;
-  const message = `the external etcd ${endpoint} has the version ${parts.join('.')}, which Kubernetes does not support (${OLDEST.join('.')} or later)`;
+  const message = `the external etcd ${endpoint} has version ${parts.join('.')}, but Kubernetes requires ${OLDEST.join('.')} or later`;
   return found(message, `Upgrade the external etcd to ${OLDEST.join('.')} or later`);
 }

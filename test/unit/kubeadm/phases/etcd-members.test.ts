@@ -83,7 +83,7 @@ describe('etcd-join', () => {
 
   it('resumes after an interrupted run that added the member', async () => {
     const context = contextWith(fakeEtcd([FIRST, member('', '10.0.0.2', { isLearner: true })]));
-    expect(await planOf(etcdJoin, context)).toEqual({ changes: [], noop: 'the etcd cluster has the member' });
+    expect(await planOf(etcdJoin, context)).toEqual({ changes: [], noop: 'already a member' });
     expect((await planOf(etcdManifest, context)).changes.map(({ kind }) => kind)).toEqual(['make-directory', 'write-file']);
   });
 
@@ -119,7 +119,7 @@ describe('etcd-join', () => {
     const existing = { [MANIFEST]: { type: 'file', mode: 0o600, owner: 'root:root', content }, '/var/lib/etcd': directory };
     const context = contextWith(fakeEtcd([FIRST, member('cp-2', '10.0.0.2')]), existing);
     expect(await planPhases([etcdJoin, etcdManifest, etcdPromote, checkEtcd], context, input)).toMatchObject([
-      { plan: { changes: [], noop: 'the etcd cluster has the member' } },
+      { plan: { changes: [], noop: 'already a member' } },
       { plan: { changes: [], noop: 'the manifest is unchanged' } },
       { plan: { changes: [], noop: 'member cp-2 is a voting member' } },
       { plan: { changes: [] } },
@@ -207,7 +207,7 @@ describe('check-etcd', () => {
     [
       'has another member that has not started',
       () => fakeEtcd([FIRST, member('', '10.0.0.3')]),
-      'has the member https://10.0.0.3:2380, which has a vote and has not started',
+      'check-etcd: voting etcd member https://10.0.0.3:2380 has not started',
     ],
   ])('rejects a cluster that %s', async (_, etcd, why) => {
     await expect(check(etcd())).rejects.toMatchObject({ code: 'ETCD_UNHEALTHY', message: expect.stringContaining(why) });

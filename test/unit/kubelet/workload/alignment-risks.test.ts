@@ -71,10 +71,10 @@ describe('pods that a restarted kubelet aligns again', () => {
     const [loss, warning, ...more] = await risksOf(STATIC, FULL);
     expect(loss).toMatchObject({ severity: 'loss', pods: ['default/init-three', 'default/one'] });
     expect(loss?.why).toBe(
-      'cpuManagerPolicyOptions.full-pcpus-only: the cores of the host have 2 CPUs: the kubelet rejects Guaranteed pods that request another multiple (SMTAlignmentError)',
+      'cpuManagerPolicyOptions.full-pcpus-only: each core has 2 CPUs: the kubelet rejects Guaranteed pods that do not request a multiple of 2 (SMTAlignmentError)',
     );
     expect(warning).toMatchObject({ severity: 'warning', pods: [] });
-    expect(warning?.why).toMatch(/which cores are free after the restart is unknown \(default\/two\)$/);
+    expect(warning?.why).toMatch(/\. May affect: default\/two$/);
     expect(more).toEqual([]);
   });
 
@@ -93,24 +93,24 @@ describe('pods that a restarted kubelet aligns again', () => {
     ['the CPUs of cores are unknown', ''],
   ])('are a warning if %s', async (_, siblings) => {
     expect(await shown(STATIC, FULL, { siblings })).toEqual([
-      expect.stringMatching(/^warning cpuManagerPolicyOptions: .*\(default\/init-three, default\/one, default\/two\)$/),
+      expect.stringMatching(/^warning cpuManagerPolicyOptions: .*\. May affect: default\/init-three, default\/one, default\/two$/),
     ]);
   });
 
   it('are a warning on several NUMA nodes', async () => {
     const nodes = ['node0', 'node1', 'online'];
     expect(await shown({}, { topologyManagerPolicy: 'restricted' }, { nodes })).toEqual([
-      'warning topologyManagerPolicy: topologyManagerPolicy restricted: the kubelet admits its pods again, and rejects those whose CPUs, memory and devices it cannot align (TopologyAffinityError). Their place on the 2 NUMA nodes of the host is unknown (default/half, default/init-three, default/one, default/two)',
+      'warning topologyManagerPolicy: topologyManagerPolicy restricted: the kubelet admits its pods again, and rejects those whose CPUs, memory and devices it cannot align (TopologyAffinityError). May affect: default/half, default/init-three, default/one, default/two',
     ]);
     const reserved = { reservedMemory: [{ numaNode: 0, limits: { memory: '100Mi' } }] };
     expect(await shown({}, { memoryManagerPolicy: 'Static', ...reserved }, { nodes })).toEqual([
-      expect.stringMatching(/^warning memoryManagerPolicy: memoryManagerPolicy Static: .*place on the 2 NUMA nodes/),
+      expect.stringMatching(/^warning memoryManagerPolicy: memoryManagerPolicy Static: .*\. May affect: default\//),
     ]);
   });
 
   it('are a warning on an unknown number of NUMA nodes', async () => {
     expect(await shown({}, { topologyManagerPolicy: 'single-numa-node' }, { siblings: '' })).toEqual([
-      expect.stringContaining('Their place if the host has several NUMA nodes is unknown'),
+      expect.stringContaining('. May affect, if the host has several NUMA nodes: default/half'),
     ]);
   });
 

@@ -40,7 +40,7 @@ describe('the version of an external etcd', () => {
 
   it.each(['3.4.23', '3.5.23', '3.5.3', '2.9.99'])('is refused for the endpoint that has it: %s', async (version) => {
     expect(await messagesOf(['3.6.8', version])).toEqual([
-      `ExternalEtcdVersion: the external etcd https://192.0.2.2:2379 has the version ${version}, which Kubernetes does not support (3.5.24 or later)`,
+      `ExternalEtcdVersion: the external etcd https://192.0.2.2:2379 has version ${version}, but Kubernetes requires 3.5.24 or later`,
     ]);
   });
 
@@ -90,7 +90,7 @@ describe('the version of an external etcd', () => {
     ] as const) {
       const connect: ConnectEtcd = async ({ host: _, ...target }) => etcdMembers({ ...target, ...route, clock: fakeClock(new Date()) });
       const [finding] = await externalEtcdFindings(newContext(), connect, { endpoints: [endpoint] }, new Map());
-      expect(finding?.message).toContain('has the version 3.4.23');
+      expect(finding?.message).toContain('has version 3.4.23');
     }
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
