@@ -30,9 +30,9 @@ function renderText(reports: readonly HostExpiration[]): string {
 /** Where kubeadm reads the configuration from, for one host. @see kubeadm 1.36 cmd/certs.go getInternalCfg */
 function sourceText(reports: readonly HostExpiration[]): string {
   const [only, another] = reports;
-  if (only === undefined || another !== undefined || only.readsCluster === null) return '';
+  if (only === undefined || another !== undefined || only.hasReadCluster === null) return '';
   const fallback = '[check-expiration] Error reading configuration from the Cluster. Falling back to default configuration\n';
-  return `${readsClusterConfig('check-expiration')}${only.readsCluster ? '' : fallback}\n`;
+  return `${readsClusterConfig('check-expiration')}${only.hasReadCluster ? '' : fallback}\n`;
 }
 
 function documentOf(reports: readonly HostExpiration[]): JsonObject {

@@ -15,9 +15,9 @@ export function runJoin(services: Services, request: JoinCommandRequest): Promis
   return runOpened(services, plan, {
     title: 'join',
     open: (reporter) => openJoin(services, request, reporter),
-    afterwards: ({ workflow, joins, addsEtcdMember }) => {
+    afterwards: ({ workflow, joins, hasEtcdMember }) => {
       if (services.programName !== 'kubeadm' || workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
-      services.output.stdout(joinDone(joins, addsEtcdMember()));
+      services.output.stdout(joinDone(joins, hasEtcdMember()));
     },
   });
 }

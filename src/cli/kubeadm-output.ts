@@ -76,7 +76,7 @@ export function uploadedCertificates(key: string | null): string {
 }
 
 /** Last lines of kubeadm's `join`. @see kubeadm 1.36 cmd/join.go */
-export function joinDone(joins: 'worker' | 'control-plane', addsEtcdMember: boolean): string {
+export function joinDone(joins: 'worker' | 'control-plane', hasEtcdMember: boolean): string {
   if (joins === 'worker')
     return linesOf([
       '',
@@ -95,7 +95,7 @@ export function joinDone(joins: 'worker' | 'control-plane', addsEtcdMember: bool
     '* The Kubelet was informed of the new secure connection details.',
     '* Control plane label and taint were applied to the new node.',
     '* The Kubernetes control plane instances scaled up.',
-    addsEtcdMember ? '* A new etcd member was added to the local/stacked etcd cluster.' : '',
+    hasEtcdMember ? '* A new etcd member was added to the local/stacked etcd cluster.' : '',
     '',
     'To start administering your cluster from this node, you need to run the following as a regular user:',
     '',

@@ -88,7 +88,7 @@ function destination(text: string, { place }: BastionText, findings: ProblemColl
 }
 
 /** The destination of a connection in normalized form. */
-export function reached({ address, port = 22 }: { readonly address: string; readonly port?: number }): string {
+export function destinationKey({ address, port = 22 }: { readonly address: string; readonly port?: number }): string {
   const ip = parseIp(address);
   const host = ip === null ? address.toLowerCase() : formatIp(ip);
   return port === 22 ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

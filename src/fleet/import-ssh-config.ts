@@ -2,7 +2,7 @@ import { isAppError } from '../base/errors.ts';
 import type { SshConfigFile } from '../ssh/config.ts';
 import { resolveSshTarget, type SshConfig } from '../ssh/resolve-target.ts';
 import type { SshTarget } from '../ssh/target.ts';
-import { reached } from './bastions.ts';
+import { destinationKey } from './bastions.ts';
 import type { ImportedHost, ImportedInventory } from './entries.ts';
 
 /** Hosts that serve Git repositories. */
@@ -52,5 +52,5 @@ function targetOf(name: string, config: SshConfig, client: 'builtin' | 'openssh'
 }
 
 function machineOf(target: SshTarget): string {
-  return [target, ...target.proxyJump].map(({ hostName, port }) => reached({ address: hostName, port })).join(' ');
+  return [target, ...target.proxyJump].map(({ hostName, port }) => destinationKey({ address: hostName, port })).join(' ');
 }

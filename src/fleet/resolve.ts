@@ -3,7 +3,7 @@ import { closestName } from '../base/text/closest-name.ts';
 import type { SourceNode } from '../codec/source.ts';
 import { apiServerEndpoint, caPin } from '../kubeadm/config/rules.ts';
 import { isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
-import { bastionRoutes, type Route, reached } from './bastions.ts';
+import { bastionRoutes, destinationKey, type Route } from './bastions.ts';
 import { formatPlace, type GroupRef, type HostEntry, hostEntries, type ImportedInventory } from './entries.ts';
 import {
   duplicateAddress,
@@ -256,7 +256,7 @@ function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, fin
   for (const { entry, settings } of prepared.values()) {
     const { jumps, direct } = route(entry.name);
     const isFromConfig = settings.ssh.address === entry.name && settings.ssh.port === undefined && jumps.length === 0 && !direct;
-    const key = (isFromConfig ? entry.machine : undefined) ?? [settings.ssh, ...jumps].map(reached).join(' ');
+    const key = (isFromConfig ? entry.machine : undefined) ?? [settings.ssh, ...jumps].map(destinationKey).join(' ');
     const [address = ''] = key.split(' ');
     const first = addresses.get(key);
     if (first === undefined) addresses.set(key, entry);

@@ -205,8 +205,8 @@ function checked(host: string, argv: readonly string[], result: RunResult): RunR
 
 const PASSWORD_HINT =
   'Pass the sudo password with --sudo-password-stdin or the environment variable KUBELETADM_SUDO_PASSWORD, connect as root, or allow this user sudo for all commands without a password (USER ALL=(root) NOPASSWD: ALL in a file of /etc/sudoers.d); a rule for single commands is not sufficient';
-const RULE = 'allow this user to use sudo for all commands (USER ALL=(root) ALL in a file of /etc/sudoers.d)';
-const RIGHTS_HINT = `Connect as root, or ${RULE}`;
+const SUDO_HINT = 'allow this user to use sudo for all commands (USER ALL=(root) ALL in a file of /etc/sudoers.d)';
+const RIGHTS_HINT = `Connect as root, or ${SUDO_HINT}`;
 const wrongPassword = (host: string, why: string): AppError => hostSudoPassword({ host, why, hint: 'Pass the password of the SSH user' });
 
 /** Wordings of sudo 1.9 and sudo-rs 0.2. They select the message only. */
@@ -240,7 +240,7 @@ function sudoFailure(host: string, result: RunResult, sent?: 'with-password'): A
   const why = `sudo failed${sent === undefined ? '' : ' with the given password'}${last === '' ? '' : `: ${last}`}`;
   return sent === undefined
     ? hostNoSudo({ host, why, hint: `${RIGHTS_HINT}. If sudo requires a password, pass it with --sudo-password-stdin` })
-    : hostSudoPassword({ host, why, hint: `Check the password. If it is correct, ${RULE}` });
+    : hostSudoPassword({ host, why, hint: `Check the password. If it is correct, ${SUDO_HINT}` });
 }
 
 function noSudo(host: string, cause?: unknown): AppError {

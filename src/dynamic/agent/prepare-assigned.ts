@@ -90,8 +90,8 @@ export async function prepareAssigned(
   const wrongDriver = await driverIssue(host, prepared.config ?? {}, kubelet, signal);
   if (wrongDriver !== null) return refuse(wrongDriver);
   const asked = { host, path: 'kubelet', version, minor, flags, running: null, cgroupVersion: null };
-  const word = await queryKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
-  if (word.verdict === 'refused' && !word.isHost) return refuse(`the kubelet refuses the configuration: ${word.cause}`);
+  const acceptance = await queryKubelet(asked, prepared.files[PAYLOAD_FILE] ?? '', { catalogue, signal });
+  if (acceptance.verdict === 'refused' && !acceptance.isHost) return refuse(`the kubelet refuses the configuration: ${acceptance.cause}`);
   const risks = await podRisks(prepared, kubelet, options);
   const losses = risks.filter(({ severity }) => severity === 'loss');
   if (losses.length > 0 && node.allowsPodLossOf !== describeSource(source)) return refuse(podLossCause(losses), 'NOT_ALLOWED');

@@ -17,7 +17,7 @@ export interface HostExpiration {
   readonly name: string;
   readonly info: ExpirationInfo;
   /** Whether kubeadm-config of the cluster was read; null: it was not requested. */
-  readonly readsCluster: boolean | null;
+  readonly hasReadCluster: boolean | null;
 }
 
 export interface CheckedExpiration {
@@ -66,7 +66,7 @@ async function checkHost(
       const existing = await inspectCertificates({ host, cluster: own, signal: services.signal }, settings);
       const damaged = [...existing.certificates, ...existing.cas].filter(({ certificate }) => certificate === 'unreadable');
       if (damaged.length > 0) throw new AppError(damaged.map(({ crt }) => ({ ...pkiUnreadable(crt, 'certificate'), host: host.name })));
-      return { name: host.name, info: expirationInfo(existing, services.clock.now()), readsCluster: existing.readsCluster };
+      return { name: host.name, info: expirationInfo(existing, services.clock.now()), hasReadCluster: existing.hasReadCluster };
     } finally {
       if (cluster === null) await own?.close();
     }

@@ -29,7 +29,7 @@ export interface JoinControlPlaneInput {
 export interface OpenedJoinControlPlane {
   readonly planHost: PlanOnHost;
   /** Whether the host has a member of the etcd cluster: an external etcd is not connected. Known after the run. */
-  addsEtcdMember(): boolean;
+  hasEtcdMember(): boolean;
   /** Closes the connections to the API server of the new control plane. */
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
   };
   return {
     planHost: (context, run) => planWorkflow(joinControlPlaneWorkflow, context, workflowOptions, run),
-    addsEtcdMember: () => connectsEtcd,
+    hasEtcdMember: () => connectsEtcd,
     close: async () => {
       for (const access of accesses) await access.close();
     },

@@ -60,10 +60,10 @@ export interface JoinRequest {
 export interface OpenedJoin extends OpenedCommand {
   readonly joins: 'worker' | 'control-plane';
   /** Whether the host has a member of the etcd cluster; known after the run. */
-  addsEtcdMember(): boolean;
+  hasEtcdMember(): boolean;
 }
 
-const WORKER = { joins: 'worker', addsEtcdMember: () => false } as const;
+const WORKER = { joins: 'worker', hasEtcdMember: () => false } as const;
 
 /**
  * Prepares `join` and `join phase NAME...`.
@@ -122,8 +122,8 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
       await joins.close();
       await access.close();
     };
-    const { planHost, addsEtcdMember } = joins;
-    return { ...common, workflow: { ...workflow, planHost }, joins: 'control-plane', addsEtcdMember, close };
+    const { planHost, hasEtcdMember } = joins;
+    return { ...common, workflow: { ...workflow, planHost }, joins: 'control-plane', hasEtcdMember, close };
   } catch (error) {
     await access.close();
     throw error;

@@ -94,7 +94,7 @@ function changeMembers(
           const other = blockedBy(known);
           if (other?.id !== blocker?.id) since = elapsedMs();
           blocker = other;
-          if (other !== null) throw occupied(other);
+          if (other !== null) throw blockedByLearner(other);
           await make();
           return { done: undefined };
         } catch (error) {
@@ -112,7 +112,7 @@ function changeMembers(
   );
 }
 
-function occupied({ name, peerURLs }: EtcdMemberState): AppError {
+function blockedByLearner({ name, peerURLs }: EtcdMemberState): AppError {
   const member = name || peerURLs[0];
   const message = `etcd takes one new member at a time, and member ${member} has not joined yet`;
   const hint = `Rerun join on the host of ${member}, or remove the member (etcdctl member list, etcdctl member remove), then rerun the command`;

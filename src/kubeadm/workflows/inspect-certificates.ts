@@ -25,7 +25,7 @@ export interface ExistingCertificates {
   readonly cas: readonly FoundCa[];
   readonly warnings: readonly Warning[];
   /** Whether kubeadm-config of the cluster was read; null: it was not requested. */
-  readonly readsCluster: boolean | null;
+  readonly hasReadCluster: boolean | null;
 }
 
 /** Reads the certificates of a control plane host, and the settings for issuing them. */
@@ -33,29 +33,29 @@ export async function inspectCertificates(
   context: Pick<PhaseContext, 'host' | 'cluster' | 'signal'>,
   settings: PkiSettings,
 ): Promise<ExistingCertificates> {
-  const { model, warnings, readsCluster } = await settingsOf(context.cluster, settings);
+  const { model, warnings, hasReadCluster } = await settingsOf(context.cluster, settings);
   const { certificatesDir } = settings;
   const cluster = applyClusterDefaults({ ...model, ...(certificatesDir === null ? {} : { certificatesDir }) });
   const places = { cluster, kubernetesDir: KUBERNETES_DIR };
   const facts = await observe(context.host, fileFacts(renewablePaths(places)), context.signal);
   const found = (path: string): string | null => facts.get(path)?.content ?? null;
-  return { cluster, facts, found, ...findCertificates(places, found), warnings, readsCluster };
+  return { cluster, facts, found, ...findCertificates(places, found), warnings, hasReadCluster };
 }
 
 /** An unreachable cluster is only a warning: expired certificates, which are about to be renewed, may be the cause. */
 async function settingsOf(
   cluster: PhaseContext['cluster'],
   settings: PkiSettings,
-): Promise<Pick<ExistingCertificates, 'warnings' | 'readsCluster'> & { readonly model: ClusterConfiguration }> {
-  if (settings.cluster !== null) return { model: settings.cluster, warnings: [], readsCluster: null };
-  if (cluster === null) return { model: {}, warnings: [], readsCluster: null };
+): Promise<Pick<ExistingCertificates, 'warnings' | 'hasReadCluster'> & { readonly model: ClusterConfiguration }> {
+  if (settings.cluster !== null) return { model: settings.cluster, warnings: [], hasReadCluster: null };
+  if (cluster === null) return { model: {}, warnings: [], hasReadCluster: null };
   try {
     const { model, warnings } = await readClusterConfiguration(cluster);
-    return { model: model ?? {}, warnings, readsCluster: model !== null };
+    return { model: model ?? {}, warnings, hasReadCluster: model !== null };
   } catch (error) {
     if (!isAppError(error)) throw error;
     const why = error.problems[0]?.message ?? '';
     const message = `cannot read kubeadm-config: ${why}. kubeadm's defaults are used; override them with --config`;
-    return { model: {}, warnings: [{ code: 'CLUSTER_CONFIG_UNKNOWN', message }], readsCluster: false };
+    return { model: {}, warnings: [{ code: 'CLUSTER_CONFIG_UNKNOWN', message }], hasReadCluster: false };
   }
 }
