@@ -145,7 +145,7 @@ class FleetRun {
   readonly #changing = new Set<string>();
   readonly #waiting: Waiting[] = [];
   /** Indexes of the members to inspect, by stage. */
-  #uninspected: readonly number[];
+  readonly #uninspected: Set<number>;
   /** Indexes of the members, in the order in which they are canaries. */
   readonly #canaries: readonly number[];
   readonly #exclusive: ReadonlySet<string>;
@@ -165,7 +165,7 @@ class FleetRun {
     this.#rules = rules;
     this.#ports = ports;
     this.#exclusive = new Set(members.flatMap(({ name, isExclusive }) => (isExclusive === true ? [name] : [])));
-    this.#uninspected = [...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b);
+    this.#uninspected = new Set([...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b));
     this.#canaries = canaryIndexes(members, rules);
     for (const index of members.keys()) this.#left.set(this.#stageOf(index), (this.#left.get(this.#stageOf(index)) ?? 0) + 1);
   }
@@ -217,7 +217,7 @@ class FleetRun {
   #begin(): void {
     if (this.#ports.signal.aborted || this.#bug !== null || this.#stopReason() !== null) return;
     const { parallel, maxOpen, observesFirst } = this.#rules;
-    const isBefore = observesFirst === true && this.#looking.size + this.#uninspected.length > 0;
+    const isBefore = observesFirst === true && this.#looking.size + this.#uninspected.size > 0;
     // Changes have priority, because a queued host holds a connection.
     for (
       let more = isBefore ? 0 : maxHostsToStart(this.#rules, this.#state());
@@ -228,11 +228,13 @@ class FleetRun {
       if (waiting === null) break;
       this.#start(this.#changing, waiting, (one) => this.#change(one));
     }
-    const early = new Set(this.#isCanaryPending() ? this.#canaryCandidates().slice(0, Math.min(parallel, Math.ceil(maxOpen / 2))) : []);
-    for (const index of this.#uninspected) {
+    const first = this.#isCanaryPending() ? this.#canaryCandidates().slice(0, Math.min(parallel, Math.ceil(maxOpen / 2))) : [];
+    const early = new Set(first.filter((index) => this.#uninspected.has(index)));
+    // Canaries first: the others wait for them, and must not hold all connections.
+    for (const index of new Set([...early, ...this.#uninspected])) {
       if (this.#busy() >= parallel || this.#busy() + this.#waiting.length >= maxOpen) break;
       if ((!early.has(index) && !this.#isOpen(this.#stageOf(index))) || this.#waitsForOneLikeIt(index)) continue;
-      this.#uninspected = this.#uninspected.filter((other) => other !== index);
+      this.#uninspected.delete(index);
       this.#start(this.#looking, { index, member: this.#members[index] as FleetMember }, (one) => this.#look(one));
     }
   }

@@ -349,6 +349,20 @@ describe('stages', () => {
       expect(log).toEqual(['look cp1', 'begins cp1', 'change cp1', 'look w1', 'begins w1', 'change w1']);
     });
 
+    it.each([
+      ['changed', 'h10'],
+      ['unreachable', 'h9'],
+    ])('late in the file is inspected first: %s', async (status, canary) => {
+      const hosts = Object.fromEntries(Array.from({ length: 10 }, (_, i): [string, Behaviour] => [`h${i + 1}`, {}]));
+      const order = ['h10', 'h9', ...Object.keys(hosts).slice(0, 8)];
+      const late = status === 'changed' ? {} : { plan: GONE };
+      const { run, log } = world({ ...hosts, h10: late }, { canary: 1, canaryOrder: order, parallel: 2, maxOpen: 4 });
+      const { outcomes } = await run();
+      expect(outcomes.map((outcome) => outcome.status)).toEqual([...Array.from({ length: 9 }, () => 'changed'), status]);
+      expect(log.slice(0, 2)).toEqual(['look h10', 'look h9']);
+      expect(log.find((line) => line.startsWith('change'))).toBe(`change ${canary}`);
+    });
+
     it('leaves connections for the earlier stages: few hosts are inspected before their stage', async () => {
       const plane = { stage: 1, isExclusive: true };
       const workers = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`w${i + 1}`, { stage: 2 }]));
