@@ -200,7 +200,21 @@ export class StandInKubelet {
     const conditions = itemsOf(memberOf(found.body, 'status'), 'conditions');
     const body = { status: this.#status(config, conditions) };
     await this.#ask(KUBELET_CONF, { method: 'PATCH', path: `${path}/status`, body, patch: 'strategic-merge' });
+    await this.#renewLease(name);
     return true;
+  }
+
+  async #renewLease(name: string): Promise<void> {
+    const renewTime = new Date().toISOString().replace('Z', '000Z');
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace: 'kube-node-lease' },
+      spec: { holderIdentity: name, leaseDurationSeconds: (4 * HEARTBEAT_MS) / 1_000, renewTime },
+    };
+    const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+    const { status } = await queryApiServer(this.#options, KUBELET_CONF, { method: 'PATCH', path: `${path}/${name}`, body: lease });
+    if (status === 404) await this.#ask(KUBELET_CONF, { method: 'POST', path, body: lease });
   }
 
   /** Sends heartbeats. */
