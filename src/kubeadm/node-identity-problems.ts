@@ -65,7 +65,10 @@ export function nodeAddressMismatch(
   host: string,
   { nodeName, known, own }: { readonly nodeName: string; readonly known: readonly string[]; readonly own: readonly string[] },
 ): Problem {
-  const message = `Node ${nodeName} has the addresses ${listed(known)}, but this host has none of them (its addresses: ${listed(own)})`;
+  const message =
+    known.length === 0 || own.length === 0
+      ? `the addresses of ${known.length === 0 ? `Node ${nodeName}` : 'this host'} are unknown, so the host may not be that of the Node`
+      : `Node ${nodeName} has the addresses ${listed(known)}, but this host has none of them (its addresses: ${listed(own)})`;
   return { host, code: 'NODE_ADDRESS_MISMATCH', message, hint: 'Check the Node name. A cloned host needs its own machine-id' };
 }
 

@@ -145,11 +145,9 @@ export function claimNode({ host, proof, named, evidence, nameHint }: ClaimInput
  *   so they only protect the operator from mistakes. Any address of the host counts, since port forwarding,
  *   NAT and jump hosts change the address of the connection.
  * @param node null: not registered, so nothing can be compared
+ * @param needsAddresses unknown addresses are a mismatch
  */
-export function validateClaim(
-  host: string,
-  { claim, evidence, node }: { claim: NodeClaim; evidence: Pick<NodeEvidence, 'machineId' | 'addresses'>; node: KubeObject | null },
-): readonly Problem[] {
+export function validateClaim(host: string, { claim, evidence, node, needsAddresses = false }: ClaimToValidate): readonly Problem[] {
   const { nodeName, isProven } = claim;
   if (evidence.machineId === '' && (isProven || node !== null)) return [machineIdEmpty(host)];
   if (node === null) return [];
@@ -161,7 +159,16 @@ export function validateClaim(
   if (isProven) return [];
   const [known, own] = [addressesOf(node), (evidence.addresses ?? []).map(canonical)];
   const isUnknown = known.length === 0 || own.length === 0;
-  return isUnknown || own.some((address) => known.includes(address)) ? [] : [nodeAddressMismatch(host, { nodeName, known, own })];
+  return (isUnknown && !needsAddresses) || own.some((address) => known.includes(address))
+    ? []
+    : [nodeAddressMismatch(host, { nodeName, known, own })];
+}
+
+interface ClaimToValidate {
+  readonly claim: NodeClaim;
+  readonly evidence: Pick<NodeEvidence, 'machineId' | 'addresses'>;
+  readonly node: KubeObject | null;
+  readonly needsAddresses?: boolean;
 }
 
 function addressesOf({ status = {} }: KubeObject): readonly string[] {

@@ -76,11 +76,20 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
     expect(stdout.trimEnd().split('\n')).toHaveLength(2);
   });
 
-  it('a worker joins again immediately after reset: its machine-id is that of the Node, which is still Ready', async () => {
+  it.each<[string, string, readonly string[]]>([
+    [
+      'immediately after reset: its kubelet no longer renews the Lease',
+      'does not renew its Lease',
+      ['--kubeconfig', join(directory, 'admin.conf')],
+    ],
+    ['after reset with the token only, as soon as the Node is NotReady', 'until Node node2 is no longer Ready', []],
+  ])('a worker joins again %s', async (_, progress, words) => {
     const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
     expect(reset.code, reset.stderr).toBe(0);
-    const again = await runCommand([...joinWords(), ...ssh('node2')]);
+    expect(await readiness('node2')).toBe('True');
+    const again = await runCommand([...joinWords(), ...ssh('node2'), ...words]);
     expect(again.code, again.stderr).toBe(0);
+    expect(again.stderr).toContain(progress);
     expect(lab.run('node2', 'systemctl is-active kubelet').trim()).toBe('active');
     await expectReady('node2');
   });

@@ -47,7 +47,7 @@ describe('a host after reset', { timeout: 120_000 }, () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('is applied again at once, because its machine-id is that of the Node', async () => {
+  it('is applied again at once, because its machine-id is that of the Node, whose Lease is no longer renewed', async () => {
     await reset();
     const { code, stderr, stdout } = await apply();
     expect(code, stderr).toBe(0);
@@ -56,8 +56,21 @@ describe('a host after reset', { timeout: 120_000 }, () => {
 
   it('joins again at once', async () => {
     await reset();
-    const { code, stderr } = await runCommand(joinArguments(lab, 'node2'));
+    const { code, stderr } = await runCommand([...joinArguments(lab, 'node2'), '--kubeconfig', lab.kubeconfig]);
     expect(code, stderr).toBe(0);
+  });
+
+  it('is refused if another machine renews the Lease of the Node', async () => {
+    await reset();
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'kube-node-lease', name: 'node2' };
+    const renewal = setInterval(() => {
+      void admin.patch(lease, 'merge', { spec: { renewTime: new Date().toISOString().replace('Z', '000Z') } }).catch(() => {});
+    }, 500);
+    const { code, stderr } = await apply();
+    clearInterval(renewal);
+    expect(code).toBe(3);
+    expect(stderr).toContain('it has just renewed the Lease kube-node-lease/node2');
+    expect((await apply()).code).toBe(0);
   });
 
   it('is refused if it is another machine of the same name; the hint names what apply has', async () => {

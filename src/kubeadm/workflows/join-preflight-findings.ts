@@ -13,7 +13,7 @@ export interface JoinTarget {
   readonly caCertPath: string;
   /** The existing Node with the name of the joining node. */
   readonly nodeOfSameName: KubeObject | null;
-  /** Why that Node is of another host, as a clause; null: it is of this host, or no such Node exists. */
+  /** Why that Node is of another host, or may be, as a clause; null: it is of this host, or no such Node exists. */
   readonly otherHost: string | null;
   /** How the operator gives the host another name; begins with a verb. */
   readonly nameHint: string;
@@ -28,8 +28,8 @@ const RESET_FIRST = 'To move the host to the new cluster, first run kubeletadm r
 /**
  * Findings in the spirit of kubeadm's FileAvailable checks, except that files of an earlier run of the same join are
  * accepted; files of another cluster are errors. As in kubeadm, the name of a Ready Node is refused: two hosts of one
- * name (clones) would compete for the Node. A host without credentials whose machine-id is that of the Node is accepted as
- * reset.
+ * name (clones) would compete for the Node. A host without credentials that is the host of the Node was reset and joins
+ * again.
  * @see kubeadm 1.36 preflight: FileAvailable--etc-kubernetes-kubelet.conf, ...-pki-ca.crt; join phase kubelet-start
  */
 export function joinPreflightFindings({ facts, registration }: ObservedNode, target: JoinTarget): readonly Finding[] {

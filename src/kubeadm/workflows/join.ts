@@ -9,6 +9,7 @@ import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { findMarksRecord } from '../../kube/mark-node.ts';
+import { isNodeReady } from '../../kube/node-conditions.ts';
 import { hasMarks, type NodeMarks } from '../../kube/node-marks.ts';
 import { isRecorded, type MarksRecord } from '../../kube/node-marks-record.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -33,6 +34,7 @@ import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
 import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
 import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
 import { designObservedNode } from './design-observed-node.ts';
+import { findRunningKubelet } from './find-running-kubelet.ts';
 import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { joinPreflightFindings } from './join-preflight-findings.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -118,7 +120,7 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
     readCluster(cluster, options),
   ]);
   const nodeOfSameName = await findNodeOfSameName(node, cluster);
-  const otherHost = hasIdentity(node.facts) ? null : await otherHostOf(context, nodeOfSameName);
+  const otherHost = hasIdentity(node.facts) ? null : await otherHostOf(context, options.admin ?? cluster, node, nodeOfSameName);
   const { design, start, warnings, refusals } = await designObservedNode(context, own, {
     node,
     cluster: baseline.layered,
@@ -177,12 +179,23 @@ export async function prepareJoin(context: ClusterContext, options: JoinOptions,
   };
 }
 
-/** Why a Node is of another host, by machine-id and addresses; null: it is of this host, or does not exist. */
-async function otherHostOf({ host, signal }: PhaseContext, node: KubeObject | null): Promise<string | null> {
+/**
+ * Why a Node is of another host, or may be; null: it is of this host, or does not exist. The host itself reports its
+ * machine-id and addresses, so the kubelet of a Ready Node must have stopped too.
+ */
+async function otherHostOf(
+  context: ClusterContext,
+  reader: Cluster,
+  { facts }: ObservedNode,
+  node: KubeObject | null,
+): Promise<string | null> {
   if (node === null) return null;
+  const { host, signal } = context;
   const evidence = await observe(host, machineEvidence, signal);
   const claim = { nodeName: node.metadata.name, isProven: false, machineId: evidence.machineId };
-  return validateClaim(host.name, { claim, evidence, node })[0]?.message ?? null;
+  const [mismatch] = validateClaim(host.name, { claim, evidence, node, needsAddresses: true });
+  if (mismatch !== undefined || facts.identity.state !== 'missing' || !isNodeReady(node)) return mismatch?.message ?? null;
+  return findRunningKubelet(context, reader, node);
 }
 
 /** The facts of the cluster that do not depend on the host. */
