@@ -2,11 +2,11 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { Secret } from '../../src/base/text/secret.ts';
+import { waitUntil } from '../../src/base/wait-until.ts';
 import { applyPhases } from '../../src/host/run-workflow.ts';
 import { etcdMembers } from '../../src/kubeadm/adapters/etcd-members.ts';
 import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdManifest, etcdPromote } from '../../src/kubeadm/phases/etcd-members.ts';
@@ -171,14 +171,19 @@ describe.skipIf(requirement('control planes that join at once', missing))('membe
 
 /** Repeats a call every 500 ms until it returns true, as kubeadm does; an error is final after two minutes. */
 async function until(probe: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + LIMIT_MS;
-  for (;;) {
-    const failure = await probe().then(
-      (done) => (done ? null : new Error('pending')),
-      (error: unknown) => error,
-    );
-    if (failure === null) return;
-    if (Date.now() >= end) throw failure;
-    await sleep(500);
-  }
+  await waitUntil(
+    { clock: systemClock },
+    {
+      probe: () =>
+        probe().then(
+          (done) => (done ? { done } : { pending: new Error('pending') }),
+          (pending: unknown) => ({ pending }),
+        ),
+      timeoutMs: LIMIT_MS,
+      pauseMs: () => 500,
+      timedOut: (failure): boolean => {
+        throw failure;
+      },
+    },
+  );
 }
