@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Json } from '../base/json.ts';
+import { defineFact } from '../host/facts/fact.ts';
 import { type HostPlan, impactOfPlan } from '../host/plan/document.ts';
 import { IMPACTS } from '../host/plan/impact.ts';
 import type { Operation } from '../host/plan/operation.ts';
@@ -129,6 +130,11 @@ export function journalOperation(
     isOptional,
   };
 }
+
+/** The recorded changes of a host, the oldest first; none without a journal. */
+export const hostHistory = defineFact({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, ({ file }) =>
+  parseHistory(file?.content ?? ''),
+);
 
 /** Reads the entries of a journal, the oldest first. The host controls the text: other lines are ignored. */
 export function parseHistory(content: string): readonly HistoryEntry[] {

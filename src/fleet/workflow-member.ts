@@ -3,6 +3,7 @@ import { AppError, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { Host } from '../host/host.ts';
 import type { NodeClaimRegistration } from '../host/node-claim.ts';
+import { observe } from '../host/observe.ts';
 import type { PhaseContext } from '../host/phase.ts';
 import { type HostPlan, hasChanges } from '../host/plan/document.ts';
 import type { Operation } from '../host/plan/operation.ts';
@@ -11,7 +12,7 @@ import type { WriterOptions } from '../host/run-host.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
 import type { FleetMember } from './fleet.ts';
-import { HISTORY_PATH, parseHistory, type RunAttribution } from './host-history.ts';
+import { hostHistory, type RunAttribution } from './host-history.ts';
 import { type ChangeEnd, type ChangeStart, recordChange, recordStart } from './record-change.ts';
 
 export interface WorkflowMember {
@@ -82,10 +83,8 @@ export function workflowMember(member: WorkflowMember): FleetMember {
  */
 async function requireFirstApply(host: Host, note: RunAttribution | undefined, signal: AbortSignal): Promise<void> {
   if (note?.planDigest === undefined || note.again === true) return;
-  const { file } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, { signal });
-  const applied = parseHistory(file?.content ?? '').findLast(
-    ({ planDigest, result }) => planDigest === note.planDigest && result === 'changed',
-  );
+  const history = await observe(host, hostHistory, signal);
+  const applied = history.findLast(({ planDigest, result }) => planDigest === note.planDigest && result === 'changed');
   if (applied === undefined) return;
   const message = `the plan was applied to this host at ${applied.time} by ${applied.operator}, and the host differs from it again`;
   const hint = `See kubeletadm fleet history ${host.name} and kubeletadm fleet drift --limit ${host.name}. Then create a new plan, or pass --again`;

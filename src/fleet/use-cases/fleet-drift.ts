@@ -1,6 +1,7 @@
 import { type AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import { explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
@@ -10,7 +11,7 @@ import { type Drift, driftOf, hasDrift } from '../drift.ts';
 import type { DriftEvidence } from '../field-drift.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
-import { HISTORY_PATH, parseHistory } from '../host-history.ts';
+import { hostHistory } from '../host-history.ts';
 import { type KubeletStatus, observeKubeletStatus } from '../host-status.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { selectFleetHosts } from './find-node-names.ts';
@@ -72,8 +73,7 @@ export async function fleetDrift(
       const host = await services.connectHost(target, reporter);
       try {
         const status = await observeKubeletStatus(host, catalogue, signal);
-        const { file } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, { signal });
-        kubelets.set(name, { ...status, history: parseHistory(file?.content ?? '') });
+        kubelets.set(name, { ...status, history: await observe(host, hostHistory, signal) });
         return host;
       } catch (error) {
         await host.close();

@@ -3,12 +3,15 @@ import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
+import { combineFacts } from '../../host/facts/fact.ts';
 import { observe } from '../../host/observe.ts';
-import { HISTORY_PATH, type HistoryEntry, parseHistory } from '../host-history.ts';
+import { type HistoryEntry, hostHistory } from '../host-history.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
 
 const PARALLEL = 50;
+
+const FACTS = combineFacts({ history: hostHistory, record: commitRecord });
 
 /** The recorded changes of a host. */
 export interface HostHistory {
@@ -39,10 +42,8 @@ export async function fleetHistory(
     try {
       const host = await services.connectHost(await targetOf(name), reporter);
       try {
-        const options = { signal: services.signal };
-        const { file } = await host.query({ file: { kind: 'file', path: HISTORY_PATH, content: true } }, options);
-        const record = await observe(host, commitRecord, services.signal);
-        return { host: name, entries: parseHistory(file?.content ?? '').map(withRollback(record)) };
+        const { history, record } = await observe(host, FACTS, services.signal);
+        return { host: name, entries: history.map(withRollback(record)) };
       } finally {
         await host.close();
       }
