@@ -3,7 +3,6 @@ import { joinLines } from '../base/text/styled.ts';
 import { problemsOf } from '../fleet/fleet-failure.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
-import { fleetRules } from '../fleet/use-cases/fleet-rules.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { canaryLine, clusterLine, countByStatus, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
@@ -32,7 +31,7 @@ export async function runFleetApply(services: Services, request: FleetApplyReque
 }
 
 async function applyAndPrint(services: Services, request: FleetApplyRequest, report: RunReport | null): Promise<AppError | null> {
-  const { output, run } = request;
+  const { output } = request;
   return applyFleet(services, request, {
     warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
     nothing: (work) => {
@@ -43,11 +42,11 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
       planning: () => watchFleet(services, output, { title: 'plan', reads: true }),
       approve: (plan) => approve(services, plan, output.verbosity),
     },
-    begin: (interruption, settled) => {
+    begin: (interruption, settled, canary) => {
       const title = ['apply', request.planFile ?? request.run.file ?? ''].join(' ').trim();
       const watch = watchFleet(services, output, { title, events: true, interruption });
       report?.addOutcomes(settled);
-      report?.useCanary(fleetRules(run.rules, { total: interruption.hosts.length, dryRun: false }).canary);
+      report?.useCanary(canary);
       return {
         ...watch,
         ports: report?.record(watch.ports) ?? watch.ports,

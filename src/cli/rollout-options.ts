@@ -46,8 +46,8 @@ export function addRolloutOptions(
 export function canaryOption(defaultText = '1'): Option {
   return new Option(
     '--canary <hosts>',
-    'canaries, changed before all other hosts; if one fails, no other host is changed: number, percentage, host, group, or label such as pool=edge; a number or percentage takes workers first, in file order; 0: none',
-  ).default('1', defaultText);
+    `canaries, changed before all other hosts; if one fails, no other host is changed: number, percentage, host, group, or label such as pool=edge; a number or percentage takes workers first, in file order; 0: none (default: ${defaultText})`,
+  );
 }
 
 /** `addRolloutOptions` for a command with `--host` in place of a fleet file. */
@@ -66,14 +66,14 @@ export function parallelOf(options: CommandOptions): number {
  * @throws AppError USAGE (exit code 2)
  */
 export function rulesRequest(options: CommandOptions, { namesCanary = false }: { readonly namesCanary?: boolean } = {}): RulesRequest {
-  const canary = flagText(options, 'canary') ?? '0';
-  const isNamed = namesCanary && /[^0-9%.-]/.test(canary);
+  const canary = flagText(options, 'canary');
+  const isNamed = namesCanary && canary !== undefined && /[^0-9%.-]/.test(canary);
   const serial = amountOf(options, 'serial');
   if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
     throw usageError('--serial must be at least 1, not 0', 'Pass a number of hosts such as 5, or a percentage such as 10%');
   return {
     parallel: parallelOf(options),
-    canary: (isNamed ? null : amountOf(options, 'canary')) ?? { hosts: 0 },
+    canary: (isNamed ? null : amountOf(options, 'canary')) ?? undefined,
     ...(isNamed ? { canaryHosts: canary.includes('=') ? parseSelector(canary, '--canary') : canary } : {}),
     serial,
     maxFail: amountOf(options, 'maxFail'),

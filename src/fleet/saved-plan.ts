@@ -47,7 +47,7 @@ export interface PlanContext {
   /** The most disruptive impact that the plan was permitted to have. Absent: `DEFAULT_ALLOWED`. */
   readonly allow?: Impact;
   readonly ignorePreflightErrors: readonly string[];
-  /** The hosts that are changed first. Absent: apply chooses them. */
+  /** The hosts that are changed first; empty: none. Absent: apply chooses them. */
   readonly canary?: readonly string[];
 }
 

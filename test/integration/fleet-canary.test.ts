@@ -62,6 +62,22 @@ groups: [{name: edge}]
     expect(orderOf(await run('apply', plan))[0]).toBe('node4');
   });
 
+  it('is none in a plan with --canary 0, and a number of apply replaces those of a plan', async () => {
+    const plan = join(directory, 'none.json');
+    expect((await run('plan', '-f', fleet(), '--canary', '0', '--out', plan)).stdout).not.toContain('canary:');
+    expect(JSON.parse(readFileSync(plan, 'utf8'))).toMatchObject({ canary: [] });
+    expect(orderOf(await run('apply', plan))).toHaveLength(3);
+    expect((await run('plan', '-f', fleet(), '--canary', 'node4', '--out', plan)).code).toBe(0);
+    expect(orderOf(await run('apply', plan, '--canary', '1'))[0]).toBe('node3');
+  });
+
+  it('may be a host that has succeeded in an earlier run', async () => {
+    const file = fleet();
+    expect((await run('apply', '-y', '-f', file)).code).toBe(0);
+    const again = await run('apply', '-y', '-f', file, '--canary', 'node4', '--retry', 'failed');
+    expect(again.code, again.stderr).toBe(0);
+  });
+
   it('is the first host of the file in a plan without --canary', async () => {
     expect((await run('plan', '-f', fleet())).stdout).toMatch(/^canary: node3;/m);
   });

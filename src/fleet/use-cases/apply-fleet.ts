@@ -50,8 +50,9 @@ export interface ApplyFleetView {
    * The run begins.
    * @param settled hosts that ended while they were planned for the approval (unchanged, refused, unreachable):
    * the ports of the run receive no events of them
+   * @param canary number of hosts that are changed first
    */
-  begin(run: InterruptedRun, settled: readonly HostOutcome[]): FleetRunView;
+  begin(run: InterruptedRun, settled: readonly HostOutcome[], canary: number): FleetRunView;
 }
 
 export interface FleetRunView {
@@ -83,16 +84,13 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const journals = await services.runJournals();
   const retry = request.retriesFailed ? await readRetriedHosts(journals, { subject, command: 'apply', name: planFile ?? work.file }) : null;
   const tasks = retry === null ? work.tasks : work.tasks.filter(({ host }) => retry.hosts.includes(host.name));
-  const canaries = canaryRules(
-    work.request.rules,
-    tasks.map(({ host }) => host),
-    work.canary,
-  );
-  const rules = { ...fleetRules(work.request.rules, { total: tasks.length, dryRun: false }), ...canaries };
   if (tasks.length === 0) {
     view.nothing({ ...work, retry });
     return withUnplanned(work, null);
   }
+  const changed = tasks.map(({ host }) => host);
+  const canaries = canaryRules(work.request.rules, changed, work.canaries);
+  const rules = { ...fleetRules(work.request.rules, { total: tasks.length, dryRun: false }), ...canaries };
   const asks = planFile === undefined && !request.isApproved;
   if (asks) requireApproval(view.approval);
   if (!asks && work.dependsOnHosts && request.inspectsFirst && tasks.length > 1)
@@ -108,6 +106,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
     const running = view.begin(
       { hosts: approved.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(planFile, work.request.file) },
       settled,
+      approved.tasks.length === 1 ? 0 : rules.canary,
     );
     const parts = { journal, rules, view: running, planned: approved.outcomes };
     const result = await applyTasks(services, { ...work, tasks: approved.tasks }, parts);

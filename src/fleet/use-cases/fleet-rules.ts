@@ -9,8 +9,8 @@ import { hostMatcher, labelsOfHost } from '../select.ts';
 export interface RulesRequest {
   /** Processed at once. */
   readonly parallel: number;
-  /** Changed first, before any other. */
-  readonly canary: Amount;
+  /** Changed first, before any other. Absent: not given. */
+  readonly canary?: Amount | undefined;
   /** The canaries by name or group, or by label; they replace the number of `canary`. Absent: not named. */
   readonly canaryHosts?: string | LabelSelector | undefined;
   /** Changed at once; null: `parallel`. */
@@ -21,7 +21,7 @@ export interface RulesRequest {
 
 /** The rules of a run over a number of hosts. */
 export function fleetRules(
-  { parallel, canary, serial, maxFail }: RulesRequest,
+  { parallel, canary = { hosts: 0 }, serial, maxFail }: RulesRequest,
   { total, dryRun }: { readonly total: number; readonly dryRun: boolean },
 ): FleetRules {
   return {
@@ -38,28 +38,30 @@ export function fleetRules(
 
 type CanaryHost = Pick<PlannedHost, 'name' | 'role' | 'groups' | 'nodeRegistration'>;
 
+/** Hosts among which canaries are named. */
+export interface CanaryChoice {
+  /** All selected hosts, including those that are up to date. */
+  readonly selected: readonly CanaryHost[];
+  /** The canaries of the saved plan; undefined: the plan has no choice, or no plan is applied. */
+  readonly planned?: readonly string[] | undefined;
+}
+
 /**
- * The canaries of an `apply`: those of `--canary`, or of the saved plan, otherwise workers before control planes, each in
- * the order of the file.
- * @param planned of the saved plan
- * @throws AppError USAGE (exit code 2) if no host has the name, group or label
+ * The canaries of an `apply`: those of `--canary`, or of the saved plan, otherwise one host, workers before control planes,
+ * each in the order of the file. If all named ones are up to date, the next host is the canary.
+ * @param hosts to change
+ * @throws AppError USAGE (exit code 2) if no selected host has the name, group or label
  */
 export function canaryRules(
-  request: RulesRequest,
+  { canary, canaryHosts }: RulesRequest,
   hosts: readonly CanaryHost[],
-  planned: readonly string[] = [],
+  { selected, planned }: CanaryChoice,
 ): Required<Pick<FleetRules, 'canary' | 'canaryOrder'>> {
-  const { canary, canaryHosts } = request;
-  const isDefault = 'hosts' in canary && canary.hosts === 1;
-  const named =
-    canaryHosts !== undefined
-      ? namedCanaries(hosts, canaryHosts)
-      : isDefault
-        ? hosts.flatMap(({ name }) => (planned.includes(name) ? [name] : []))
-        : [];
+  const chosen = canaryHosts !== undefined ? namedCanaries(selected, canaryHosts) : canary === undefined ? planned : undefined;
+  const named = hosts.flatMap(({ name }) => (chosen?.includes(name) === true ? [name] : []));
   const roles = ['worker', 'control-plane'] as const;
   const others = roles.flatMap((role) => hosts.filter((host) => host.role === role && !named.includes(host.name)));
-  const count = named.length > 0 ? named.length : hostsOf(canary, hosts.length);
+  const count = chosen?.length === 0 ? 0 : named.length > 0 ? named.length : hostsOf(canary ?? { hosts: 1 }, hosts.length);
   return { canary: hosts.length <= 1 ? 0 : count, canaryOrder: [...named, ...others.map(({ name }) => name)] };
 }
 

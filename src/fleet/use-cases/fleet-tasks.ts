@@ -8,6 +8,7 @@ import { selectHosts } from '../select.ts';
 import { selectFleetHosts } from './find-node-names.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
+import type { CanaryChoice } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
 import { readSavedPlan, requireUnexpired, type SavedPlanPorts } from './read-saved-plan.ts';
 
@@ -30,8 +31,8 @@ export interface FleetTasks {
   readonly unchanged: number;
   /** Some values can be validated only on the hosts. */
   readonly dependsOnHosts: boolean;
-  /** The canaries of a saved plan. */
-  readonly canary?: readonly string[] | undefined;
+  /** The hosts that the canaries are chosen from, and those of a saved plan. */
+  readonly canaries: CanaryChoice;
   /** The API server a saved plan was made with. */
   readonly server: string | null;
   /** The verified signer of a saved plan; null: the signature was not verified. */
@@ -81,7 +82,7 @@ export async function readTasks(
       unplanned: selected.flatMap(notPlanned),
       unchanged: selected.filter(({ status }) => status === 'unchanged').length,
       dependsOnHosts: false,
-      canary: plan.canary,
+      canaries: { selected, planned: plan.canary },
       hosts: tasks.map(({ host }) => host),
       cluster,
       file: `${fleet.directory}/fleet`,
@@ -105,9 +106,10 @@ export async function readTasks(
   if (request.again)
     throw usageError('--again requires a saved plan', 'Omit --again: kubeletadm apply -f fleet.yaml can be repeated at any time');
   const { fleet, dependsOnHosts } = await readValidFleet(services, request);
-  const tasks = (await selectFleetHosts(services, fleet, request)).map((host) => ({ host }));
+  const selected = await selectFleetHosts(services, fleet, request);
   return {
-    tasks,
+    tasks: selected.map((host) => ({ host })),
+    canaries: { selected },
     warnings: fleet.warnings,
     unplanned: [],
     unchanged: 0,

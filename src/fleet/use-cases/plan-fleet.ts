@@ -82,7 +82,7 @@ export async function planFleet(
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = await selectFleetHosts(services, fleet, request);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
-  const canaries = canaryRules(request.rules, hosts);
+  const canaries = canaryRules(request.rules, hosts, { selected: hosts });
   const { file, cluster } = fleet;
   const { reporter } = view;
   const tasks = hosts.map((host) => ({ host }));
@@ -99,9 +99,9 @@ export async function planFleet(
       createdAt: services.clock.now(),
       validForMs: validForMs ?? (signingKey === undefined ? PLAN_VALID_FOR_MS : SIGNED_PLAN_VALID_FOR_MS),
     };
-    const context = contextOf(services, request, { fleet, access });
-    const document =
-      !asDocument && out === undefined ? null : savePlan({ ...context, ...(canary.length === 0 ? {} : { canary }) }, planned, lifetime);
+    const isChosen = canary.length > 0 || (hosts.length > 1 && canaries.canary === 0);
+    const context = { ...contextOf(services, request, { fleet, access }), ...(isChosen ? { canary } : {}) };
+    const document = !asDocument && out === undefined ? null : savePlan(context, planned, lifetime);
     view.planned({ fleet, outcomes, canary, access, document });
     requireValidValues(result);
     if (document !== null && out !== undefined) {
