@@ -10,7 +10,7 @@ import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import type { PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE, KUBELET_PROGRAM } from '../../kube/well-known.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { isConfidentialFlag } from '../../kubelet/effective/field-changes.ts';
+import { masked } from '../../kubelet/effective/field-changes.ts';
 import { configInputOf, type KubeletSetup, placedFlags, readKubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { explainLayers } from '../../kubelet/effective/node-explanation.ts';
 import { observeKubeletSetups } from '../../kubelet/effective/observe-kubelet.ts';
@@ -103,13 +103,14 @@ function isUsed(path: string, words: readonly CommandLineWord[]): boolean {
 /** @param reason of a flag of the host's own unit: why it is not kept, or null; undefined for other flags */
 function flagItem(flag: PlacedFlag, after: readonly PlacedFlag[], reason: string | null | undefined): TakeoverItem {
   const { name, source } = flag;
-  const shown = `${name}=${isConfidentialFlag(flag) ? '***' : flag.value}`;
+  const shown = `${name}=${String(masked(name, flag.value))}`;
   const item = (effect: string): TakeoverItem => ({ what: `--${shown}`, source, effect });
   if (reason === null && name === SOCKET_FLAG) return item('kept as node setting, unless --cri-socket names another socket');
   if (reason === null) return item(`kept as node setting, unless dropped by --kubelet-extra-args ${name}-`);
   if (reason !== undefined) return item(`dropped: ${reason}`);
   const next = after.findLast((one) => one.name === name);
-  if (next !== undefined && next.value !== flag.value) return item(`replaced by --${name}=${next.value} (${next.source})`);
+  if (next !== undefined && next.value !== flag.value)
+    return item(`replaced by --${name}=${String(masked(name, next.value))} (${next.source})`);
   if (next !== undefined) return item(next.source === source ? 'unchanged' : `unchanged, set by ${next.source}`);
   if (!isOfFlagsEnv(source)) return item('dropped');
   return item(`kept by upgrade node; join rewrites the file: pass --kubelet-extra-args ${shown}`);
@@ -139,7 +140,7 @@ function fieldItems(before: KubeletSetup, after: KubeletSetup, reading: FieldRea
   return explainLayers(old).flatMap(({ path, value, source }): readonly TakeoverItem[] => {
     const next = values.get(path);
     if (!lost.some((file) => source === file || source.startsWith(`${file}:`)) || jsonEqual(next, value)) return [];
-    const shown = (one: Json | undefined): string => (path.startsWith('staticPodURLHeader') ? '***' : inlineValue(one));
+    const shown = (one: Json | undefined): string => inlineValue(masked(path, one));
     const place = reading.hasConfig && next !== undefined ? `; ${KUBELET_CONFIG_FILE} has ${shown(next)}` : '';
     return [
       { what: `${path}: ${shown(value)}`, source, effect: `no longer read${place}. To keep the field, pass it with --overlay or --set` },
