@@ -1,4 +1,5 @@
 import { type Change, changedRef, isClusterChange } from '../host/plan/change.ts';
+import { CONTENT_DIFFERS } from '../host/plan/diff-file.ts';
 import { type HostPlan, hasChangesOrDeferred } from '../host/plan/document.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
 import { CONFIG_OVERRIDDEN } from '../kubeadm/workflows/check-config-source.ts';
@@ -8,9 +9,6 @@ import { shownChanges } from './operations.ts';
 
 /** Credentials of a new node: a joining one, or the first control plane. */
 const NEW_NODE_FILES: readonly string[] = [BOOTSTRAP_CONF, KUBELET_CONF];
-
-/** The reason of a changed file. @see host/plan/diff-file.ts */
-const CONTENT_DIFFERS = 'its content differs';
 
 /** A difference between a host and the fleet file or the cluster. */
 export interface Drift {

@@ -47,10 +47,13 @@ export function notAFile(path: string, found: FileFact | null): Problem | null {
   return { code: 'NOT_A_FILE', message: `${path} is a ${found.type}, but must be a file`, hint: `Remove ${path}` };
 }
 
+/** The reason of a file whose content alone changes, unless the phase has its own. */
+export const CONTENT_DIFFERS = 'its content differs';
+
 function reasonsToWrite(
   found: FileFact,
   desired: { content: string; mode: number; owner: string },
-  whyOther = 'its content differs',
+  whyOther = CONTENT_DIFFERS,
 ): string | null {
   const reasons = [
     found.content === desired.content ? null : whyOther,
