@@ -19,6 +19,8 @@ export interface Origin {
   readonly layer: LayerName;
   /** Exact source: `init.yaml:12:3`, `systemd-resolved is active`, `patches/kubeletconfiguration.yaml`. */
   readonly source: string;
+  /** Of a flag on a host: its name, and the file that sets it. */
+  readonly flag?: { readonly name: string; readonly file: string | undefined };
 }
 
 /** The value of a field in one layer; `value` is undefined if the layer removed the field. */

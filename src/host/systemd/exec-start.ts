@@ -2,10 +2,17 @@ import { parseEnvironmentFile, splitCommandWords } from './environment.ts';
 import { parseUnitFile, type UnitDirective } from './unit-file.ts';
 import { splitUnitWords } from './unit-words.ts';
 
-/** A word of a command line and its source: a unit file, or a variable in a file. */
-export interface CommandLineWord {
-  readonly word: string;
+/** A place of a command line: a unit file, or a variable in a file. */
+export interface CommandLinePlace {
+  /** For display. */
   readonly source: string;
+  /** The path of the unit or environment file; absent: unknown, e.g. for a word of a process alone. */
+  readonly file?: string | undefined;
+}
+
+/** A word of a command line and its place. */
+export interface CommandLineWord extends CommandLinePlace {
+  readonly word: string;
 }
 
 /** A file by path; `text` is null when it does not exist. */
@@ -48,9 +55,9 @@ export function execStartWords(
   if (program === undefined) return null;
   const variables = readVariables(directives, environmentFiles, hostname);
   const expanded = args.flatMap((word) =>
-    prefix.includes(':') ? [{ word, source: command.path }] : expandWord(word, command.path, variables),
+    prefix.includes(':') ? [{ word, ...placeOf(command.path) }] : expandWord(word, command.path, variables),
   );
-  return [{ word: program, source: command.path }, ...expanded];
+  return [{ word: program, ...placeOf(command.path) }, ...expanded];
 }
 
 /** The `ExecStart=` in force, with its place. */
@@ -103,9 +110,8 @@ function lastOf(directives: readonly PlacedDirective[], name: string): readonly 
   return own.slice(own.findLastIndex(({ value }) => value === '') + 1);
 }
 
-export interface UnitVariable {
+export interface UnitVariable extends CommandLinePlace {
   readonly value: string;
-  readonly source: string;
 }
 
 /** Files override `Environment=`. */
@@ -119,11 +125,11 @@ function readVariables(
     for (const word of splitUnitWords(value)) {
       const assignment = expandSpecifiers(word, hostname);
       const equals = assignment.indexOf('=');
-      if (equals > 0) variables.set(assignment.slice(0, equals), { value: assignment.slice(equals + 1), source: path });
+      if (equals > 0) variables.set(assignment.slice(0, equals), { value: assignment.slice(equals + 1), ...placeOf(path) });
     }
   }
   for (const { path, text } of files) {
-    for (const [name, value] of parseEnvironmentFile(text ?? '')) variables.set(name, { value, source: `${name} in ${path}` });
+    for (const [name, value] of parseEnvironmentFile(text ?? '')) variables.set(name, { value, source: `${name} in ${path}`, file: path });
   }
   return variables;
 }
@@ -132,15 +138,20 @@ function readVariables(
 function expandWord(word: string, path: string, variables: ReadonlyMap<string, UnitVariable>): readonly CommandLineWord[] {
   const bare = /^\$([^{$].*)$/s.exec(word)?.[1];
   if (bare !== undefined) {
-    const { value = '', source = path } = variables.get(bare) ?? {};
-    return splitCommandWords(value).map((part) => ({ word: part, source }));
+    const { value, ...place } = variables.get(bare) ?? { value: '', ...placeOf(path) };
+    return splitCommandWords(value).map((part) => ({ word: part, ...place }));
   }
-  let source = path;
+  let place = placeOf(path);
   const expanded = word.replace(/\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})/g, (whole, name: string | undefined) => {
     if (name === undefined) return whole.slice(1);
     const variable = variables.get(name);
-    source = variable?.source ?? source;
-    return variable?.value ?? '';
+    if (variable === undefined) return '';
+    place = { source: variable.source, file: variable.file };
+    return variable.value;
   });
-  return [{ word: expanded, source }];
+  return [{ word: expanded, ...place }];
+}
+
+function placeOf(file: string): CommandLinePlace {
+  return { source: file, file };
 }

@@ -126,7 +126,7 @@ export function decodeNodeSettings(text: string, file: string): NodeSettings {
 export function readKeptFlags(text: string): readonly PlacedFlag[] {
   try {
     const { keptFlags = [] } = decodeNodeSettings(text, NODE_SETTINGS_PATH).nodeRegistration;
-    return keptFlags.map((arg) => ({ ...arg, source: NODE_SETTINGS_PATH }));
+    return keptFlags.map((arg) => ({ ...arg, source: NODE_SETTINGS_PATH, file: NODE_SETTINGS_PATH }));
   } catch (error) {
     if (isAppError(error, 'NODE_MEMORY_INVALID')) return [];
     throw error;

@@ -52,7 +52,7 @@ export function checkHiddenFields({ host, design, setups, reading, clusterIsDecl
   const old = before === null ? null : layersOf(before, reading);
   const oldLeaves = old === null ? new Map() : leavesOf(old.written.config);
   const hidden = findHiddenFields(layers.written, layers.actual);
-  const isKept = ({ by }: HiddenField): boolean => by.layer === 'flag' && kept.some(({ name }) => by.source.startsWith(`--${name},`));
+  const isKept = ({ by }: HiddenField): boolean => kept.some(({ name }) => name === by.flag?.name);
   const isOfNode = (field: HiddenField): boolean => isDeclaredFlag(field) && !isKept(field);
   const isSetNow = (field: HiddenField): boolean => {
     if (jsonEqual(oldLeaves.get(field.path), field.desired)) return false;
@@ -87,7 +87,7 @@ export function checkHiddenFields({ host, design, setups, reading, clusterIsDecl
 
 /** A flag of kubeadm-flags.env is declared for the node. */
 function isDeclaredFlag({ by }: HiddenField): boolean {
-  return by.layer === 'flag' && by.source.endsWith(` in ${FLAGS_ENV}`);
+  return by.flag?.file === FLAGS_ENV;
 }
 
 /** Null: the kubelet reads the file that the plan writes. */

@@ -65,7 +65,7 @@ export async function explainTakeover(host: Host, { catalogue, templates, signal
   const before = startsKubelet(observed.next?.words) && observed.next !== null ? observed.next : observed.setup;
   const after = placedFlags(words, reading);
   const saved = readKeptFlags(files.get(NODE_SETTINGS_PATH)?.content ?? '');
-  const isSaved = ({ name, source }: PlacedFlag): boolean => isOfFlagsEnv(source) && saved.some((flag) => flag.name === name);
+  const isSaved = ({ name, file }: PlacedFlag): boolean => file === FLAGS_ENV && saved.some((flag) => flag.name === name);
   const foreign = [...foreignFlags(before.flags, after), ...before.flags.filter(isSaved)];
   const reasons = new Map(foreign.map((flag) => [flag, whyNotKept(flag, unit, reading)]));
   const kept = foreign.filter((flag) => reasons.get(flag) === null);
@@ -97,7 +97,7 @@ const NO_FIELDS = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfi
 
 /** Whether a word of a command line is from a unit or environment file. */
 function isUsed(path: string, words: readonly CommandLineWord[]): boolean {
-  return words.some(({ source }) => source === path || source.endsWith(` in ${path}`));
+  return words.some(({ file }) => file === path);
 }
 
 /** @param reason of a flag of the host's own unit: why it is not kept, or null; undefined for other flags */
@@ -112,12 +112,8 @@ function flagItem(flag: PlacedFlag, after: readonly PlacedFlag[], reason: string
   if (next !== undefined && next.value !== flag.value)
     return item(`replaced by --${name}=${String(masked(name, next.value))} (${next.source})`);
   if (next !== undefined) return item(next.source === source ? 'unchanged' : `unchanged, set by ${next.source}`);
-  if (!isOfFlagsEnv(source)) return item('dropped');
+  if (flag.file !== FLAGS_ENV) return item('dropped');
   return item(`kept by upgrade node; join rewrites the file: pass --kubelet-extra-args ${shown}`);
-}
-
-function isOfFlagsEnv(source: string): boolean {
-  return source.endsWith(` in ${FLAGS_ENV}`);
 }
 
 interface FieldReading {

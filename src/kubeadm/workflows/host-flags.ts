@@ -107,8 +107,8 @@ const KUBEADM_FLAGS: ReadonlySet<string> = new Set(['config', 'kubeconfig', 'boo
  */
 export function foreignFlags(before: readonly PlacedFlag[], after: readonly PlacedFlag[]): readonly PlacedFlag[] {
   return before.filter(
-    ({ name, value, source }) =>
-      !KUBEADM_FLAGS.has(name) && !source.endsWith(` in ${FLAGS_ENV}`) && !after.some((flag) => flag.name === name && flag.value === value),
+    ({ name, value, file }) =>
+      !KUBEADM_FLAGS.has(name) && file !== FLAGS_ENV && !after.some((flag) => flag.name === name && flag.value === value),
   );
 }
 

@@ -82,7 +82,10 @@ export function placedFlags(
     args.map(({ word }) => word),
     { catalogue, minor },
   );
-  return flags.map(({ name, value, index }) => ({ name, value, source: args[index]?.source ?? '' }));
+  return flags.map(({ name, value, index }) => {
+    const { source = '', file } = args[index] ?? {};
+    return { name, value, source, file };
+  });
 }
 
 /** The input of `layerRunningConfig` for a setup. */

@@ -170,11 +170,11 @@ export function wordsOfProcess(
   options: Pick<SetupOptions, 'catalogue' | 'minor'>,
 ): readonly CommandLineWord[] {
   const disk = placedFlags(diskWords ?? [], options);
-  const words = argv.map((word) => ({ word, source: RUNNING }));
+  const words = argv.map((word): CommandLineWord => ({ word, source: RUNNING }));
   for (const { name, value, index } of parseCommandLine(argv.slice(1), options).flags) {
-    const source = disk.findLast((flag) => flag.name === name && flag.value === value)?.source;
+    const flag = disk.findLast((one) => one.name === name && one.value === value);
     const word = words[index + 1];
-    if (source !== undefined && word !== undefined) words[index + 1] = { ...word, source };
+    if (flag !== undefined && word !== undefined) words[index + 1] = { ...word, source: flag.source, file: flag.file };
   }
   return words;
 }

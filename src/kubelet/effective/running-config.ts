@@ -2,6 +2,7 @@ import type { Arg } from '../../base/arg.ts';
 import { AppError, type Position, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { parseSource, type Source, type SourceNode, sourceToJson } from '../../codec/source.ts';
+import type { CommandLinePlace } from '../../host/systemd/exec-start.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf } from '../decode.ts';
 import { defaultKubeletConfiguration, fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
@@ -31,9 +32,7 @@ export function parseHostFile({ path, text }: HostText): ParsedHostFile {
 }
 
 /** A flag of a kubelet's command line with its place on the host. */
-export interface PlacedFlag extends Arg {
-  readonly source: string;
-}
+export interface PlacedFlag extends Arg, CommandLinePlace {}
 
 export interface RunningConfigInput {
   readonly catalogue: Catalogue;
@@ -158,10 +157,10 @@ function addFlags(current: LayeredConfig, { flags, minor, catalogue }: RunningCo
       message: `the kubelet does not start with --${flag.name}: ${why}`,
     });
   return settings.reduce((under, { path, value, own, last }) => {
-    const source = flags.findLast((flag) => flag.name === last.name)?.source ?? 'command line';
+    const { source = 'command line', file } = flags.findLast((flag) => flag.name === last.name) ?? {};
     return addLayer(under, {
       result: setAt(under.config, path.split('.'), value),
-      originOf: () => ({ layer: 'flag', source: `--${last.name}, ${source}` }),
+      originOf: () => ({ layer: 'flag', source: `--${last.name}, ${source}`, flag: { name: last.name, file } }),
       sets: leavesOf(setAt({}, path.split('.'), own)).keys(),
     });
   }, current);

@@ -17,12 +17,16 @@ const EXTRA: UnitSourceFile = { path: '/etc/default/kubelet', text: 'KUBELET_EXT
 
 describe('execStartWords', () => {
   it('expands the command from the unit, its drop-in and environment files, each word with its source', () => {
+    const place = ({ path }: UnitSourceFile, variable?: string) => ({
+      source: variable === undefined ? path : `${variable} in ${path}`,
+      file: path,
+    });
     expect(execStartWords([UNIT, DROP_IN], [FLAGS, EXTRA])).toEqual([
-      { word: '/usr/bin/kubelet', source: '/lib/kubelet.service.d/10-kubeadm.conf' },
-      { word: '--config=/var/lib/kubelet/config.yaml', source: '/lib/kubelet.service.d/10-kubeadm.conf' },
-      { word: '--node-ip=10.0.0.1', source: 'KUBELET_KUBEADM_ARGS in /var/lib/kubelet/kubeadm-flags.env' },
-      { word: '--v=2', source: 'KUBELET_KUBEADM_ARGS in /var/lib/kubelet/kubeadm-flags.env' },
-      { word: '--node-labels=a=b c', source: 'KUBELET_EXTRA_ARGS in /etc/default/kubelet' },
+      { word: '/usr/bin/kubelet', ...place(DROP_IN) },
+      { word: '--config=/var/lib/kubelet/config.yaml', ...place(DROP_IN) },
+      { word: '--node-ip=10.0.0.1', ...place(FLAGS, 'KUBELET_KUBEADM_ARGS') },
+      { word: '--v=2', ...place(FLAGS, 'KUBELET_KUBEADM_ARGS') },
+      { word: '--node-labels=a=b c', ...place(EXTRA, 'KUBELET_EXTRA_ARGS') },
     ]);
   });
 

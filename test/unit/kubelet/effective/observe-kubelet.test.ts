@@ -47,9 +47,14 @@ describe('observeKubelet', () => {
     expect(running.layered.history.get('maxPods')?.at(-1)?.origin.source).toBe('--max-pods, the running command line');
     expect(next?.dropIns.map(({ path }) => path)).toEqual(['/etc/kubelet.d/10-first.conf', '/etc/kubelet.d/9-last.conf']);
     expect(next?.flags).toEqual([
-      { name: 'config', value: '/etc/kubernetes/own.yaml', source: 'KUBELET_ARGS in /etc/kubernetes/kubelet.env' },
-      { name: 'node-ip', value: '10.0.0.5', source: 'KUBELET_ARGS in /etc/kubernetes/kubelet.env' },
-      { name: 'config-dir', value: '/etc/kubelet.d', source: UNIT },
+      {
+        name: 'config',
+        value: '/etc/kubernetes/own.yaml',
+        source: 'KUBELET_ARGS in /etc/kubernetes/kubelet.env',
+        file: '/etc/kubernetes/kubelet.env',
+      },
+      { name: 'node-ip', value: '10.0.0.5', source: 'KUBELET_ARGS in /etc/kubernetes/kubelet.env', file: '/etc/kubernetes/kubelet.env' },
+      { name: 'config-dir', value: '/etc/kubelet.d', source: UNIT, file: UNIT },
     ]);
   });
 
@@ -63,7 +68,7 @@ describe('observeKubelet', () => {
   it('reads a drop-in of the unit that systemd has not loaded yet', async () => {
     const files = { ...FILES, [LOCAL]: '[Service]\nExecStart=\nExecStart=/opt/bin/kubelet --config=/etc/other.yaml\n' };
     const { next } = await observeKubelet(host(files, ['/opt/bin/kubelet', '--v=2'], true), catalogue);
-    expect(next?.flags).toEqual([{ name: 'config', value: '/etc/other.yaml', source: LOCAL }]);
+    expect(next?.flags).toEqual([{ name: 'config', value: '/etc/other.yaml', source: LOCAL, file: LOCAL }]);
     expect(next?.missing).toEqual(['/etc/other.yaml']);
   });
 });
