@@ -1,3 +1,5 @@
+import { maskPodSource } from './mask-pod-source.ts';
+
 const SECRET_NAMES =
   'token|password|client-key-data|id-token|refresh-token|access-token|client-secret|secret|token-secret|certificateKey|tlsBootstrapToken';
 /** A key of a YAML block or of a flow mapping (JSON too), up to the start of its value. */
@@ -9,20 +11,6 @@ const BLOCK_SCALAR = new RegExp(
 const QUOTED = new RegExp(`(${SECRET_KEY}[ \\t]*)(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^']|'')*')`, 'gim');
 const PLAIN_IN_FLOW = new RegExp(`([{,][ \\t]*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]+)[^"'\\s,}[{][^,}\\n]*`, 'gi');
 const PLAIN = new RegExp(`^([ \\t]*(?:-[ \\t]+)*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]*)(?!["'{[\\s]|\\[secret\\]).+$`, 'gim');
-
-const HEADERS_IN_FLOW = /(staticPodURLHeader["']?[ \t]*:)[ \t\r\n]*\{(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^}"'])*\}?/gi;
-const HEADERS_IN_BLOCK = /^(([ \t]*)["']?staticPodURLHeader["']?[ \t]*:)(?! \[secret\]).*(?:\r?\n(?:\2[ \t].*|[ \t]*(?=\r?\n)))*/gim;
-
-const USER_OF_URL = /(staticPodURL["']?[ \t]*:[ \t\r\n]*["']?[a-z]+:\/\/)[^\s/"']*@/gi;
-
-/**
- * Replaces the credentials in a KubeletConfiguration, with which the kubelet authenticates at the URL of its static pods:
- * HTTP headers, and the user in the URL.
- */
-export function maskPodSource(text: string): string {
-  if (!/staticPodURL/i.test(text)) return text;
-  return text.replace(HEADERS_IN_FLOW, '$1 [secret]').replace(HEADERS_IN_BLOCK, '$1 [secret]').replace(USER_OF_URL, '$1[secret]@');
-}
 
 /**
  * Replaces texts that look like secrets in YAML or JSON (a kubeconfig, a join configuration) by `[secret]`.

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { maskPodSource, maskSecrets } from '../../base/text/mask.ts';
+import { maskSecrets } from '../../base/text/mask.ts';
+import { maskPodSource } from '../../base/text/mask-pod-source.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { EtcdChange } from '../../kube/etcd-cluster.ts';

@@ -88,6 +88,7 @@ function split(input: ConfigDropInsInput, cluster: LayeredConfig, kept: readonly
   const textOf = (config: JsonObject): string => encodeYaml(config, type);
   const texts = layers.map(({ path, config }) => ({
     path,
+    config,
     text: textOf({ apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND, ...config }),
   }));
   const running = (config: JsonObject, dropIns: readonly HostText[]): JsonObject => {
@@ -98,7 +99,7 @@ function split(input: ConfigDropInsInput, cluster: LayeredConfig, kept: readonly
   return {
     base,
     layers,
-    files: texts.map(({ path, text }) => kubeletConfigFile(path, text)),
+    files: texts.map(({ path, ...content }) => kubeletConfigFile(path, content)),
     differing: differing.map(({ path }) => path),
   };
 }

@@ -67,6 +67,7 @@ export function designGroup(input: GroupInput): GroupDesign {
   const layers = { ...input, overlays, settings: input.settings.map((setting) => parseSetting(setting, minor, catalogue)) };
   const { layered, warnings } = layerNodeConfig(layers);
   const yamlOf = (config: JsonObject): string => encodeYaml(config, catalogue.configurationType(minor));
+  const configFile = (config: JsonObject): DesiredFile => kubeletConfigFile(KUBELET_CONFIG_FILE, { config, text: yamlOf(config) });
   const configDropIns = input.configDir === true ? designConfigDropIns({ ...layers, named: input.overlays, layered, templates }) : null;
   const instanceConfig = input.instanceConfig
     ? rootFile(INSTANCE_CONFIG, String(renderTemplate(templates, INSTANCE_CONFIG, { criSocket })))
@@ -74,7 +75,7 @@ export function designGroup(input: GroupInput): GroupDesign {
   return {
     layered,
     mergedYaml: yamlOf(layered.config),
-    configYaml: kubeletConfigFile(KUBELET_CONFIG_FILE, yamlOf((configDropIns?.base ?? layered).config)),
+    configYaml: configFile((configDropIns?.base ?? layered).config),
     configDropIns: configDropIns?.files ?? null,
     instanceConfig,
     unit: designUnits(input),

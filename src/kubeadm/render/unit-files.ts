@@ -1,4 +1,4 @@
-import { maskPodSource } from '../../base/text/mask.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import type { Warning } from '../../host/plan/change.ts';
@@ -124,9 +124,10 @@ function isMasked(fact: UnitFact | null): boolean {
 }
 
 /** A file with a KubeletConfiguration. All users may read it, as with kubeadm, unless it contains credentials for the URL of static pods. */
-export function kubeletConfigFile(path: string, content: string): DesiredFile {
-  const file = rootFile(path, content);
-  return maskPodSource(content) === content ? file : { ...file, mode: 0o600 };
+export function kubeletConfigFile(path: string, { config, text }: { readonly config: JsonObject; readonly text: string }): DesiredFile {
+  const { staticPodURL, staticPodURLHeader } = config;
+  const hasCredentials = Boolean(staticPodURLHeader) || /^[^/]*:\/\/[^/]*@/.test(String(staticPodURL));
+  return { ...rootFile(path, text), mode: hasCredentials ? 0o600 : 0o644 };
 }
 
 /** A file of root that all users may read. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../../src/base/json.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import { UNIT_DIRECTORIES, UNIT_FILE_PATHS } from '../../../../src/host/systemd/kubelet-unit-paths.ts';
 import { designUnitFiles, kubeletConfigFile, type UnitFilesInput } from '../../../../src/kubeadm/render/unit-files.ts';
@@ -151,11 +152,13 @@ describe('designUnitFiles', () => {
   });
 
   it('lets only root read a KubeletConfiguration with HTTP headers', () => {
-    const modeOf = (text: string): number => kubeletConfigFile('/var/lib/kubelet/config.yaml', text).mode;
-    expect(modeOf('maxPods: 5\nstaticPodURL: https://pods.example\n')).toBe(0o644);
-    expect(modeOf('maxPods: 5\nstaticPodURLHeader:\n  X: [a]\n')).toBe(0o600);
-    expect(modeOf('staticPodURL: https://user:word@pods.example/\n')).toBe(0o600);
-    expect(modeOf('staticPodURL: https://pods.example/a@b\n')).toBe(0o644);
+    const modeOf = (config: JsonObject): number => kubeletConfigFile('/var/lib/kubelet/config.yaml', { config, text: '' }).mode;
+    expect(modeOf({ maxPods: 5, staticPodURL: 'https://pods.example' })).toBe(0o644);
+    expect(modeOf({ maxPods: 5, staticPodURLHeader: { X: ['a'] } })).toBe(0o600);
+    expect(modeOf({ staticPodURL: 'https://user:word@pods.example/' })).toBe(0o600);
+    expect(modeOf({ staticPodURL: "https://user:it's@pods.example/" })).toBe(0o600);
+    expect(modeOf({ staticPodURL: 'https://pods.example/a@b' })).toBe(0o644);
+    expect(modeOf({ clusterDomain: 'x, staticPodURLHeader: {}' })).toBe(0o644);
   });
 
   it('reads the directories of systemd, /etc first', () => {
