@@ -84,6 +84,9 @@ describe.skipIf(requirement('init and join with real kubelets', missing))('init 
     ],
     ['after reset with the token only, as soon as the Node is NotReady', 'until Node node2 is no longer Ready', []],
   ])('a worker joins again %s', async (_, progress, words) => {
+    // A kubelet creates its Lease up to 10 s after it has started.
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'kube-node-lease', name: 'node2' };
+    await expect.poll(() => cluster.get(lease), { timeout: 30_000, interval: 500 }).not.toBeNull();
     const reset = await runCommand(['reset', '--force', ...ssh('node2')]);
     expect(reset.code, reset.stderr).toBe(0);
     expect(await readiness('node2')).toBe('True');

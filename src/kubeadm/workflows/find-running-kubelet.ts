@@ -46,7 +46,7 @@ export function findRunningKubelet(context: ClusterContext, reader: Cluster, { m
     describe: (readsLease) =>
       readsLease
         ? `checking that the kubelet of Node ${name} does not renew its Lease on another host`
-        : `waiting until Node ${name} is no longer Ready, because its Lease cannot be read`,
+        : `waiting until Node ${name} is no longer Ready, because it has no readable Lease`,
     timedOut: () => `its kubelet may be running: the Node is still Ready after ${UNKNOWN_AFTER_MS / 1_000} s`,
   });
 }
