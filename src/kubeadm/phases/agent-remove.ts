@@ -1,6 +1,7 @@
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
@@ -43,7 +44,12 @@ const REASON = 'the agent is removed';
 export const agentRemove = definePhase<AgentRemoveInput | null, Facts | null>({
   name: 'agent-remove',
   short: 'Remove the program, state, checkpoints and unit of the agent',
-  observe: async ({ host, signal }, input) => (input === null ? null : observe(host, leftOfAgent(input), signal)),
+  observe: async ({ host, signal }, input) => {
+    if (input === null) return null;
+    const found = await observe(host, leftOfAgent(input), signal);
+    if (found.state?.includes(ACCEPTED) !== true) return found;
+    return { ...found, state: await observeOwnNames(host, { names: found.state, directory: input.directory }, signal) };
+  },
   plan: (found, input) => {
     if (found === null || input === null) return { changes: [] };
     const changes = removals(found, input, { keepsAccepted: true });
@@ -130,6 +136,24 @@ function removals(
 
 /** Otherwise an agent that is enabled again would accept an earlier signed configuration. */
 const ACCEPTED = acceptedFile('').slice(1);
+
+/** The names without directories of others: `remove-file` would fail for them in each run. */
+async function observeOwnNames(
+  host: Host,
+  { names, directory }: { readonly names: readonly string[]; readonly directory: string },
+  signal: AbortSignal | undefined,
+): Promise<readonly string[]> {
+  const pathOf = (name: string): string => `${directory}/${name}`;
+  const unknown = names.filter((name) => name !== ACCEPTED && pathOf(name) !== checkpointsDirectory(directory));
+  if (unknown.length === 0) return names;
+  const types = Object.fromEntries(unknown.map((name) => [name, { kind: 'file', path: pathOf(name), content: false } as const]));
+  const found = await observe(
+    host,
+    defineFact(types, (answers) => answers),
+    signal,
+  );
+  return names.filter((name) => found[name]?.type !== 'directory');
+}
 
 function directoryRemovals(
   names: readonly string[] | null,

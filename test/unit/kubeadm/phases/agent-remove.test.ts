@@ -36,6 +36,13 @@ it('dynamic disable keeps the accepted revision of signed configurations, so tha
   expect(second).toEqual({ changes: [], noop: 'the agent is not installed' });
 });
 
+it('dynamic disable keeps a directory that is not of the agent', async () => {
+  const other = `${AGENT_DIRECTORY}/backup`;
+  const { left, second } = await remove(agentRemove, [...FILES, ACCEPTED, `${other}/config.yaml`]);
+  expect(left.toSorted()).toEqual([AGENT_DIRECTORY, ACCEPTED, other, `${other}/config.yaml`]);
+  expect(second).toEqual({ changes: [], noop: 'the agent is not installed' });
+});
+
 it.each([
   ['dynamic disable without signed configurations', agentRemove, FILES],
   ['reset', resetAgent, [...FILES, ACCEPTED]],
