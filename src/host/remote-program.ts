@@ -248,7 +248,8 @@ const LOGIN_BYTES = 100;
 
 /**
  * `command` prevents a call of one of our functions; a subshell would cost an additional process. Assignments before it
- * are in the environment of the program, and in no argument list.
+ * are in the environment of the program, and in no argument list. Only the operator's own hooks get secrets in this way: hooks
+ * read them as variables. The values reach the host by stdin, and only root and the user of the hook can read its environment.
  */
 function runLine({ argv, okExit, secrets = {} }: RunCommand): string {
   const assignments = Object.entries(secrets).map(([name, value]) => `${name}=${quoteShell(revealText(value))} `);
