@@ -1,8 +1,10 @@
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { AppError, type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
+import { parseJsonObject } from '../base/json.ts';
 import { doubtfulRoles } from '../fleet/doubtful-roles.ts';
 import { oncePerMachine } from '../fleet/filter-import.ts';
 import { importSshConfig } from '../fleet/import-ssh-config.ts';
+import { FLEET_SCHEMA_TITLE } from '../fleet/json-schema.ts';
 import { ignoredSettingsText, importedSettings, type StarterImport, type StarterMachine, starterFile } from '../fleet/starter.ts';
 import { checkFleet, fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
 import { readVagrantMachines } from '../fleet/vagrant.ts';
@@ -30,7 +32,10 @@ export interface FleetInitRequest {
   readonly nodeIP: string | undefined;
 }
 
-/** `fleet init`: writes a start file, or prints it with `-f -`. */
+/**
+ * `fleet init`: writes a start file, or prints it with `-f -`. Exit code 1 when the file was written and must be corrected; with
+ * errors in imported files only, nothing is written.
+ */
 export async function runFleetInit(services: Services, request: FleetInitRequest): Promise<ExitCode> {
   const file = fleetFileOf(request.file);
   if (file !== '-' && (await services.input.exists(file)))
@@ -47,21 +52,25 @@ export async function runFleetInit(services: Services, request: FleetInitRequest
   const kubeconfig = await kubeconfigInForce(services, file);
   const sshConfig = imports.find(({ source, path }) => source === 'sshConfig' && path !== USER_SSH_CONFIG)?.path;
   const text = starterFile(formatMinor(DEFAULT_MINOR), { imports, machines, kubeconfig, sshConfig, nodeIP: request.nodeIP });
-  if (file === '-') services.output.document(text);
-  else await writeWithSchema(services, file, text);
-  const problems = await checkWritten(services, { file, text, isImport: imports.length + machines.length > 0 });
+  const problems = await checkText(services, { file, text, isImport: imports.length + machines.length > 0 });
   const errors = problems.filter(({ severity }) => severity !== 'warning');
   for (const problem of problems) if (!errors.includes(problem)) services.output.stderr(`warning: ${formatProblem(problem)}\n`);
-  if (file !== '-') {
-    const next = errors.length > 0 ? 'The file is not valid yet; after corrections, run' : 'Show the hosts:';
-    services.output.stdout(`${file} written. ${next} kubeletadm fleet ${errors.length > 0 ? 'validate' : 'inventory'} -f ${file}\n`);
+  if (file === '-') services.output.document(text);
+  else if (errors.length === 0 || errors.some(({ position }) => position?.file === file)) {
+    const written = await writeWithSchema(services, file, text);
+    const next =
+      errors.length > 0
+        ? `Correct the errors in ${file}, then run kubeletadm fleet validate -f ${file}`
+        : `Show the hosts: kubeletadm fleet inventory -f ${file}`;
+    services.output.stdout(`${written.join(' and ')} written. ${next}\n`);
+    if (errors.length > 0) throw new AppError(errors, { exitCode: 1 });
   }
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return 0;
 }
 
 /** The problems of `fleet validate`, and imported hosts whose role is doubtful. */
-async function checkWritten(
+async function checkText(
   services: Services,
   { file, text, isImport }: { readonly file: string; readonly text: string; readonly isImport: boolean },
 ): Promise<readonly Problem[]> {
@@ -110,11 +119,19 @@ async function kubeconfigInForce({ env, input, homeDirectory, absolutePath }: Se
   return file === '-' || route.startsWith('..') ? absolutePath(path) : route;
 }
 
-/** The schema that the first line of a start file names is written to the directory of the file, unless it exists. */
-async function writeWithSchema(services: Services, file: string, text: string): Promise<void> {
-  await services.writeLocalFile(file, text);
-  const path = join(dirname(file), 'fleet.schema.json');
-  if (!(await services.input.exists(path))) await services.writeLocalFile(path, await fleetSchemaText());
+/**
+ * Writes the file, and next to it the schema that its first line names. An older schema of kubeletadm is replaced, any other
+ * file is kept.
+ * @returns the written paths
+ */
+async function writeWithSchema({ input, writeLocalFile }: Services, file: string, text: string): Promise<readonly string[]> {
+  const [path, schema] = [join(dirname(file), 'fleet.schema.json'), await fleetSchemaText()];
+  const found = (await input.exists(path)) ? await input.readText(path) : null;
+  const isWritten = found === null || (found !== schema && parseJsonObject(found)?.title === FLEET_SCHEMA_TITLE);
+  // Last, because the command refuses to run again when this file exists.
+  for (const [name, content] of [...(isWritten ? [[path, schema] as const] : []), [file, text] as const])
+    await writeLocalFile(name, content);
+  return isWritten ? [file, path] : [file];
 }
 
 /** Hosts of `vagrant ssh-config`, or of its saved output. */

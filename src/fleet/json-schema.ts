@@ -25,6 +25,9 @@ const PARTS: Readonly<Record<string, JsonObject>> = {
   kubeletConfiguration: { $ref: '#/definitions/KubeletConfiguration' },
 };
 
+/** The title of the JSON Schema, in all versions of kubeletadm. */
+export const FLEET_SCHEMA_TITLE = `${FLEET_KIND} of ${FLEET_API_VERSION}`;
+
 /**
  * The JSON Schema (draft 7) of fleet files, for editors. The schema covers structure and fields of
  * KubeletConfiguration, but not the further checks of `fleet validate` (duplicate names, variables,
@@ -36,7 +39,7 @@ export function fleetJsonSchema(catalogue: Catalogue, minor: Minor): JsonObject 
   const { $schema, properties, required = [], ...rest } = schema as unknown as JsonObject & { readonly required?: readonly string[] };
   return {
     $schema: $schema as string,
-    title: `${FLEET_KIND} of ${FLEET_API_VERSION}`,
+    title: FLEET_SCHEMA_TITLE,
     ...rest,
     required: ['apiVersion', 'kind', ...required],
     properties: {

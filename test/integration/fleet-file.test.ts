@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -99,13 +99,11 @@ describe('fleet init', () => {
       code: 2,
       stderr: expect.stringMatching(/hosts "w2" and "w1" \(.*hosts\.json:1:1\) have the same address 10\.0\.0\.1/),
     };
-    const written = expect.stringMatching(
-      /fleet\.yaml written\. The file is not valid yet; after corrections, run kubeletadm fleet validate -f /,
-    );
-    expect(await runCommand(argv)).toEqual({ ...refused, stdout: written });
-    expect(await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json'])).toMatchObject(refused);
+    expect(await runCommand(argv)).toEqual({ ...refused, stdout: '' });
+    expect(readdirSync(join(root, 'fleet'))).toEqual(['x']);
     const hostvars = { w1: { ansible_host: '10.0.0.1' }, w2: { ansible_host: '10.0.0.2' } };
     writeFileSync(join(root, 'inv/hosts.json'), listOf(hostvars, { web: { hosts: ['w1', 'w2'] } }));
+    expect((await runCommand(argv)).code).toBe(0);
     const { stdout } = await runCommand(['fleet', 'inventory', '-f', join(root, 'fleet/fleet.yaml'), '-o', 'json']);
     const hosts = (JSON.parse(stdout) as { hosts: readonly { name: string; ssh: { address: string } }[] }).hosts;
     expect(hosts.map(({ name, ssh }) => [name, ssh.address])).toEqual([
@@ -113,6 +111,30 @@ describe('fleet init', () => {
       ['w2', '10.0.0.2'],
       ['a', 'a'],
     ]);
+  });
+
+  it('keeps a written file that must be corrected, and fails', async () => {
+    const root = write({ vagrant: 'Host a\n  HostName 10.0.0.1\nHost b\n  HostName 10.0.0.1\n' });
+    const [file, schema] = [join(root, 'fleet.yaml'), join(root, 'fleet.schema.json')];
+    expect(await runCommand(['fleet', 'init', '-f', file, '--from-vagrant', join(root, 'vagrant')])).toEqual({
+      code: 1,
+      stdout: `${file} and ${schema} written. Correct the errors in ${file}, then run kubeletadm fleet validate -f ${file}\n`,
+      stderr: expect.stringContaining(`${file}:`),
+    });
+    writeFileSync(file, readFileSync(file, 'utf8').replace('10.0.0.1', '10.0.0.2'));
+    expect((await runCommand(['fleet', 'validate', '-f', file])).code).toBe(0);
+  });
+
+  it.each([
+    ['replaces an older schema', '{"title": "Fleet of kubeletadm.dev/v1alpha1"}', true],
+    ['keeps a schema of others', '{"title": "Fleet of cars"}', false],
+    ['keeps a file that is no schema', 'text', false],
+  ])('%s', async (_, text, isReplaced) => {
+    const root = write({ 'fleet.schema.json': text });
+    const [file, schema] = [join(root, 'fleet.yaml'), join(root, 'fleet.schema.json')];
+    const written = `${file}${isReplaced ? ` and ${schema}` : ''} written. Show the hosts: kubeletadm fleet inventory -f ${file}\n`;
+    expect(await runCommand(['fleet', 'init', '-f', file])).toEqual({ code: 0, stdout: written, stderr: '' });
+    expect(readFileSync(schema, 'utf8')).toBe(isReplaced ? (await runCommand(['fleet', 'schema'])).stdout : text);
   });
 
   it('reads the groups of kubespray: control planes, bastions, other hosts, and node IPs', async () => {
