@@ -15,9 +15,9 @@ export function runJoin(services: Services, request: JoinCommandRequest): Promis
   return runOpened(services, plan, {
     title: 'join',
     open: (reporter) => openJoin(services, request, reporter),
-    afterwards: ({ workflow, joins, hasEtcdMember }) => {
+    afterwards: ({ workflow, joins }, changes) => {
       if (services.programName !== 'kubeadm' || workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
-      services.output.stdout(joinDone(joins, hasEtcdMember()));
+      if (changes.length > 0) services.output.stdout(joinDone(joins, changes));
     },
   });
 }

@@ -1,4 +1,6 @@
 import type { JoinCommands } from '../fleet/use-cases/open-init.ts';
+import type { Change } from '../host/plan/change.ts';
+import { BOOTSTRAP_CONF } from '../kube/well-known.ts';
 
 /** The lines of kubeadm's standard output that scripts read, for the program started as kubeadm. See docs/kubeadm.md. */
 
@@ -75,14 +77,26 @@ export function uploadedCertificates(key: string | null): string {
   ]);
 }
 
-/** Last lines of kubeadm's `join`. @see kubeadm 1.36 cmd/join.go */
-export function joinDone(joins: 'worker' | 'control-plane', hasEtcdMember: boolean): string {
+/**
+ * Last lines of kubeadm's `join`, without those that are not true: a host with a certificate requests none, and an external
+ * or existing etcd member is not added. @see kubeadm 1.36 cmd/join.go
+ * @param changes the applied ones
+ */
+export function joinDone(joins: 'worker' | 'control-plane', changes: readonly Change[]): string {
+  const sendsRequest = changes.some((change) => change.kind === 'write-file' && change.path === BOOTSTRAP_CONF);
+  const addsEtcdMember = changes.some(({ kind }) => kind === 'add-etcd-learner');
+  const bootstrap = (answer: string): readonly string[] =>
+    sendsRequest
+      ? [
+          `* Certificate signing request was sent to apiserver and ${answer} was received.`,
+          '* The Kubelet was informed of the new secure connection details.',
+        ]
+      : [];
   if (joins === 'worker')
     return linesOf([
       '',
       'This node has joined the cluster:',
-      '* Certificate signing request was sent to apiserver and a response was received.',
-      '* The Kubelet was informed of the new secure connection details.',
+      ...bootstrap('a response'),
       '',
       "Run 'kubectl get nodes' on the control-plane to see this node join the cluster.",
       '',
@@ -91,11 +105,10 @@ export function joinDone(joins: 'worker' | 'control-plane', hasEtcdMember: boole
     '',
     'This node has joined the cluster and a new control plane instance was created:',
     '',
-    '* Certificate signing request was sent to apiserver and approval was received.',
-    '* The Kubelet was informed of the new secure connection details.',
+    ...bootstrap('approval'),
     '* Control plane label and taint were applied to the new node.',
     '* The Kubernetes control plane instances scaled up.',
-    hasEtcdMember ? '* A new etcd member was added to the local/stacked etcd cluster.' : '',
+    addsEtcdMember ? '* A new etcd member was added to the local/stacked etcd cluster.' : '',
     '',
     'To start administering your cluster from this node, you need to run the following as a regular user:',
     '',

@@ -3,7 +3,7 @@ import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FleetMember, FleetProgress, HostOutcome } from '../fleet/fleet.ts';
 import { type HostsWorkflow, type OpenedCommand, runWorkflowOnHosts } from '../fleet/use-cases/run-workflow-on-hosts.ts';
-import type { Warning } from '../host/plan/change.ts';
+import type { Change, Warning } from '../host/plan/change.ts';
 import { planDocument, planIsEmpty } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import { type InterruptionLog, interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
@@ -25,7 +25,7 @@ export interface HostsRun extends HostsWorkflow {
 /**
  * Opens a command, runs it on its hosts and closes it.
  * @param command.title the command, as the live display names it: `join`
- * @param command.afterwards prints further results of the command
+ * @param command.afterwards prints further results of the command, after these planned or applied changes
  */
 export async function runOpened<Command extends OpenedCommand>(
   services: Services,
@@ -33,15 +33,18 @@ export async function runOpened<Command extends OpenedCommand>(
   command: {
     readonly title: string;
     readonly open: (reporter: Reporter) => Promise<Command>;
-    readonly afterwards?: (opened: Command) => void;
+    readonly afterwards?: (opened: Command, changes: readonly Change[]) => void;
   },
 ): Promise<ExitCode> {
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const opened = await command.open(reporter);
   const { workflow, warnings } = opened;
   try {
-    const code = await runOnHosts(services, { ...workflow, title: command.title, plan, reporter, warnings });
-    command.afterwards?.(opened);
+    const { code, results } = await runOnHosts(services, { ...workflow, title: command.title, plan, reporter, warnings });
+    command.afterwards?.(
+      opened,
+      results.flatMap(({ host }) => host.phases.flatMap((phase) => phase.plan.changes)),
+    );
     return code;
   } finally {
     await opened.close();
@@ -49,10 +52,10 @@ export async function runOpened<Command extends OpenedCommand>(
 }
 
 /**
- * Runs a workflow on the hosts, prints the plan (dry run) or the results, and returns the exit code. With
+ * Runs a workflow on the hosts, prints the plan (dry run) or the results. With
  * several hosts the output of each host stays together, and unchanged phases are shown with `-v`.
  */
-export async function runOnHosts(services: Services, run: HostsRun): Promise<ExitCode> {
+export async function runOnHosts(services: Services, run: HostsRun): Promise<HostsRunResult> {
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const several = run.targets.length > 1;
   const { verbosity, format } = run.plan;
@@ -84,8 +87,13 @@ export async function runOnHosts(services: Services, run: HostsRun): Promise<Exi
   if (recap !== null) showRecap(services, recap);
   const code = finish(services, run, { results, outcomes });
   if (recap !== null) showDuration(services, recap);
-  if (failure === null) return code;
+  if (failure === null) return { code, results };
   throw new AppError(failure.problems, { exitCode: failure.exitCode });
+}
+
+interface HostsRunResult {
+  readonly code: ExitCode;
+  readonly results: readonly WorkflowResult[];
 }
 
 interface InterruptionWatch extends Omit<InterruptionLog, 'lines'> {

@@ -60,6 +60,13 @@ describe('a host after reset', { timeout: 120_000 }, () => {
     expect(code, stderr).toBe(0);
   });
 
+  it('reports no join as kubeadm if nothing was changed', async () => {
+    const { code, stdout, stderr } = await runCommand(joinArguments(lab, 'node2'), { env: { KUBELETADM_PROGRAM_NAME: 'kubeadm' } });
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('Nothing to do.');
+    expect(stdout).toBe('');
+  });
+
   it('is refused if another machine renews the Lease of the Node', async () => {
     await reset();
     const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'kube-node-lease', name: 'node2' };

@@ -28,8 +28,6 @@ export interface JoinControlPlaneInput {
 
 export interface OpenedJoinControlPlane {
   readonly planHost: PlanOnHost;
-  /** Whether the host has a member of the etcd cluster: an external etcd is not connected. Known after the run. */
-  hasEtcdMember(): boolean;
   /** Closes the connections to the API server of the new control plane. */
   close(): Promise<void>;
 }
@@ -47,8 +45,6 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     );
   const { controlPlane = {}, timeouts = {} } = document;
   const accesses: ApiAccess[] = [];
-  let connectsEtcd = false;
-  const connectEtcd = etcdConnector(services);
   const workflowOptions: JoinControlPlaneOptions = {
     ...input.join,
     localAPIEndpoint: controlPlane.localAPIEndpoint ?? {},
@@ -61,16 +57,12 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),
-    connectEtcd: (target) => {
-      connectsEtcd = true;
-      return connectEtcd(target);
-    },
+    connectEtcd: etcdConnector(services),
     certificateKey: controlPlane.certificateKey ?? null,
     opened: (access) => accesses.push(access),
   };
   return {
     planHost: (context, run) => planWorkflow(joinControlPlaneWorkflow, context, workflowOptions, run),
-    hasEtcdMember: () => connectsEtcd,
     close: async () => {
       for (const access of accesses) await access.close();
     },

@@ -59,11 +59,7 @@ export interface JoinRequest {
 
 export interface OpenedJoin extends OpenedCommand {
   readonly joins: 'worker' | 'control-plane';
-  /** Whether the host has a member of the etcd cluster; known after the run. */
-  hasEtcdMember(): boolean;
 }
-
-const WORKER = { joins: 'worker', hasEtcdMember: () => false } as const;
 
 /**
  * Prepares `join` and `join phase NAME...`.
@@ -90,7 +86,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   if (onlyWaits(onlyPhase)) {
     const { timeouts = {} } = document;
     const planHost: PlanOnHost = (context, run) => planWorkflow(joinWaitWorkflow, context, { ...node, timeouts }, run);
-    return { workflow: { ...ofRun, cluster: null, planHost }, warnings, ...WORKER, close: async () => undefined };
+    return { workflow: { ...ofRun, cluster: null, planHost }, warnings, joins: 'worker', close: async () => undefined };
   }
   const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
   const { discovered, admin, proxied } = access;
@@ -113,7 +109,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     return {
       ...common,
       workflow: { ...workflow, planHost: (context, run) => planWorkflow(joinWorkflow, context, workflowOptions, run) },
-      ...WORKER,
+      joins: 'worker',
     };
   try {
     const { openJoinControlPlane } = await import('./open-join-control-plane.ts');
@@ -122,8 +118,7 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
       await joins.close();
       await access.close();
     };
-    const { planHost, hasEtcdMember } = joins;
-    return { ...common, workflow: { ...workflow, planHost }, joins: 'control-plane', hasEtcdMember, close };
+    return { ...common, workflow: { ...workflow, planHost: joins.planHost }, joins: 'control-plane', close };
   } catch (error) {
     await access.close();
     throw error;

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/text/secret.ts';
 import { initDone, joinDone, readsClusterConfig, upgradeDone, uploadedCertificates } from '../../../src/cli/kubeadm-output.ts';
 import { renameCommands } from '../../../src/cli/program-name.ts';
+import type { Change } from '../../../src/host/plan/change.ts';
+import { BOOTSTRAP_CONF } from '../../../src/kube/well-known.ts';
 import { joinCommand } from '../../../src/kubeadm/token/join-command.ts';
 import { kubeadmPlanText } from '../../../src/kubeadm/upgrade/kubeadm-plan-text.ts';
 import { KUBEADM_DRY_RUN } from '../../support/kubeadm-dry-run.ts';
@@ -11,6 +13,17 @@ import { REPOSITORY } from '../../support/source-files.ts';
 
 const KEY = 'e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204';
 const TOKENS = ['abcdef.0123456789abcdef', 'ghijkl.0123456789abcdef'] as const;
+const BOOTSTRAP: Change = {
+  kind: 'write-file',
+  path: BOOTSTRAP_CONF,
+  content: '',
+  mode: 0o600,
+  owner: 'root:root',
+  before: null,
+  action: 'create',
+  reason: 'does not exist',
+};
+const LEARNER: Change = { kind: 'add-etcd-learner', member: 'cp2', peerURL: 'https://10.0.0.2:2380', reason: 'does not exist' };
 const recorded = (name: string): string => readFileSync(join(REPOSITORY, 'test/fixtures/kubeadm-1.36.2/stdout', name), 'utf8');
 
 /** The last lines of init with two tokens. @param certificateKey undefined: the cluster has no endpoint for control planes */
@@ -34,9 +47,12 @@ describe('the standard output of kubeadm', () => {
   });
 
   it('of join: its last lines', () => {
-    expect(joinDone('worker', false)).toBe(recorded('join.txt'));
-    expect(joinDone('control-plane', true)).toBe(recorded('join-control-plane.txt'));
-    expect(joinDone('control-plane', false)).toBe(recorded('join-control-plane.txt').replace(/^\* A new etcd member.*$/m, ''));
+    expect(joinDone('worker', [BOOTSTRAP])).toBe(recorded('join.txt'));
+    expect(joinDone('control-plane', [BOOTSTRAP, LEARNER])).toBe(recorded('join-control-plane.txt'));
+    expect(joinDone('control-plane', [BOOTSTRAP])).toBe(recorded('join-control-plane.txt').replace(/^\* A new etcd member.*$/m, ''));
+    const withoutRequest = (name: string): string => recorded(name).replace(/^\* (?:Certificate|The Kubelet was).*\n/gm, '');
+    expect(joinDone('worker', [LEARNER])).toBe(withoutRequest('join.txt'));
+    expect(joinDone('control-plane', [LEARNER])).toBe(withoutRequest('join-control-plane.txt'));
   });
 
   it('of upload-certs: the key is the last line', () => {

@@ -132,7 +132,7 @@ describe('a command for hosts without a terminal', () => {
         warnings: [],
         dryRun: false,
         skipPhases: [],
-      });
+      }).then(({ code }) => code);
     });
     await isStarted;
     await clock.advance(60_000);
