@@ -1,3 +1,4 @@
+import { type AppError, isAppError } from '../base/errors.ts';
 import { quickAtFirst, type WaitContext } from '../base/wait-until.ts';
 
 /** A member of an etcd cluster, as etcd reports it. */
@@ -44,6 +45,14 @@ export const ETCD_API_CALL_MS = 120_000;
 
 /** For waits for a new member: it starts within seconds, and its kubelet waits for it. */
 export const ETCD_PAUSE = quickAtFirst({ quickMs: 100, forMs: 20_000, slowMs: 500 });
+
+/**
+ * Whether a query of etcd is repeated after an error: each new member triggers a leader election, but wrong certificates stay
+ * wrong.
+ */
+export function isTransientEtcdError(error: unknown): error is AppError {
+  return isAppError(error) && error.code !== 'ETCD_TLS_FAILED';
+}
 
 /** A change of the etcd members. `member` is the name, or the peer URL before the member's first start. */
 export type EtcdChange =

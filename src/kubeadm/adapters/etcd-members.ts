@@ -9,7 +9,14 @@ import { dialingAgent } from '../../kube/adapters/dialing-agent.ts';
 import { explainNetworkError } from '../../kube/adapters/network-failure.ts';
 import { checkServerIdentity } from '../../kube/adapters/server-identity.ts';
 import type { Dial } from '../../kube/dial.ts';
-import { ETCD_API_CALL_MS, ETCD_PAUSE, type EtcdCluster, type EtcdMemberState, type EtcdWait } from '../../kube/etcd-cluster.ts';
+import {
+  ETCD_API_CALL_MS,
+  ETCD_PAUSE,
+  type EtcdCluster,
+  type EtcdMemberState,
+  type EtcdWait,
+  isTransientEtcdError,
+} from '../../kube/etcd-cluster.ts';
 import { type EtcdCredentials, type EtcdFailure, validateEtcdCredentials } from '../control-plane/etcd-credentials.ts';
 
 export interface EtcdMembersOptions extends EtcdCredentials {
@@ -98,7 +105,7 @@ function changeMembers(
           await make();
           return { done: undefined };
         } catch (error) {
-          if (!isAppError(error) || error.code === 'ETCD_TLS_FAILED' || elapsedMs() - since >= changeTimeoutMs) throw error;
+          if (!isTransientEtcdError(error) || elapsedMs() - since >= changeTimeoutMs) throw error;
           return { pending: error };
         }
       },

@@ -1,4 +1,4 @@
-import { AppError, isAppError } from '../../base/errors.ts';
+import { AppError } from '../../base/errors.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
@@ -6,7 +6,7 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
-import { ETCD_API_CALL_MS, ETCD_PAUSE, type EtcdMemberState } from '../../kube/etcd-cluster.ts';
+import { ETCD_API_CALL_MS, ETCD_PAUSE, type EtcdMemberState, isTransientEtcdError } from '../../kube/etcd-cluster.ts';
 import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
@@ -45,7 +45,7 @@ function retried<T>(context: PhaseContext, query: () => Promise<T>, timeoutMs: n
       try {
         return { done: await query() };
       } catch (error) {
-        if (!isAppError(error) || error.code === 'ETCD_TLS_FAILED') throw error;
+        if (!isTransientEtcdError(error)) throw error;
         return { pending: error };
       }
     },
@@ -194,7 +194,7 @@ async function waitForStart(context: PhaseContext, input: EtcdJoinInput): Promis
           const own = ownMember(await etcd.members(), input);
           return own !== null && own.name !== '' ? { done: undefined } : { pending: null };
         } catch (error) {
-          if (!isAppError(error) || error.code === 'ETCD_TLS_FAILED') throw error;
+          if (!isTransientEtcdError(error)) throw error;
           return { pending: error };
         }
       },

@@ -3,6 +3,7 @@ import { Secret } from '../../../base/text/secret.ts';
 import { waitUntil } from '../../../base/wait-until.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
+import { isTransientEtcdError } from '../../../kube/etcd-cluster.ts';
 import type { ExternalEtcd } from '../../config/model.ts';
 import type { Finding } from '../../preflight/check.ts';
 import type { ConnectEtcd } from './etcd-access.ts';
@@ -40,8 +41,9 @@ function readVersion(context: PhaseContext, query: () => Promise<string>): Promi
       try {
         return { done: await query() };
       } catch (error) {
-        if (!isAppError(error)) throw error;
-        return error.code === 'ETCD_TLS_FAILED' ? { done: error } : { pending: error };
+        if (isTransientEtcdError(error)) return { pending: error };
+        if (isAppError(error)) return { done: error };
+        throw error;
       }
     },
     describe: ({ message }, waitedMs) => `waiting for the external etcd, ${Math.round(waitedMs / 1000)} s: ${message}`,
