@@ -8,7 +8,7 @@ import type { ResolvedHost } from './model.ts';
 import { expandRanges } from './range.ts';
 
 export interface Selection {
-  /** Names with `*`, `?` and ranges, or names of groups; a leading `!` excludes, a leading `host/` is ignored. Empty: all hosts. */
+  /** Patterns of `patternOf`. Empty: all hosts. */
   readonly limit: readonly string[];
   /** Hosts in any of these groups. Empty: all hosts. */
   readonly groups: readonly string[];
@@ -30,19 +30,15 @@ export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, 
   const known = new Set(hosts.flatMap((host) => host.groups));
   for (const group of groups)
     if (!known.has(group)) throw nodes(`--group ${group}: no group with this name contains hosts`, group, [...known]);
-  const patterns = limit.map((text) => {
-    const pattern = text.replace(/^!/, '').replace(/^hosts?\//, '');
-    return { text, pattern, isNegated: text.startsWith('!'), matches: hostMatcher(pattern) };
-  });
-  for (const { text, pattern, matches } of patterns)
-    if (!hosts.some(matches))
-      throw nodes(`--limit ${text}: no host or group matches`, pattern, [...hosts.map(({ name }) => name), ...known]);
+  const patterns = limit.map((text) => ({ text, ...patternOf(text), matches: new Set(hostsOfPattern(hosts, text)) }));
+  for (const { text, name, matches } of patterns)
+    if (matches.size === 0) throw nodes(`--limit ${text}: no host, group or nodeName matches`, name, knownNames(hosts));
   const desired = patterns.filter(({ isNegated }) => !isNegated);
   const selected = hosts.filter(
     (host) =>
       (groups.length === 0 || groups.some((group) => host.groups.includes(group))) &&
-      (desired.length === 0 || desired.some(({ matches }) => matches(host))) &&
-      !patterns.some(({ isNegated, matches }) => isNegated && matches(host)) &&
+      (desired.length === 0 || desired.some(({ matches }) => matches.has(host))) &&
+      !patterns.some(({ isNegated, matches }) => isNegated && matches.has(host)) &&
       (selector === undefined || selector.matches(labelsOfHost(host))),
   );
   if (selected.length > 0) return selected;
@@ -53,6 +49,39 @@ export function selectHosts<H extends Selectable>(hosts: readonly H[], { limit, 
       'List the labels of the fleet file: kubeletadm fleet inventory -o wide',
     );
   throw usageError('no host matches --limit and --group', 'List hosts and groups: kubeletadm fleet inventory');
+}
+
+/**
+ * Splits `!node/edge-1`. The name is that of a host, of a group or of a Node, with `*`, `?` and ranges; a leading `!` excludes.
+ * `host/` is ignored; `node/` names Nodes only.
+ */
+export function patternOf(text: string): { readonly isNegated: boolean; readonly isNode: boolean; readonly name: string } {
+  const [, sign, type, name = ''] = /^(!?)(?:(host|node)s?\/)?(.*)$/s.exec(text) ?? [];
+  return { isNegated: sign === '!', isNode: type === 'node', name };
+}
+
+/** The hosts that a pattern matches: by host or group, otherwise by Node, as far as the fleet file names the Nodes. */
+export function hostsOfPattern<H extends Selectable>(hosts: readonly H[], text: string): readonly H[] {
+  const { isNode, name } = patternOf(text);
+  const found = isNode ? [] : hosts.filter(hostMatcher(name));
+  if (found.length > 0) return found;
+  const declared = new Set(hosts.map(declaredNode));
+  const matches = hostMatcher(name.toLowerCase());
+  return hosts.filter((host) => {
+    const own = host.name.toLowerCase();
+    const node = declaredNode(host) ?? (declared.has(own) ? null : own);
+    return node !== null && matches({ name: node, groups: [] });
+  });
+}
+
+/** The Node that the fleet file declares for a host: `nodeName`. Null: none. */
+export function declaredNode({ nodeRegistration: { name } }: Pick<ResolvedHost, 'nodeRegistration'>): string | null {
+  return name?.trim().toLowerCase() ?? null;
+}
+
+/** The names of hosts, groups and declared Nodes. */
+export function knownNames(hosts: readonly Selectable[]): readonly string[] {
+  return [...new Set(hosts.flatMap((host) => [host.name, ...host.groups, declaredNode(host) ?? host.name]))];
 }
 
 /**

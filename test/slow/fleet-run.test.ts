@@ -456,7 +456,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
   });
 
   it.each([
-    [['--limit', 'node9'], /--limit node9: no host or group matches\. Did you mean node\d\?/],
+    [['--limit', 'node9'], /--limit node9: no host, group or nodeName matches\. Did you mean node\d\?/],
     [['--group', 'egde'], /--group egde: no group with this name contains hosts\. Did you mean edge\?/],
     [['--serial', '0'], /--serial must be at least 1, not 0/],
     [['--max-fail', 'few'], /--max-fail few is neither a number of hosts nor a percentage/],
