@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
       .map((line) => line.split(/ +/)[0] ?? '');
 
   beforeAll(async () => {
-    lab = await startLab({ directory: join(directory, 'lab'), hosts: 2 });
+    lab = await startLab({ directory: join(directory, 'lab'), hosts: 3 });
     const ssh = ['--ssh-config', lab.sshConfig, '--host', 'node1'];
     expect(await runCommand(['init', '--kubeconfig', lab.kubeconfig, '--token', lab.token.reveal(), ...ssh])).toMatchObject({ code: 0 });
     writeFileSync(
@@ -51,8 +51,60 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
     expect((await run('fleet', 'history', 'node1', '-o', 'json')).stdout).toContain('"first"');
     expect(await run('fleet', 'status', '--limit', 'node9')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--limit node9: no host or group matches'),
+      stderr: expect.stringContaining('has no host node9, and no host has registered a Node of this name'),
     });
+    expect(firstColumn(await run('fleet', 'status', '--limit', 'node/node-two,host/first'))).toEqual(['first', 'second']);
+    // A host without nodeName is that of the Node of the same name; a host with nodeName is not.
+    expect((await run('plan', '--limit', 'node/first')).stdout).toContain('1 host: 1 unchanged');
+    expect(await run('plan', '--limit', 'node/second')).toMatchObject({ code: 2 });
+  });
+
+  it('changes no host that only claims to be a Node', async () => {
+    for (const command of ['apply --yes', 'plan', 'fleet reset --yes', 'fleet exec']) {
+      const rest = command.endsWith('exec') ? ['--', 'true'] : [];
+      const refused = await runCommand([...command.split(' '), '-f', file, '--limit', 'node1', ...rest], { env });
+      expect(refused, command).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('--limit node1: no host, group or nodeName matches'),
+      });
+    }
+    expect(await run('fleet', 'revert', 'node1')).toMatchObject({ code: 2, stderr: expect.stringContaining('no host or nodeName node1') });
+    expect(firstColumn(await dynamic('status', '--limit', 'first'))).toEqual(['node1']);
+    for (const command of ['assign', 'reset'])
+      expect(await dynamic(command, 'first', ...(command === 'assign' ? ['--file', file] : []), '--dry-run')).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/sets no nodeName for first, and no Node has the name of the host.*Set nodeName/),
+      });
+  });
+
+  it('asks no host about a typo, and names the hosts that it cannot ask', async () => {
+    const other = join(directory, 'other.yaml');
+    writeFileSync(other, readFileSync(file, 'utf8').replace('hosts:', 'hosts:\n  - {name: gone, address: node8.invalid}'));
+    const status = (limit: string): Promise<CliResult> => runCommand(['fleet', 'status', '-f', other, '--limit', limit], { env });
+    expect(await status('frist')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Did you mean first? To ask the hosts: node/frist'),
+    });
+    expect(await status('node/frist')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/no host frist.*; not asked: gone \(HOST_[A-Z_]+\)/),
+    });
+  });
+
+  it('selects no host of a Node that two hosts claim', async () => {
+    for (const path of ['etc/kubernetes', 'var/lib/kubelet/pki'])
+      cpSync(join(lab.hosts[0]?.rootDir ?? '', path), join(lab.hosts[2]?.rootDir ?? '', path), { recursive: true, verbatimSymlinks: true });
+    const other = join(directory, 'other.yaml');
+    const withCopy = (): string => readFileSync(file, 'utf8').replace('hosts:', `hosts:\n  - {name: copy, address: node3}`);
+    const status = (limit: string): Promise<CliResult> => runCommand(['fleet', 'status', '-f', other, '--limit', limit], { env });
+    writeFileSync(other, withCopy());
+    expect(await status('node1')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/the hosts copy and first have certificates of the same Node node1/),
+    });
+    // The declared name wins.
+    writeFileSync(other, withCopy().replace('address: node1', 'address: node1, nodeName: node1'));
+    expect(firstColumn(await status('node1'))).toEqual(['first']);
   });
 
   it('finds Nodes by their hosts', async () => {
@@ -60,8 +112,8 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
     expect(firstColumn(await dynamic('status', '--limit', 'first'))).toEqual(['node1']);
     const payload = join(directory, 'payload.yaml');
     writeFileSync(payload, 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\nmaxPods: 77\n');
-    const assigned = await dynamic('assign', 'first', '--file', payload, '--dry-run', '--force');
-    expect(assigned.stdout + assigned.stderr).toContain('node1');
+    const assigned = await dynamic('assign', 'second', '--file', payload, '--dry-run', '--force');
+    expect(assigned.stdout + assigned.stderr).toContain('node-two');
     expect(assigned.stdout + assigned.stderr).not.toContain('no Node');
     expect(await dynamic('status', 'third')).toMatchObject({ stderr: expect.stringContaining('third') });
   });

@@ -63,7 +63,7 @@ export async function assignToNodes(
   const opened = await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
   const cluster = opened.cluster as Cluster;
   try {
-    const names = await findNodeNames(services, cluster, choice);
+    const names = await findNodeNames(services, cluster, choice, { changes: true });
     const reverts = rollout.onFailure === 'revert';
     const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reverts, reporter });
     if (request.plan.dryRun) {

@@ -5,7 +5,7 @@ import type { CommandFact } from '../../host/facts/query.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
-import { selectFleetHosts } from './find-node-names.ts';
+import { selectHosts } from '../select.ts';
 import { fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
@@ -42,7 +42,7 @@ export async function executeOnFleet(
 ): Promise<AppError | null> {
   const { argv, parallel, timeoutMs } = request;
   const fleet = await readFleet(services, request);
-  const hosts = await selectFleetHosts(services, fleet, request);
+  const hosts = selectHosts(fleet.hosts, request.selection);
   const targetOf = await fleetTargets(services, request.connection, directoryOf(services, fleet.file));
   let done = 0;
   const executed = await inParallel(hosts, parallel, async (host) => {

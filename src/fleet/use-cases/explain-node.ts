@@ -1,5 +1,4 @@
 import type { RunTime } from '../../base/clock.ts';
-import { usageError } from '../../base/errors.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import { unknownName } from '../../kubeadm/explain/explain.ts';
 import { findField } from '../../kubeadm/explain/explain-field.ts';
@@ -69,9 +68,7 @@ async function fleetHost(services: ExplainNodePorts, { file, connection }: Expla
   const find = (wanted: string | undefined): ResolvedHost | undefined => fleet.hosts.find((one) => one.name === wanted);
   const host =
     find(name) ?? (file === undefined ? undefined : find((await hostsOfNodes(services, fleet, { names: [name], connection })).get(name)));
-  if (host !== undefined) return { host, target: (await fleetTargets(services, connection, directoryOf(services, fleet.file)))(host) };
-  if (file === undefined) return null;
-  throw usageError(`${file} has no host ${name}`, `List the hosts: kubeletadm fleet inventory -f ${file}`);
+  return host === undefined ? null : { host, target: (await fleetTargets(services, connection, directoryOf(services, fleet.file)))(host) };
 }
 
 /** Adds the layer of the fleet file that declares a field, and its value where the host has another. */

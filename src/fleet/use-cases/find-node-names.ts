@@ -1,5 +1,8 @@
-import { isAppError, usageError } from '../../base/errors.ts';
+import { type AppError, isAppError, usageError } from '../../base/errors.ts';
+import { groupBy } from '../../base/group-by.ts';
 import { inParallel } from '../../base/in-parallel.ts';
+import { closestName } from '../../base/text/closest-name.ts';
+import { namesText } from '../../base/text/name-ranges.ts';
 import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
@@ -7,7 +10,7 @@ import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../.
 import { statusFacts, statusOf } from '../host-status.ts';
 import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
-import { hostMatcher, type Selection, selectHosts } from '../select.ts';
+import { declaredNode, hostsOfPattern, knownNames, patternOf, type Selection, selectHosts } from '../select.ts';
 import { fleetTargets } from './fleet-members.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { directoryOf, type FleetRequest, fleetFileOf, readFleet } from './load-fleet.ts';
@@ -30,9 +33,16 @@ const PARALLEL = 50;
 /**
  * The names of the selected nodes, in processing order: as given, in the order of the fleet file, or sorted
  * by name. A given name without a Node is that of a host of the fleet file.
- * @throws AppError USAGE for an empty selection; errors of reading the fleet file and the Nodes
+ * @param use.changes the Nodes are changed: the hosts are not asked, because the answer of a host is not proven
+ * @throws AppError USAGE for an empty selection, and for a host without a Node in the fleet file if the Nodes are changed;
+ * errors of reading the fleet file and the Nodes
  */
-export async function findNodeNames(services: NamePorts, cluster: Cluster, choice: NodeChoice): Promise<readonly string[]> {
+export async function findNodeNames(
+  services: NamePorts,
+  cluster: Cluster,
+  choice: NodeChoice,
+  { changes }: { readonly changes: boolean },
+): Promise<readonly string[]> {
   if (choice.kind === 'selector') {
     const { text } = choice.selector;
     const { items } = await cluster.list({ apiVersion: 'v1', kind: 'Node' }, { labelSelector: text });
@@ -42,19 +52,19 @@ export async function findNodeNames(services: NamePorts, cluster: Cluster, choic
   const { file, connection } = choice;
   if (choice.kind === 'fleet') {
     const fleet = await readFleet(services, { file });
-    const hosts = await selectFleetHosts(services, fleet, choice);
-    return [...new Set((await nodesOfHosts(services, fleet, { hosts, connection, cluster })).values())];
+    const hosts = changes ? selectHosts(fleet.hosts, choice.selection) : await selectFleetHosts(services, fleet, choice);
+    return [...new Set((await nodesOfHosts(services, fleet, { hosts, connection, cluster, changes })).values())];
   }
   const isNode = await Promise.all(choice.names.map((name) => hasNode(cluster, name)));
   const others = choice.names.filter((_, i) => !isNode[i]);
   if (others.length === 0 || (file === undefined && !(await services.input.exists(fleetFileOf(file))))) return choice.names;
   const fleet = await readFleet(services, { file });
   const hosts = fleet.hosts.filter(({ name }) => others.includes(name));
-  const nodes = await nodesOfHosts(services, fleet, { hosts, connection, cluster });
+  const nodes = await nodesOfHosts(services, fleet, { hosts, connection, cluster, changes });
   return [...new Set(choice.names.map((name) => nodes.get(name) ?? name))];
 }
 
-/** As `findNodeNames`, over a connection of its own. */
+/** As `findNodeNames`, for reading, over a connection of its own. */
 export async function openNodeNames(
   services: NamePorts & OpenClusterPorts,
   request: KubeconfigRequest,
@@ -62,25 +72,39 @@ export async function openNodeNames(
 ): Promise<readonly string[]> {
   const { cluster } = await openCluster(services, request, { dryRun: false, staged: false, writes: null });
   try {
-    return await findNodeNames(services, cluster as Cluster, choice);
+    return await findNodeNames(services, cluster as Cluster, choice, { changes: false });
   } finally {
     await cluster?.close();
   }
 }
 
-/** The Node of each host, by the name of the host: declared, with the name of the host, or as its kubelet has registered. */
+/**
+ * The Node of each host, by the name of the host: declared, with the name of the host, or as its kubelet has registered.
+ * @throws AppError USAGE if the Nodes are changed and only the host could name its Node
+ */
 async function nodesOfHosts(
   services: NamePorts,
   fleet: ResolvedFleet,
-  chosen: { readonly hosts: readonly ResolvedHost[]; readonly connection: ConnectionRequest; readonly cluster: Cluster },
+  chosen: {
+    readonly hosts: readonly ResolvedHost[];
+    readonly connection: ConnectionRequest;
+    readonly cluster: Cluster;
+    readonly changes: boolean;
+  },
 ): Promise<ReadonlyMap<string, string>> {
-  const { hosts, connection, cluster } = chosen;
+  const { hosts, connection, cluster, changes } = chosen;
+  const declared = new Set(fleet.hosts.map(declaredNode));
   const names = await inParallel(hosts, PARALLEL, async (host) => {
-    const assumed = declaredNode(host) ?? host.name.toLowerCase();
-    return declaredNode(host) !== null || (await hasNode(cluster, assumed)) ? assumed : null;
+    const own = host.name.toLowerCase();
+    return declaredNode(host) ?? (!declared.has(own) && (await hasNode(cluster, own)) ? own : null);
   });
   const unnamed = hosts.filter((_, i) => names[i] === null);
-  const observed = await observeNodes(services, fleet, { hosts: unnamed, connection });
+  if (changes && unnamed.length > 0)
+    throw usageError(
+      `${fleet.file} sets no nodeName for ${namesText(unnamed.map(({ name }) => name))}, and no Node has the name of the host`,
+      `Set nodeName for each host, or pass the names of the Nodes. List them: kubeletadm fleet status -f ${fleet.file}`,
+    );
+  const { nodes: observed } = await observeNodes(services, fleet, { hosts: unnamed, connection });
   return new Map(hosts.map(({ name }, i) => [name, names[i] ?? observed.get(name) ?? name.toLowerCase()]));
 }
 
@@ -88,37 +112,41 @@ async function hasNode(cluster: Cluster, name: string): Promise<boolean> {
   return (await cluster.get({ apiVersion: 'v1', kind: 'Node', name })) !== null;
 }
 
-function declaredNode({ nodeRegistration: { name } }: Pick<ResolvedHost, 'nodeRegistration'>): string | null {
-  return name?.trim().toLowerCase() ?? null;
+interface ObservedNodes {
+  /** By the name of the host. Hosts that failed or have not joined are missing. */
+  readonly nodes: ReadonlyMap<string, string>;
+  /** By the name of the host. */
+  readonly failed: ReadonlyMap<string, AppError>;
 }
 
-/** The Node that the kubelet of each host has registered. Hosts that cannot be reached or have not joined are missing. */
+/** The Node of each host according to the host, which proves nothing: only for reading. */
 async function observeNodes(
   services: NamePorts,
   { file }: Pick<ResolvedFleet, 'file'>,
   { hosts, connection }: { readonly hosts: readonly ResolvedHost[]; readonly connection: ConnectionRequest },
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ObservedNodes> {
   const targetOf = await fleetTargets(services, connection, directoryOf(services, file));
-  const found = new Map<string, string>();
+  const nodes = new Map<string, string>();
+  const failed = new Map<string, AppError>();
   await inParallel(hosts, PARALLEL, async (member) => {
     try {
       const host = await services.connectHost(targetOf(member));
       try {
         const { nodeName } = statusOf(await observe(host, statusFacts));
-        if (nodeName !== null) found.set(member.name, nodeName);
+        if (nodeName !== null) nodes.set(member.name, nodeName);
       } finally {
         await host.close();
       }
     } catch (error) {
       if (!isAppError(error)) throw error;
+      failed.set(member.name, error);
     }
   });
-  return found;
+  return { nodes, failed };
 }
 
 /**
- * Selects hosts as `selectHosts`, by names of Nodes too. The hosts are asked for a Node name that neither the file nor its
- * groups contain.
+ * Selects hosts as `selectHosts`, for reading: the hosts are asked for a Node that the fleet file does not name.
  * @throws AppError USAGE (exit code 2)
  */
 export async function selectFleetHosts(
@@ -127,33 +155,56 @@ export async function selectFleetHosts(
   { selection, connection }: { readonly selection: Selection; readonly connection: ConnectionRequest },
 ): Promise<readonly ResolvedHost[]> {
   const { hosts } = fleet;
-  const names = selection.limit.map((text) => patternOf(text).name);
-  const unknown = names.filter((name) => !/[*?[\]]/.test(name) && !hosts.some(hostMatcher(name)));
-  if (unknown.length === 0) return selectHosts(hosts, selection);
+  const unknown = selection.limit.filter((text) => !/[*?[\]]/.test(text) && hostsOfPattern(hosts, text).length === 0);
   const nodes = await hostsOfNodes(services, fleet, { names: unknown, connection });
   const limit = selection.limit.map((text) => {
-    const { sign, name } = patternOf(text);
-    return unknown.includes(name) && nodes.has(name) ? `${sign}${nodes.get(name)}` : text;
+    const host = nodes.get(text);
+    return host === undefined ? text : `${patternOf(text).isNegated ? '!' : ''}host/${host}`;
   });
   return selectHosts(hosts, { ...selection, limit });
 }
 
-/** The host of each Node, at least of the named ones that are declared or registered. */
+/**
+ * The host of each name of a Node: as declared, otherwise as the hosts report. Only for reading, because the hosts prove
+ * nothing.
+ * @param request.names as for `patternOf`
+ * @throws AppError USAGE (exit code 2) for a Node that no host or several hosts have, and for a probable typo
+ */
 export async function hostsOfNodes(
   services: NamePorts,
   fleet: ResolvedFleet,
   { names, connection }: { readonly names: readonly string[]; readonly connection: ConnectionRequest },
 ): Promise<ReadonlyMap<string, string>> {
-  const declared = fleet.hosts.map((host) => ({ host, node: declaredNode(host) }));
-  const hosts = new Map(declared.flatMap(({ host, node }) => (node === null ? [] : [[node, host.name] as const])));
-  if (names.every((name) => hosts.has(name))) return hosts;
-  const unnamed = declared.flatMap(({ host, node }) => (node === null ? [host] : []));
-  for (const [host, node] of await observeNodes(services, fleet, { hosts: unnamed, connection })) hosts.set(node, host);
-  return hosts;
+  const hostOf = (node: string) => fleet.hosts.find((host) => declaredNode(host) === node.toLowerCase())?.name;
+  const declared = names.map((text) => [text, hostOf(patternOf(text).name)] as const);
+  const asked = declared.flatMap(([name, host]) => (host === undefined ? [name] : []));
+  const known = new Map(declared.flatMap(([name, host]) => (host === undefined ? [] : [[name, host] as const])));
+  if (asked.length === 0) return known;
+  for (const text of asked) {
+    const { name, isNode } = patternOf(text);
+    const likely = isNode ? null : closestName(name, knownNames(fleet.hosts));
+    if (likely !== null) throw usageError(`${fleet.file} has no host ${name}`, `Did you mean ${likely}? To ask the hosts: node/${name}`);
+  }
+  const unnamed = fleet.hosts.filter((host) => declaredNode(host) === null);
+  const observed = await observeNodes(services, fleet, { hosts: unnamed, connection });
+  return new Map([...known, ...asked.map((name) => [name, hostOfNode(fleet, patternOf(name).name, observed)] as const)]);
 }
 
-/** `!node/uxn1`: its sign, and the name without the type. */
-function patternOf(text: string): { readonly sign: string; readonly name: string } {
-  const [, sign = '', name = ''] = /^(!?)(?:(?:hosts?|nodes?)\/)?(.*)$/s.exec(text) ?? [];
-  return { sign, name };
+function hostOfNode({ file, hosts }: ResolvedFleet, node: string, { nodes, failed }: ObservedNodes): string {
+  const claimants = hosts.flatMap(({ name }) => (nodes.get(name) === node.toLowerCase() ? [name] : []));
+  const [host] = claimants;
+  if (host !== undefined && claimants.length === 1) return host;
+  if (host !== undefined)
+    throw usageError(
+      `the hosts ${claimants.join(' and ')} have certificates of the same Node ${node}`,
+      `Name the host, or set nodeName in ${file} for the host of this Node`,
+    );
+  const missing = `${file} has no host ${node}, and no host has registered a Node of this name`;
+  if (failed.size === 0) throw usageError(missing, `List the hosts: kubeletadm fleet inventory -f ${file}`);
+  const byCode = groupBy(
+    hosts.filter(({ name }) => failed.has(name)),
+    ({ name }) => failed.get(name)?.code,
+  );
+  const reasons = [...byCode].map(([code, members]) => `${namesText(members.map(({ name }) => name))} (${code})`);
+  throw usageError(`${missing}; not asked: ${reasons.join(', ')}`, `Fix the connection, or set nodeName for these hosts in ${file}`);
 }

@@ -82,7 +82,7 @@ async function finishCommits(
   { request, done }: FinishOptions,
   work: (waiting: PendingCommit) => Promise<void>,
 ): Promise<FinishedCommits> {
-  const { names, targetOf, isSelection } = await namedHosts(services, request);
+  const { names, targetOf, isSelection } = await namedHosts(services, request, { changes: true });
   const { reporter, onHost } = request;
   let finishedHosts = 0;
   const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {

@@ -36,7 +36,7 @@ export async function fleetHistory(
   request: NamedHostsRequest,
   reporter: Reporter,
 ): Promise<FleetHistory> {
-  const { names, targetOf } = await namedHosts(services, request);
+  const { names, targetOf } = await namedHosts(services, request, { changes: false });
   const problems: Problem[] = [];
   const hosts = await inParallel(names, PARALLEL, async (name): Promise<HostHistory> => {
     try {

@@ -2,10 +2,9 @@ import { type Problem, usageError } from '../../base/errors.ts';
 import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
 import type { FleetCluster } from '../model.ts';
 import type { PlanSigner, SignerFiles } from '../plan-signatures.ts';
-import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import type { FleetFilePorts } from '../ports.ts';
 import { hostsToApply, type PlannedHost, type SavedHost, type SavedPlan } from '../saved-plan.ts';
 import { selectHosts } from '../select.ts';
-import { selectFleetHosts } from './find-node-names.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import type { CanaryChoice } from './fleet-rules.ts';
@@ -57,7 +56,7 @@ export interface AppliedRequest {
  * @throws AppError with exit code 2
  */
 export async function readTasks(
-  services: FleetFilePorts & SavedPlanPorts & Pick<HostConnections, 'connectHost'>,
+  services: FleetFilePorts & SavedPlanPorts,
   { planFile, signers }: AppliedRequest,
   request: FleetRunRequest,
 ): Promise<FleetTasks> {
@@ -106,7 +105,7 @@ export async function readTasks(
   if (request.again)
     throw usageError('--again requires a saved plan', 'Omit --again: kubeletadm apply -f fleet.yaml can be repeated at any time');
   const { fleet, dependsOnHosts } = await readValidFleet(services, request);
-  const selected = await selectFleetHosts(services, fleet, request);
+  const selected = selectHosts(fleet.hosts, selection);
   return {
     tasks: selected.map((host) => ({ host })),
     canaries: { selected },

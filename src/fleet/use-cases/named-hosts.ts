@@ -1,6 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
+import { declaredNode, selectHosts } from '../select.ts';
 import { hostsOfNodes, selectFleetHosts } from './find-node-names.ts';
 import { fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
@@ -24,11 +25,13 @@ export interface NamedHosts {
 /**
  * The named hosts, or those of `--group` and `--limit`. Names are looked up in the fleet file if one exists.
  * A name that is not in the default fleet file is an address.
+ * @param use.changes the hosts are changed: a Node selects a host only if the fleet file declares it
  * @throws AppError with exit code 2
  */
 export async function namedHosts(
   services: FleetFilePorts & Pick<HostConnections, 'connectHost'>,
   request: NamedHostsRequest,
+  { changes }: { readonly changes: boolean },
 ): Promise<NamedHosts> {
   const { hosts: given, connection } = request;
   const isSelection = given.length === 0;
@@ -39,13 +42,15 @@ export async function namedHosts(
   const ofFleet = await fleetTargets(services, connection, directoryOf(services, fleet.file));
   const hosts = new Map(fleet.hosts.map((host) => [host.name, host]));
   const others = isNamed ? given.filter((name) => !hosts.has(name)) : [];
-  const nodes = others.length === 0 ? new Map<string, string>() : await hostsOfNodes(services, fleet, { names: others, connection });
+  const nodes = changes
+    ? new Map(fleet.hosts.map((host) => [declaredNode(host) ?? host.name, host.name] as const))
+    : await hostsOfNodes(services, fleet, { names: others, connection });
   const unknown = others.find((name) => !nodes.has(name));
   if (unknown !== undefined)
-    throw usageError(`${fleet.file} has no host ${unknown}`, `List the hosts: kubeletadm fleet inventory -f ${fleet.file}`);
+    throw usageError(`${fleet.file} has no host or nodeName ${unknown}`, `List the hosts: kubeletadm fleet inventory -f ${fleet.file}`);
   return {
     names: isSelection
-      ? (await selectFleetHosts(services, fleet, request)).map(({ name }) => name)
+      ? (changes ? selectHosts(fleet.hosts, request.selection) : await selectFleetHosts(services, fleet, request)).map(({ name }) => name)
       : [...new Set(given.map((name) => nodes.get(name) ?? name))],
     targetOf: async (name) => {
       const host = hosts.get(name);

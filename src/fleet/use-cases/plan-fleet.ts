@@ -14,7 +14,7 @@ import {
   SIGNED_PLAN_VALID_FOR_MS,
   savePlan,
 } from '../saved-plan.ts';
-import { selectFleetHosts } from './find-node-names.ts';
+import { selectHosts } from '../select.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
@@ -80,7 +80,7 @@ export async function planFleet(
 ): Promise<PlanFleetResult> {
   const { fleet } = await readValidFleet(services, request);
   for (const warning of fleet.warnings) view.warning(warning);
-  const hosts = await selectFleetHosts(services, fleet, request);
+  const hosts = selectHosts(fleet.hosts, request.selection);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
   const canaries = canaryRules(request.rules, hosts, { selected: hosts });
   const { file, cluster } = fleet;

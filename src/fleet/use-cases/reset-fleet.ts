@@ -14,9 +14,9 @@ import { fleetFailure } from '../fleet-failure.ts';
 import type { RunJournal, RunJournals } from '../journal.ts';
 import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import { selectHosts } from '../select.ts';
 import { workflowMember } from '../workflow-member.ts';
 import type { InterruptedRun } from './apply-fleet.ts';
-import { selectFleetHosts } from './find-node-names.ts';
 import { fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
@@ -100,7 +100,7 @@ export async function resetFleet(services: ResetFleetPorts, request: ResetFleetR
   for (const warning of fleet.warnings) view.warning(warning);
   const { file } = fleet;
   const subject = file === '-' ? '-' : services.absolutePath(file);
-  const selected = await selectFleetHosts(services, fleet, request.hosts);
+  const selected = selectHosts(fleet.hosts, request.hosts.selection);
   const retry = request.retriesFailed
     ? await readRetriedHosts(await services.runJournals(), { subject, command: 'reset', name: file })
     : null;
