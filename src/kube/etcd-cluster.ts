@@ -25,7 +25,7 @@ export type EtcdWait = Omit<WaitContext, 'clock'>;
  * The membership of an etcd cluster. Changes are repeated until they are made, or for `timeouts.etcdAPICall`. This time starts
  * again whenever another host has joined: etcd has one learner at a time.
  * Errors (AppError): ETCD_UNREACHABLE if no endpoint responds, ETCD_TLS_FAILED for certificate errors,
- * ETCD_REFUSED with the message of etcd.
+ * ETCD_DENIED if etcd does not permit or accept the request at any time, else ETCD_REFUSED with the message of etcd.
  */
 export interface EtcdCluster {
   members(): Promise<readonly EtcdMemberState[]>;
@@ -47,11 +47,11 @@ export const ETCD_API_CALL_MS = 120_000;
 export const ETCD_PAUSE = quickAtFirst({ quickMs: 100, forMs: 20_000, slowMs: 500 });
 
 /**
- * Whether a query of etcd is repeated after an error: each new member triggers a leader election, but wrong certificates stay
- * wrong.
+ * Whether a query of etcd is repeated after an error: each new member triggers a leader election, but wrong certificates
+ * stay wrong, and denied requests denied.
  */
 export function isTransientEtcdError(error: unknown): error is AppError {
-  return isAppError(error) && error.code !== 'ETCD_TLS_FAILED';
+  return isAppError(error) && error.code !== 'ETCD_TLS_FAILED' && error.code !== 'ETCD_DENIED';
 }
 
 /** A change of the etcd members. `member` is the name, or the peer URL before the member's first start. */

@@ -32,6 +32,8 @@ export interface EtcdMembersOptions extends EtcdCredentials {
 
 /** gRPC status: a learner that is not in sync cannot be promoted yet. */
 const FAILED_PRECONDITION = 9;
+/** gRPC status: invalid argument, permission denied, not implemented, not authenticated. */
+const DENIED: readonly unknown[] = [3, 7, 12, 16];
 
 /**
  * Makes the port over etcd's gRPC gateway, with a client certificate.
@@ -81,7 +83,7 @@ interface MemberChange {
 }
 
 /**
- * Repeats a change after every error but one of certificates, until the members show it: each new member triggers a leader
+ * Repeats a change after every error that may pass, until the members show it: each new member triggers a leader
  * election, during which requests time out. The time starts again whenever another host has joined.
  * @see kubeadm 1.36 util/etcd addMember, MemberPromote, RemoveMember
  */
@@ -214,12 +216,13 @@ function readAnswer(status: number, reported: string): JsonObject {
   // An unhealthy member answers GET /health with 503 and its reason.
   if (status === 200 || 'health' in object) return object;
   const message = text(object.message) || text(object.error) || reported;
-  throw refused(object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`);
+  const isDenied = DENIED.includes(object.code) || (object.code === undefined && [400, 401, 403].includes(status));
+  throw refused(isDenied ? 'ETCD_DENIED' : 'ETCD_REFUSED', object.code === FAILED_PRECONDITION ? message : `${status}: ${message}`);
 }
 
-function refused(message: string): AppError {
+function refused(code: 'ETCD_DENIED' | 'ETCD_REFUSED', message: string): AppError {
   return new AppError({
-    code: 'ETCD_REFUSED',
+    code,
     message: `etcd rejected the request: ${message}`,
     hint: 'Check the members of the etcd cluster: etcdctl member list',
   });

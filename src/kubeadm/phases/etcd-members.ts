@@ -6,7 +6,7 @@ import type { FileFact } from '../../host/facts/query.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
-import { ETCD_API_CALL_MS, ETCD_PAUSE, type EtcdMemberState, isTransientEtcdError } from '../../kube/etcd-cluster.ts';
+import { ETCD_PAUSE, type EtcdMemberState, isTransientEtcdError } from '../../kube/etcd-cluster.ts';
 import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
@@ -220,13 +220,13 @@ export interface RemoveEtcdMemberInput {
 
 /**
  * Removes the member of a host from the etcd cluster: a lost member still counts for the quorum. The last
- * member is kept.
+ * member is kept. The members are queried once: only the change itself waits for an etcd that does not answer.
  * kubeadm 1.36: reset phase remove-etcd-member
  */
 export const removeEtcdMember = definePhase<RemoveEtcdMemberInput, readonly EtcdMemberState[] | null>({
   name: 'remove-etcd-member',
   short: 'Remove the local etcd member from the etcd cluster',
-  observe: (context, { peerURL }) => (peerURL === null ? Promise.resolve(null) : membersOf(context, { timeoutMs: ETCD_API_CALL_MS })),
+  observe: async ({ etcd }, { peerURL }) => (peerURL === null ? null : ((await etcd?.members()) ?? null)),
   plan: (members, { peerURL, noop }) => {
     if (peerURL === null) return { changes: [], noop };
     if (members === null) return { changes: [], noop: 'the etcd cluster is unreachable: its members are unchanged' };

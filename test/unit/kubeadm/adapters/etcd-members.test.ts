@@ -180,6 +180,18 @@ describe('etcdMembers', () => {
     });
 
     it.each([
+      ['permission denied', 403, 7],
+      ['user name is empty', 400, 3],
+      ['invalid auth token', 401, 16],
+      ['denied by a proxy', 403, undefined],
+    ])('is not repeated if etcd answers: %s', async (message, status, code) => {
+      const { asked, clock, cluster } = await clusterThatAnswers(0, WITH_MEMBER, [status, { code, message }]);
+      await expect(cluster.remove('7')).rejects.toMatchObject({ code: 'ETCD_DENIED', message: expect.stringContaining(message) });
+      expect(asked).toEqual(['list', 'remove']);
+      expect(clock.elapsedMs).toBe(0);
+    });
+
+    it.each([
       ['removed', WITH_MEMBER, WITHOUT_MEMBER, (cluster: EtcdCluster) => cluster.remove('7')],
       ['added', WITHOUT_MEMBER, WITH_MEMBER, (cluster: EtcdCluster) => cluster.addLearner('https://10.0.0.2:2380')],
       ['promoted', list({ ...CP_2, isLearner: true }), WITH_MEMBER, (cluster: EtcdCluster) => cluster.promote('7')],

@@ -191,6 +191,16 @@ describe('etcd members', () => {
   });
 });
 
+describe('remove-etcd-member', () => {
+  it('does not wait for an etcd that does not answer while it plans', async () => {
+    const clock = fakeClock();
+    const etcd = { ...fakeEtcd([FIRST]), members: () => Promise.reject(UNREACHABLE) };
+    const inspection = removeEtcdMember.inspect({ ...contextWith(etcd), clock }, { peerURL: input.peerURL, noop: '' });
+    await expect(inspection).rejects.toMatchObject({ code: 'ETCD_UNREACHABLE' });
+    expect(clock.elapsedMs).toBe(0);
+  });
+});
+
 describe('check-etcd', () => {
   const check = async (etcd: FakeEtcd) => (await checkEtcd.inspect(contextWith(etcd), input)).verify([]);
 
