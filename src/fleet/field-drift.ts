@@ -1,5 +1,5 @@
 import { isAppError } from '../base/errors.ts';
-import type { Json } from '../base/json.ts';
+import { type Json, type JsonObject, jsonEqual } from '../base/json.ts';
 import { inlineValue } from '../codec/inline-value.ts';
 import type { Change } from '../host/plan/change.ts';
 import type { FieldChange } from '../host/plan/impact.ts';
@@ -23,6 +23,8 @@ export interface FieldDrift {
 export interface DriftEvidence {
   /** The recorded changes, the oldest first. */
   readonly history?: readonly HistoryEntry[] | undefined;
+  /** Decodes the declared fields for the kubelet of the host, as they are written. Absent: compared as declared. */
+  readonly decode?: ((declared: JsonObject) => JsonObject) | undefined;
   /** The fields of the running kubelet. */
   readonly running?: ReadonlyMap<string, Json> | undefined;
 }
@@ -43,7 +45,12 @@ export function fieldDrift(fields: readonly FieldChange[], changes: readonly Cha
       wanted: after,
       onDisk: before,
       ...(running === undefined ? {} : { running: masked(field, running) }),
-      changed: changedSide({ before, after, recorded, declared: saved === 'unchanged' ? saved : (declaredIn(saved, field) ?? undefined) }),
+      changed: changedSide({
+        before,
+        after,
+        recorded,
+        declared: saved === 'unchanged' ? saved : declaredIn(saved, field, evidence.decode),
+      }),
     };
   });
 }
@@ -60,13 +67,9 @@ function changedSide({
   const last = declared === 'unchanged' || declared === undefined ? recorded : declared;
   if (last === undefined) return null;
   // With the same file and the same value as after the last apply, only the configuration of the cluster can differ.
-  if (declared === 'unchanged') return isSame(last, before) ? 'cluster' : 'host';
-  if (isSame(last, before)) return 'fleet file';
-  return isSame(last, after) ? 'host' : 'fleet file and host';
-}
-
-function isSame(a: Json, b: Json): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+  if (declared === 'unchanged') return jsonEqual(last, before) ? 'cluster' : 'host';
+  if (jsonEqual(last, before)) return 'fleet file';
+  return jsonEqual(last, after) ? 'host' : 'fleet file and host';
 }
 
 /** The settings before the plan; null: none, or unreadable. */
@@ -82,8 +85,12 @@ function savedSettings(changes: readonly Change[]): NodeSettings | 'unchanged' |
   }
 }
 
-function declaredIn(settings: NodeSettings | null, field: string): Json | undefined {
-  const value = settings?.overlays.flatMap(({ content }) => leavesOf(content).get(leafPath(field)) ?? []).at(-1);
+function declaredIn(
+  settings: NodeSettings | null,
+  field: string,
+  decode: DriftEvidence['decode'] = (declared) => declared,
+): Json | undefined {
+  const value = settings?.overlays.flatMap(({ content }) => leavesOf(decode(content)).get(leafPath(field)) ?? []).at(-1);
   // The compared values of the plan contain no credentials either.
   return value === undefined ? value : masked(field, value);
 }

@@ -3,7 +3,7 @@ import { isAppError } from '../base/errors.ts';
 import { combineFacts } from '../host/facts/fact.ts';
 import { operatingSystem } from '../host/facts/operating-system.ts';
 import type { Host } from '../host/host.ts';
-import type { Catalogue } from '../kubelet/catalogue.ts';
+import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import type { KubeletSetup } from '../kubelet/effective/kubelet-setup.ts';
 import { assessNextStart } from '../kubelet/effective/next-start.ts';
 import { observeKubeletSetups } from '../kubelet/effective/observe-kubelet.ts';
@@ -41,6 +41,8 @@ export interface KubeletStatus {
   readonly configHash: string | null;
   /** Its Node; null: unknown. */
   readonly node: string | null;
+  /** Of its next start; null: no supported kubelet. */
+  readonly minor: Minor | null;
   /** Changes that the running kubelet has not read. */
   readonly pending: readonly Drift[];
   /** Reasons for which the next start would fail. */
@@ -59,13 +61,14 @@ export async function observeKubeletStatus(host: Host, catalogue: Catalogue, sig
     return {
       configHash: configHash(observed.setup),
       node: observed.nodeName,
+      minor: observed.minor,
       // A new program is an upgrade of the package.
       pending: changes.filter(({ code }) => code !== 'VERSION_REPLACED').map(({ message }) => kubelet(message)),
       failures: failures.map((why) => kubelet(`a restart would fail: ${why}`)),
     };
   } catch (error) {
     if (!isAppError(error, 'KUBELET_MISSING') && !isAppError(error, 'KUBELET_UNSUPPORTED')) throw error;
-    return { configHash: null, node: null, pending: [], failures: [] };
+    return { configHash: null, node: null, minor: null, pending: [], failures: [] };
   }
 }
 

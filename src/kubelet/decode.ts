@@ -1,8 +1,10 @@
 import { AppError, type Position, type Problem } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { type DecodedDocument, decodeTyped } from '../codec/decode-typed.ts';
+import { documentOfValue } from '../codec/document-of-value.ts';
 import type { SourceDocument } from '../codec/source.ts';
 import { invalidJson } from '../codec/typed-problems.ts';
+import type { YamlValue } from '../codec/yaml-encode.ts';
 import type { Catalogue, Minor } from './catalogue.ts';
 import { unknownFieldReporter } from './unknown-field-reporter.ts';
 
@@ -43,6 +45,13 @@ export function decodeKubeletConfiguration(document: SourceDocument, options: De
   const decoded = decodeInOrder(document, options);
   if (document.isValue !== true) return decoded;
   return { value: decoded.value, fields: new Map(), problems: decoded.problems.map(withoutPosition) };
+}
+
+/** Declared fields as a kubelet of the minor reads them (`60s` is `1m0s`), without the header; wrong ones are omitted. */
+export function decodeDeclaredFields(declared: JsonObject, options: Pick<DecodeOptions, 'minor' | 'catalogue'>): JsonObject {
+  const document = documentOfValue({ ...declared, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND } as YamlValue, 'declared fields');
+  const { apiVersion: _, kind: __, ...fields } = decodeKubeletConfiguration(document, { ...options, lenient: true }).value as JsonObject;
+  return fields;
 }
 
 /** A decoded KubeletConfiguration and the positions of its fields. */

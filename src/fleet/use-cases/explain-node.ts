@@ -1,4 +1,5 @@
 import type { RunTime } from '../../base/clock.ts';
+import { jsonEqual } from '../../base/json.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
 import { unknownName } from '../../kubeadm/explain/explain.ts';
 import { findField } from '../../kubeadm/explain/explain-field.ts';
@@ -6,7 +7,8 @@ import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
 import { explainTakeover, type Takeover } from '../../kubeadm/workflows/explain-takeover.ts';
-import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { type Catalogue, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { type DecodeOptions, decodeDeclaredFields } from '../../kubelet/decode.ts';
 import { masked } from '../../kubelet/effective/field-changes.ts';
 import { type ExplainedField, type NodeExplanation, selectFields } from '../../kubelet/effective/node-explanation.ts';
 import { leavesOf } from '../../kubelet/layers.ts';
@@ -52,7 +54,14 @@ async function explainTarget(services: ExplainNodePorts, request: ExplainNodeReq
     try {
       const asked = request.cluster.kubeconfig === undefined ? null : await cluster.open();
       const explanation = await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });
-      return member === null ? explanation : { ...explanation, fields: explanation.fields.map(withFleetLayer(member.host)) };
+      return member === null
+        ? explanation
+        : {
+            ...explanation,
+            fields: explanation.fields.map(
+              withFleetLayer(member.host, { catalogue, minor: parseMinor(explanation.kubernetesVersion) ?? NEWEST_MINOR }),
+            ),
+          };
     } finally {
       await host.close();
     }
@@ -72,16 +81,19 @@ async function fleetHost(services: ExplainNodePorts, { file, connection }: Expla
 }
 
 /** Adds the layer of the fleet file that declares a field, and its value where the host has another. */
-function withFleetLayer(host: ResolvedHost): (field: ExplainedField) => ExplainedField {
+function withFleetLayer(
+  host: ResolvedHost,
+  reading: Pick<DecodeOptions, 'minor' | 'catalogue'>,
+): (field: ExplainedField) => ExplainedField {
   const origins = host.origins();
-  const declared = leavesOf(declaredConfiguration(host));
+  const declared = leavesOf(decodeDeclaredFields(declaredConfiguration(host), reading));
   return (field) => {
     const origin = origins.get(`kubeletConfiguration.${field.path}`);
     const unmasked = declared.get(field.path);
     if (origin === undefined || unmasked === undefined) return field;
     const value = masked(field.path, unmasked);
     const { file, line } = origin.position;
-    const isSame = JSON.stringify(value) === JSON.stringify(field.value);
+    const isSame = jsonEqual(value, field.value);
     return { ...field, source: `${field.source}; ${origin.layer}, ${file}:${line}${isSame ? '' : ` declares ${inlineValue(value)}`}` };
   };
 }

@@ -1,11 +1,13 @@
 import { type AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import { explainNodeKubelet } from '../../kubeadm/workflows/explain-kubelet.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
+import { decodeDeclaredFields } from '../../kubelet/decode.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { type Drift, driftOf, hasDrift } from '../drift.ts';
 import type { DriftEvidence } from '../field-drift.ts';
@@ -90,7 +92,9 @@ export async function fleetDrift(
     const { outcomes } = result;
     const drifts = await inParallel(outcomes, PARALLEL, async (outcome): Promise<HostDrift> => {
       const kubelet = kubelets.get(outcome.host);
-      const options = { verbosity, kubelet, evidence: { history: kubelet?.history } };
+      const minor = kubelet?.minor ?? null;
+      const decode = minor === null ? undefined : (declared: JsonObject) => decodeDeclaredFields(declared, { catalogue, minor });
+      const options = { verbosity, kubelet, evidence: { history: kubelet?.history, decode } };
       const drift = driftOf(outcome, options);
       if (!drift.some(({ field }) => field !== undefined) || access.admin === null) return { host: outcome.host, drift };
       const running = await runningFields(access.admin, kubelet?.node ?? null, catalogue);

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../../src/base/json.ts';
+import type { Json, JsonObject } from '../../../src/base/json.ts';
 import { fieldDrift } from '../../../src/fleet/field-drift.ts';
+import type { Change } from '../../../src/host/plan/change.ts';
 import type { FieldChange } from '../../../src/host/plan/impact.ts';
+import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
+import { decodeDeclaredFields } from '../../../src/kubelet/decode.ts';
+import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 
 describe('the drift of a field', () => {
   it('has the running value of a feature gate and of a threshold', () => {
@@ -19,5 +23,22 @@ describe('the drift of a field', () => {
   it('names no side that changed without a record of the field', () => {
     const [drift] = fieldDrift([{ field: 'maxPods', before: 110, after: 90, impact: 'new-pods-only' }], [], { history: [] });
     expect(drift?.changed).toBeNull();
+  });
+
+  it('compares the declared value as the kubelet reads it', async () => {
+    const catalogue = await loadCatalogue();
+    const settings = {
+      ...NO_SETTINGS,
+      overlays: [{ source: 'f', content: { syncFrequency: '60s', systemReserved: { memory: '1024Mi' } } }],
+    };
+    const before = { content: encodeNodeSettings(settings), mode: 0o600, owner: 'root:root' };
+    const saved: Change = {
+      ...{ kind: 'write-file', path: NODE_SETTINGS_PATH, content: '', mode: 0o600, owner: 'root:root' },
+      ...{ before, action: 'update', reason: 'differs' },
+    };
+    const change = { field: 'syncFrequency', before: '1m0s', after: '2m0s', impact: 'safe' } as const;
+    const decode = (declared: JsonObject) => decodeDeclaredFields(declared, { catalogue, minor: 36 });
+    expect(fieldDrift([change], [saved], { decode })[0]?.changed).toBe('fleet file');
+    expect(fieldDrift([{ ...change, before: '3m0s', after: '1m0s' }], [saved], { decode })[0]?.changed).toBe('host');
   });
 });
