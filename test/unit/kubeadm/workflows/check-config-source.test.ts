@@ -1,33 +1,15 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AppError } from '../../../../src/base/errors.ts';
-import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { renderMetaFile } from '../../../../src/dynamic/native-store.ts';
-import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
 import { formatManifest, formatPointer } from '../../../../src/kubeadm/node-agent/layout.ts';
-import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
+import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
 import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/assigned-by.ts';
 import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from '../../../../src/kubelet/config-source.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
-import { loadTemplates } from '../../../../src/template-files.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
-import type { FakeCluster } from '../../../support/fake-cluster.ts';
-import type { FakeHost } from '../../../support/fake-host.ts';
-import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
-import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { regular } from '../../../support/host-to-join.ts';
+import { cluster, contextOf, host, join, joinOptions, planJoin, refusalOf, useJoinWorld } from '../../../support/join-world.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
-let templates: Awaited<ReturnType<typeof loadTemplates>>;
-let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
-beforeAll(async () => {
-  [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
-});
-
-const clock = fakeClock();
-let cluster: FakeCluster;
-let host: FakeHost;
-let reporter: ReturnType<typeof recordingReporter>;
 /** The command line of the kubelet; null: no process can be observed. */
 let argv: readonly string[] | null;
 let version: string;
@@ -38,29 +20,10 @@ const shell = (words: readonly string[]) => {
   return { exitCode: script.includes('command -v systemctl') ? 0 : 1 };
 };
 
-beforeEach(async () => {
+beforeEach(() => {
   [argv, version] = [null, 'v1.36.2'];
-  reporter = recordingReporter();
-  ({ cluster, host } = hostToJoin(clock, { sh: shell, kubelet: () => ({ stdout: `Kubernetes ${version}\n` }) }));
 });
-
-const overlay = (fields: string): readonly SourceDocument[] =>
-  parseSource(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`, 'w1.yaml').documents;
-
-const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions =>
-  optionsToJoin({ templates, catalogue, admin: cluster }, { overlays: overlay(fields), ...more });
-
-const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
-const planJoin = (fields: string, more: Partial<JoinOptions> = {}) =>
-  planWorkflow(joinWorkflow, contextOf(), joinOptions(fields, more), { dryRun: false, skipPhases: [] });
-const problemsOf = async (work: Promise<unknown>) => {
-  const error = await work.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof AppError)) throw error ?? new Error('the run was not refused');
-  return { exitCode: error.exitCode, problems: error.problems };
-};
+useJoinWorld({ sh: shell, kubelet: () => ({ stdout: `Kubernetes ${version}\n` }) });
 
 const DIRECTORY = '/var/lib/kubelet/kubeletadm-agent';
 const HASH = 'a'.repeat(64);
@@ -68,7 +31,7 @@ const IN_FORCE = { namespace: 'kube-system', name: 'node-config', kubeletConfigK
 
 /** Joins the host with maxPods 10. */
 const joined = async (): Promise<void> => {
-  await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 10'), { dryRun: false, skipPhases: [] });
+  await join('maxPods: 10');
   argv = ['/usr/bin/kubelet', `--config=${CONFIG}`];
 };
 /** The agent of the host has started the kubelet with a ConfigMap: the text of config.yaml with these fields. */
@@ -113,7 +76,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     await joined();
     assigned('maxPods: 33', null);
     const [before, texts] = [host.performed.length, host.texts()];
-    expect(await problemsOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
     expect(host.performed.slice(before)).toEqual([]);
     expect(host.texts()).toEqual(texts);
   });
@@ -122,7 +85,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     await joined();
     assigned('maxPods: 33', ['maxPods']);
     const [before, texts] = [host.performed.length, host.texts()];
-    expect(await problemsOf(planUpgrade('maxPods=20'))).toEqual(REFUSED);
+    expect(await refusalOf(planUpgrade('maxPods=20'))).toEqual(REFUSED);
     expect(host.performed.slice(before)).toEqual([]);
     expect(host.texts()).toEqual(texts);
   });
@@ -135,7 +98,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
       [ASSIGNED_BY_ANNOTATION]: formatAssignedBy(IN_FORCE, { by: 'alice', at: new Date('2030-01-01T00:00:00Z') }),
     };
     await cluster.patch({ apiVersion: 'v1', kind: 'Node', name: 'w1' }, 'merge', { metadata: { annotations } });
-    const { problems } = await problemsOf(planJoin('maxPods: 20'));
+    const { problems } = await refusalOf(planJoin('maxPods: 20'));
     expect(problems[0]?.message).toContain('ConfigMap kube-system/node-config (assigned at 2030-01-01T00:00:00Z), which overrides maxPods');
   });
 
@@ -143,7 +106,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     await joined();
     assigned('maxPods: 33', null);
     await cluster.delete({ apiVersion: 'v1', kind: 'Node', name: 'w1' });
-    expect(await problemsOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
   });
 
   it('is shown with its refusal in a dry run', async () => {
@@ -175,7 +138,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
 
   it('is not refused for a field of a drop-in file, which wins over the ConfigMap; other fields are refused', async () => {
     const configDropIns = { configDir: true };
-    await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 10', configDropIns), { dryRun: false, skipPhases: [] });
+    await join('maxPods: 10', configDropIns);
     const configDropIn = '/etc/kubernetes/kubelet.conf.d/50-kubeletadm-overlay.conf';
     expect([host.text(configDropIn), host.text(CONFIG)]).toEqual([
       expect.stringContaining('maxPods: 10'),
@@ -185,7 +148,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     argv = [...(argv ?? []), '--config-dir=/etc/kubernetes/kubelet.conf.d'];
     expect((await planJoin('maxPods: 20', configDropIns)).warnings.filter(({ code }) => /^config/i.test(code))).toEqual([]);
     // Without drop-in files the ConfigMap wins.
-    expect(await problemsOf(planJoin('maxPods: 20', { configDir: false }))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 20', { configDir: false }))).toEqual(REFUSED);
   });
 
   it('is unknown, as a warning, for a checkpoint of an earlier agent with the old value', async () => {
@@ -235,7 +198,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     const present = (host.text(CONFIG) ?? '').replace(/^maxPods: .*\n/m, '');
     host.files.set(`${store}/checkpoints/u/7/kubelet`, regular(`${present}maxPods: 33\n`));
     const texts = host.texts();
-    expect(await problemsOf(planJoin('maxPods: 20', { ignorePreflightErrors }))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 20', { ignorePreflightErrors }))).toEqual(REFUSED);
     expect(host.texts()).toEqual(texts);
   });
 
@@ -248,6 +211,6 @@ describe('a change of a field that a ConfigMap overrides', () => {
     unit.state = { ...unit.state, activeState: 'inactive' };
     host.files.set(`${DIRECTORY}/active.env`, regular(formatPointer(DIRECTORY, HASH)));
     host.files.set('/etc/systemd/system/kubelet.service.d/20-kubeletadm-agent.conf', regular('[Service]\n'));
-    expect(await problemsOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 20'))).toEqual(REFUSED);
   });
 });

@@ -1,52 +1,34 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
-import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
-import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitOptions, initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
-import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
+import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
-import { loadTemplates } from '../../../../src/template-files.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
-import type { FakeCluster } from '../../../support/fake-cluster.ts';
-import type { FakeHost } from '../../../support/fake-host.ts';
-import { hostToJoin, NO_SETTINGS_OF_NODE, optionsToJoin, regular } from '../../../support/host-to-join.ts';
+import { NO_SETTINGS_OF_NODE, regular } from '../../../support/host-to-join.ts';
+import {
+  catalogue,
+  cluster,
+  contextOf,
+  host,
+  join,
+  joinOptions,
+  overlay,
+  planJoin,
+  refusalOf,
+  templates,
+  useJoinWorld,
+} from '../../../support/join-world.ts';
 import { fakePod } from '../../../support/pods-on-node.ts';
-import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const TOKEN = new Secret('abcdef.0123456789abcdef');
 const CONFIG = '/var/lib/kubelet/config.yaml';
-let templates: Awaited<ReturnType<typeof loadTemplates>>;
-let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
-beforeAll(async () => {
-  [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
-});
+useJoinWorld();
 
-const clock = fakeClock();
-let cluster: FakeCluster;
-let host: FakeHost;
-let reporter: ReturnType<typeof recordingReporter>;
-
-beforeEach(async () => {
-  reporter = recordingReporter();
-  ({ cluster, host } = hostToJoin(clock));
-});
-
-const overlay = (fields: string): readonly SourceDocument[] =>
-  parseSource(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`, 'w1.yaml').documents;
-
-const joinOptions = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions =>
-  optionsToJoin({ templates, catalogue, admin: cluster }, { overlays: overlay(fields), ...more });
-
-const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
-const planJoin = (fields: string, more: Partial<JoinOptions> = {}) =>
-  planWorkflow(joinWorkflow, contextOf(), joinOptions(fields, more), { dryRun: false, skipPhases: [] });
 /** Joins the host with maxPods 110, and starts three pods on it. */
 const joined = async (): Promise<void> => {
-  await runWorkflow(joinWorkflow, contextOf(), joinOptions('maxPods: 110'), { dryRun: false, skipPhases: [] });
+  await join('maxPods: 110');
   for (const name of ['a', 'b', 'c']) await cluster.create(fakePod({ name }));
   await cluster.create(fakePod({ name: 'elsewhere', nodeName: 'w2' }));
 };
@@ -56,15 +38,6 @@ const cost = async (work: () => Promise<unknown>) => {
   await work();
   return { calls: cluster.calls.slice(calls), trips: host.roundTrips - trips };
 };
-const problemsOf = async (work: Promise<unknown>) => {
-  const error = await work.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof AppError)) throw error ?? new Error('the run was not refused');
-  return { exitCode: error.exitCode, problems: error.problems };
-};
-
 const REFUSED = {
   exitCode: 3,
   problems: [
@@ -81,7 +54,7 @@ describe('a change of a node that would terminate pods', () => {
   it('is refused with the names of the pods, and nothing is written', async () => {
     await joined();
     const before = host.performed.length;
-    expect(await problemsOf(planJoin('maxPods: 1'))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 1'))).toEqual(REFUSED);
     expect(host.performed.slice(before)).toEqual([]);
     expect(host.text(CONFIG)).toContain('maxPods: 110');
   });
@@ -114,12 +87,12 @@ describe('a change of a node that would terminate pods', () => {
   it('is refused for the flag as for the field', async () => {
     await joined();
     const nodeRegistration = { kubeletExtraArgs: [{ name: 'max-pods', value: '1' }] };
-    expect(await problemsOf(planJoin('maxPods: 110', { nodeRegistration }))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 110', { nodeRegistration }))).toEqual(REFUSED);
   });
 
   it('is found by the facts of the host', async () => {
     await joined();
-    const { problems } = await problemsOf(planJoin('maxPods: 110\nresolvConf: /no/such'));
+    const { problems } = await refusalOf(planJoin('maxPods: 110\nresolvConf: /no/such'));
     expect(problems.map(({ code, message }) => [code, message])).toEqual([
       ['PODS_AT_RISK', 'resolvConf /no/such does not exist on the host: no sandbox of a new pod could be created'],
     ]);
@@ -155,7 +128,7 @@ describe('a change of a node that would terminate pods', () => {
         },
         { dryRun: false, skipPhases: [] },
       );
-    expect(await problemsOf(init('refuse'))).toEqual(REFUSED);
+    expect(await refusalOf(init('refuse'))).toEqual(REFUSED);
     expect((await init('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
   });
 
@@ -177,7 +150,7 @@ describe('a change of a node that would terminate pods', () => {
     };
     const upgrade = (podLoss: UpgradeNodeOptions['podLoss']) =>
       planWorkflow(upgradeNodeWorkflow, contextOf(), { ...options, podLoss }, { dryRun: false, skipPhases: [] });
-    expect(await problemsOf(upgrade('refuse'))).toEqual(REFUSED);
+    expect(await refusalOf(upgrade('refuse'))).toEqual(REFUSED);
     expect((await upgrade('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
   });
 });

@@ -1,47 +1,10 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AppError } from '../../../../src/base/errors.ts';
-import { parseSource } from '../../../../src/codec/source.ts';
-import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
-import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
-import { loadTemplates } from '../../../../src/template-files.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
-import type { FakeCluster } from '../../../support/fake-cluster.ts';
-import type { FakeHost } from '../../../support/fake-host.ts';
-import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
-import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { describe, expect, it } from 'vitest';
+import type { JoinOptions } from '../../../../src/kubeadm/workflows/join.ts';
+import { regular } from '../../../support/host-to-join.ts';
+import { clock, host, join, planJoin, refusalsOfJoin, replaceHost, useJoinWorld } from '../../../support/join-world.ts';
 
-let templates: Awaited<ReturnType<typeof loadTemplates>>;
-let catalogue: Awaited<ReturnType<typeof loadCatalogue>>;
-beforeAll(async () => {
-  [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
-});
+useJoinWorld();
 
-const clock = fakeClock();
-let cluster: FakeCluster;
-let host: FakeHost;
-beforeEach(() => {
-  ({ cluster, host } = hostToJoin(clock));
-});
-
-const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter: recordingReporter() });
-const optionsOf = (fields: string, more: Partial<JoinOptions> = {}): JoinOptions => {
-  const text = `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`;
-  return optionsToJoin({ templates, catalogue, admin: cluster }, { overlays: parseSource(text, 'w1.yaml').documents, ...more });
-};
-const plan = (fields: string, more: Partial<JoinOptions> = {}) =>
-  planWorkflow(joinWorkflow, contextOf(), optionsOf(fields, more), { dryRun: false, skipPhases: [] });
-/** `CODE: message` of each problem of a join. */
-const refusals = async (fields: string, more: Partial<JoinOptions> = {}): Promise<readonly string[]> => {
-  try {
-    await plan(fields, more);
-    return [];
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return error.problems.map(({ code, message }) => `${code}: ${message}`);
-  }
-};
 const withFlags = (flags: Readonly<Record<string, string>>): Partial<JoinOptions> => ({
   nodeRegistration: { kubeletExtraArgs: Object.entries(flags).map(([name, value]) => ({ name, value })) },
 });
@@ -65,17 +28,17 @@ describe('a host without a node is refused', () => {
     ],
   ])('if a file does not exist: %s', async (_, fields, message) => {
     host.files.set('/pki/a.key', regular('key'));
-    expect(await refusals(fields)).toEqual([`ConfigOnHost: preflight: ${message}`]);
+    expect(await refusalsOfJoin(fields)).toEqual([`ConfigOnHost: preflight: ${message}`]);
     expect(host.performed).toEqual([]);
   });
 
   it('if the flag for a field names a file that does not exist', async () =>
-    expect(await refusals('maxPods: 50', withFlags({ 'resolv-conf': '/no/such' }))).toEqual([
+    expect(await refusalsOfJoin('maxPods: 50', withFlags({ 'resolv-conf': '/no/such' }))).toEqual([
       'ConfigOnHost: preflight: resolvConf /no/such does not exist on the host: no sandbox of a new pod could be created',
     ]));
 
   it('and can be joined by ignoring the check', async () => {
-    const { warnings } = await plan('resolvConf: /no/such', { ignorePreflightErrors: ['ConfigOnHost'] });
+    const { warnings } = await planJoin('resolvConf: /no/such', { ignorePreflightErrors: ['ConfigOnHost'] });
     expect(warnings.map(({ code }) => code)).toContain('ConfigOnHost');
   });
 });
@@ -84,14 +47,14 @@ describe('a host without a node is accepted', () => {
   it('with existing files, and with the CA that join writes', async () => {
     host.files.set('/etc/kubernetes/resolv.conf', regular('nameserver 10.0.0.1\n'));
     expect(
-      await refusals('resolvConf: /etc/kubernetes/resolv.conf\nauthentication: {x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}}'),
+      await refusalsOfJoin('resolvConf: /etc/kubernetes/resolv.conf\nauthentication: {x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}}'),
     ).toEqual([]);
   });
 
   it('without a further round trip if no field depends on the host', async () => {
     const trips = async (fields: string): Promise<number> => {
       const before = host.roundTrips;
-      await plan(fields);
+      await planJoin(fields);
       return host.roundTrips - before;
     };
     host.files.set('/etc/kubernetes/resolv.conf', regular(''));
@@ -112,8 +75,8 @@ describe('the clock of a host without a node', () => {
     ['two hours ahead', 7200, []],
   ])('that is %s', async (_, seconds, expected) => {
     const date = () => ({ stdout: `${Math.floor(clock.now().getTime() / 1000) + seconds}\n` });
-    ({ cluster, host } = hostToJoin(clock, { date }));
-    expect(await refusals('maxPods: 50')).toEqual(expected);
+    replaceHost({ date });
+    expect(await refusalsOfJoin('maxPods: 50')).toEqual(expected);
   });
 });
 
@@ -124,18 +87,18 @@ describe('a corrupt state file of a manager', () => {
 
   it('is found before a new node starts, and before a change restarts a node', async () => {
     host.files.set(CPU, regular(edited));
-    expect(await refusals('maxPods: 50')).toEqual([MESSAGE]);
+    expect(await refusalsOfJoin('maxPods: 50')).toEqual([MESSAGE]);
     host.files.delete(CPU);
-    await runWorkflow(joinWorkflow, contextOf(), optionsOf('maxPods: 50'), { dryRun: false, skipPhases: [] });
+    await join('maxPods: 50');
     host.files.set(CPU, regular(edited));
-    expect(await refusals('maxPods: 51')).toEqual([MESSAGE]);
+    expect(await refusalsOfJoin('maxPods: 51')).toEqual([MESSAGE]);
   });
 
   it('is no finding if the plan removes the file, or the file is valid', async () => {
     host.files.set(CPU, regular(edited));
-    expect(await refusals('cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}')).toEqual([]);
+    expect(await refusalsOfJoin('cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}')).toEqual([]);
     host.files.set(CPU, regular('{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'));
-    expect(await refusals('maxPods: 50')).toEqual([]);
+    expect(await refusalsOfJoin('maxPods: 50')).toEqual([]);
   });
 });
 
@@ -185,7 +148,7 @@ describe('a credential provider for images', () => {
     ],
   ])('is looked for on a new host with %s', async (_, prepare, message) => {
     prepare();
-    expect(await refusals('maxPods: 50', withFlags(flags))).toEqual(message === null ? [] : [`ConfigOnHost: preflight: ${message}`]);
+    expect(await refusalsOfJoin('maxPods: 50', withFlags(flags))).toEqual(message === null ? [] : [`ConfigOnHost: preflight: ${message}`]);
   });
 
   it('in a directory of configurations needs all programs', async () => {
@@ -194,17 +157,20 @@ describe('a credential provider for images', () => {
     host.files.set('/etc/providers/a.yaml', regular(config));
     host.files.set('/etc/providers/b.json', regular('{"providers": [{"name": "gcr"}]}'));
     host.files.set('/etc/providers/ignored.txt', regular('providers: [{name: other}]'));
-    const [message] = await refusals('maxPods: 50', withFlags({ ...flags, 'image-credential-provider-config': '/etc/providers' }));
+    const [message] = await refusalsOfJoin('maxPods: 50', withFlags({ ...flags, 'image-credential-provider-config': '/etc/providers' }));
     expect(message).toContain('the program /opt/providers/gcr, which /etc/providers names, does not exist on the host');
   });
 
   it('needs both flags', async () => {
-    const [message] = await refusals('maxPods: 50', withFlags({ 'image-credential-provider-config': '/etc/kubernetes/providers.yaml' }));
+    const [message] = await refusalsOfJoin(
+      'maxPods: 50',
+      withFlags({ 'image-credential-provider-config': '/etc/kubernetes/providers.yaml' }),
+    );
     expect(message).toContain('--image-credential-provider-bin-dir is not set, but --image-credential-provider-config is');
   });
 
   it('is looked for on a node when a change sets the flags', async () => {
-    await runWorkflow(joinWorkflow, contextOf(), optionsOf('maxPods: 50'), { dryRun: false, skipPhases: [] });
-    expect(await refusals('maxPods: 50', withFlags(flags))).toEqual([`PODS_AT_RISK: ${NO_DIR}`]);
+    await join('maxPods: 50');
+    expect(await refusalsOfJoin('maxPods: 50', withFlags(flags))).toEqual([`PODS_AT_RISK: ${NO_DIR}`]);
   });
 });
