@@ -1,15 +1,16 @@
 import { beforeAll, beforeEach } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
 import { parseSource, type SourceDocument } from '../../src/codec/source.ts';
-import type { PhaseContext } from '../../src/host/phase.ts';
 import { planWorkflow, runWorkflow } from '../../src/host/run-workflow.ts';
+import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
 import { type JoinOptions, joinWorkflow } from '../../src/kubeadm/workflows/join.ts';
+import type { UpgradeNodeOptions } from '../../src/kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../../src/template-files.ts';
 import { fakeClock } from './fake-clock.ts';
 import type { FakeCluster } from './fake-cluster.ts';
 import type { FakeHost, FakeHostOptions } from './fake-host.ts';
-import { hostToJoin, optionsToJoin } from './host-to-join.ts';
+import { hostToJoin, NO_SETTINGS_OF_NODE, optionsToJoin } from './host-to-join.ts';
 import { recordingReporter } from './recording-reporter.ts';
 
 export let clock: ReturnType<typeof fakeClock>;
@@ -39,7 +40,7 @@ export function replaceHost(commands?: FakeHostOptions['commands']): void {
   ({ cluster, host } = hostToJoin(clock, commands));
 }
 
-export const contextOf = (): PhaseContext => ({ host, cluster, clock, reporter });
+export const contextOf = () => ({ host, cluster, clock, reporter });
 
 /** An overlay with these fields of a KubeletConfiguration. */
 export const overlay = (fields: string): readonly SourceDocument[] =>
@@ -51,6 +52,22 @@ export const planJoin = (fields: string, more: Partial<JoinOptions> = {}) =>
   planWorkflow(joinWorkflow, contextOf(), joinOptions(fields, more), RUN);
 export const join = (fields: string, more: Partial<JoinOptions> = {}) =>
   runWorkflow(joinWorkflow, contextOf(), joinOptions(fields, more), RUN);
+
+export const upgradeOptions = (more: Partial<UpgradeNodeOptions> = {}): UpgradeNodeOptions => ({
+  ...NO_SETTINGS_OF_NODE,
+  templates,
+  catalogue,
+  groups: new NodeGroups(),
+  overlays: null,
+  settings: null,
+  patches: null,
+  ignoreSavedSettings: false,
+  podLoss: 'refuse',
+  kubeletHealthCheckMs: 10_000,
+  trust: null,
+  nodeName: null,
+  ...more,
+});
 
 /** The exit code and problems with which a run is refused. */
 export async function refusalOf(work: Promise<unknown>) {

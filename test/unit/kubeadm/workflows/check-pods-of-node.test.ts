@@ -2,13 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
-import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitOptions, initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
-import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
-import { NO_SETTINGS_OF_NODE, regular } from '../../../support/host-to-join.ts';
+import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { regular } from '../../../support/host-to-join.ts';
 import {
-  catalogue,
   cluster,
   contextOf,
   host,
@@ -17,7 +15,7 @@ import {
   overlay,
   planJoin,
   refusalOf,
-  templates,
+  upgradeOptions,
   useJoinWorld,
 } from '../../../support/join-world.ts';
 import { fakePod } from '../../../support/pods-on-node.ts';
@@ -134,21 +132,8 @@ describe('a change of a node that would terminate pods', () => {
 
   it('is refused by upgrade node', async () => {
     await joined();
-    const options: UpgradeNodeOptions = {
-      ...NO_SETTINGS_OF_NODE,
-      templates,
-      catalogue,
-      groups: new NodeGroups(),
-      overlays: overlay('maxPods: 1'),
-      patches: null,
-      settings: null,
-      podLoss: 'refuse',
-      kubeletHealthCheckMs: 10_000,
-      ignoreSavedSettings: false,
-      trust: null,
-      nodeName: null,
-    };
-    const upgrade = (podLoss: UpgradeNodeOptions['podLoss']) =>
+    const options = upgradeOptions({ overlays: overlay('maxPods: 1') });
+    const upgrade = (podLoss: 'refuse' | 'warn') =>
       planWorkflow(upgradeNodeWorkflow, contextOf(), { ...options, podLoss }, { dryRun: false, skipPhases: [] });
     expect(await refusalOf(upgrade('refuse'))).toEqual(REFUSED);
     expect((await upgrade('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
