@@ -75,6 +75,7 @@ describe('as kubeadm', () => {
   });
 
   // What kubeadm does with each line: `reads-file` fails because the file /none does not exist, `refused` for the line itself.
+  // Only root may change the root directory: kubeadm, too, fails for another user.
   it.each(
     readFileSync(SPELLINGS, 'utf8')
       .trim()
@@ -83,7 +84,8 @@ describe('as kubeadm', () => {
   )('%s: kubeadm %s', async (verdict, line = '') => {
     const connectHost = () => Promise.reject(new Error('a host was connected'));
     const { code, stderr } = await asKubeadm(line.split(' '), { services: () => ({ connectHost }) });
-    expect(code).toBe(verdict === 'done' ? 0 : 1);
+    const changesRoot = line.includes('--rootfs') && process.getuid?.() !== 0;
+    expect(code).toBe(verdict === 'done' && !changesRoot ? 0 : 1);
     if (verdict === 'reads-file') expect(stderr).toContain('cannot read /none: no such file or directory');
   });
 
