@@ -2,12 +2,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { startLab } from '../lab/lab.ts';
+import type { Lab } from '../lab/lab-options.ts';
 import { runCli } from '../src/cli/run.ts';
 import type { Services } from '../src/cli/services.ts';
 import { kubeCluster } from '../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../src/kube/cluster.ts';
-import { startLab } from '../src/lab/lab.ts';
-import type { Lab } from '../src/lab/lab-options.ts';
 import { createServices } from '../src/wiring.ts';
 
 /** The embedded lab with two nodes, `node1` by init and `node2` by join, for a bench. */

@@ -24,7 +24,6 @@ export function createAgentServices(environment: Environment): Services {
     readSshConfig: absent,
     connectEtcd: absent,
     inRoot: absent,
-    startLab: absent,
   } satisfies Omit<Pick<Services, MainProgramPorts>, 'connectHost'>;
   return { ...localServices(environment), ...operators, connectHost: connectLocalHost };
 }

@@ -36,8 +36,7 @@ export type MainProgramPorts =
   | 'readSshConfig'
   | 'connectEtcd'
   | 'inRoot'
-  | 'validateInThreads'
-  | 'startLab';
+  | 'validateInThreads';
 
 /**
  * Ports of every program: the local host and API servers.

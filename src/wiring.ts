@@ -44,7 +44,6 @@ export function createServices(environment: Environment): Services {
       const { etcdMembers } = await import('./kubeadm/adapters/etcd-members.ts');
       return etcdMembers({ ...target, clock: systemClock, dial: from.dial });
     },
-    startLab: async (options) => (await import('./lab/lab.ts')).startLab(options),
     inRoot: async (directory) => (await import('./wiring-root.ts')).servicesInRoot(services, directory),
   };
   return services;

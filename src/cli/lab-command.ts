@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { LabRequest } from '../../lab/lab-options.ts';
 import type { On } from './command.ts';
-import type { LabRequest } from './lab.ts';
 import { integerBetween } from './options.ts';
 import { flagDuration, flagNumber, flagText } from './request-parts.ts';
 
@@ -24,6 +24,6 @@ export function defineLab(lab: Command, on: On): void {
       agents: options.agents === true,
       trialMs: flagDuration(options, 'trial', { example: 'Use a duration such as 10s' }) ?? 0,
     }),
-    async () => (await import('./lab.ts')).runLab,
+    async () => (await import('../../lab/run-lab.ts')).runLab,
   );
 }

@@ -11,7 +11,6 @@ import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshC
 import type { BundleAccess } from '../host/bundle/ports.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
 import type { HostEntry } from '../kubeadm/user-data/model.ts';
-import type { Lab, LabOptions } from '../lab/lab-options.ts';
 import type { FileRules, FileVerdict } from './file-verdict.ts';
 
 /**
@@ -121,6 +120,4 @@ export interface Services
   planSignatures(): Promise<PlanSignatures>;
   /** These ports with another root directory of the local host, as after chroot. @throws AppError ROOTFS_UNUSABLE */
   inRoot(directory: string): Promise<Services>;
-  /** Starts the embedded lab: an API server and hosts in this process. */
-  startLab(options: LabOptions): Promise<Lab>;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { startApiServer } from '../../lab/api-server/server.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
 import { newAgentState } from '../../src/dynamic/agent/state.ts';
@@ -9,7 +10,6 @@ import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { agentRightsPhase } from '../../src/kubeadm/phases/agent-rights.ts';
 import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
-import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';

@@ -8,7 +8,7 @@ import {
   Watch,
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApiServer } from '../../src/lab/api-server/server.ts';
+import { startApiServer } from '../../lab/api-server/server.ts';
 import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
+import { startApiServer } from '../../lab/api-server/server.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { fakeCluster } from '../support/fake-cluster.ts';
 import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { NodeProxy } from '../../lab/api-server/node-proxy.ts';
 import type { Cluster, WatchEvent } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
 
 /** A running cluster and operations on it from outside. */
 export interface ClusterWorld {

@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest';
+import { startApiServer } from '../../lab/api-server/server.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
-import { startApiServer } from '../../src/lab/api-server/server.ts';
 import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 import { controllersContract } from './controllers.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CertificateAuthority } from '../../lab/api-server/pki.ts';
+import { createCa } from '../../lab/api-server/pki.ts';
 import type { HttpsClient, Trust } from '../../src/kube/https-client.ts';
-import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
-import { createCa } from '../../src/lab/api-server/pki.ts';
 
 /** A server for the tests. */
 export interface WebServerPlan {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createCertificateRequest } from '../../lab/api-server/pki.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { hasPermission } from '../../src/kube/has-permission.ts';
@@ -9,7 +10,6 @@ import { kubeletConfigMap, kubeletConfigRbac } from '../../src/kubeadm/kubelet-c
 import { CLIENT_SIGNER, CSRS, readNodeCsr, SERVING_SIGNER } from '../../src/kubeadm/node-csr.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
 import { approveCsr, listKubeletCsrs } from '../../src/kubeadm/workflows/serving-csrs.ts';
-import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 
 /** A cluster with running controllers, and its clients. */
 export interface LifecycleWorld {

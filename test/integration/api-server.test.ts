@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiServerOptions, type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { signDetached } from '../../src/kubeadm/token/jws.ts';
-import { type ApiServerOptions, type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { NODE_CSR } from '../contract/api-server-requests.ts';
 import { within } from '../support/within.ts';
 

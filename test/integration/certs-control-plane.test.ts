@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/lab/lab-options.ts';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/lab-options.ts';
 import { readCertificate } from '../../src/x509/read-certificate.ts';
 import { makePki, pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
 import { fakeClock } from '../support/fake-clock.ts';

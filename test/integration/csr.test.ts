@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createCertificateRequest } from '../../lab/api-server/pki.ts';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
-import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';
 

@@ -2,12 +2,12 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, s
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/lab-options.ts';
 import { HISTORY_PATH, type HistoryResult, parseHistory } from '../../src/fleet/host-history.ts';
 import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { Host } from '../../src/host/host.ts';
 import type { Operation } from '../../src/host/plan/operation.ts';
-import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { generateKey } from '../support/sshd.ts';
 

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/lab/lab-options.ts';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 const CONFIG = 'var/lib/kubelet/config.yaml';

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
-import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/lab/lab-options.ts';
+import { type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

@@ -6,7 +6,7 @@ import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
-import { startApiServer } from '../../src/lab/api-server/server.ts';
+import { startApiServer } from '../../lab/api-server/server.ts';
 import { kubeadmVersion } from '../support/real-kubeadm.ts';
 import { requirement } from '../support/requirement.ts';
 import { type CliOptions, runCommand } from '../support/run-cli.ts';

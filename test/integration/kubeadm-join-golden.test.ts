@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import type { PlanDocument } from '../../src/host/plan/document.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -13,7 +14,6 @@ import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
 import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
-import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const FOLDER = fileURLToPath(new URL('../fixtures/kubeadm-1.36.2/join', import.meta.url));

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { startLab } from '../../src/lab/lab.ts';
-import { startLabAgents } from '../../src/lab/lab-agents.ts';
+import { startLab } from '../../lab/lab.ts';
+import { startLabAgents } from '../../lab/lab-agents.ts';
 import { createServices } from '../../src/wiring.ts';
 
 it('runs more hosts than the default number of listeners without a warning of Node.js', { timeout: 60_000 }, async () => {

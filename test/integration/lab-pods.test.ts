@@ -2,13 +2,13 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
+import { labNetwork } from '../../lab/hosts/lab-network.ts';
+import { StandInKubelet } from '../../lab/hosts/stand-in-kubelet.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { readPod } from '../../src/kubelet/workload/pod.ts';
 import { PROBE_NAME, probePod, readProbe } from '../../src/kubelet/workload/probe-pod.ts';
-import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
-import { labNetwork } from '../../src/lab/hosts/lab-network.ts';
-import { StandInKubelet } from '../../src/lab/hosts/stand-in-kubelet.ts';
 
 const NODE = 'node1';
 const PROBE = JSON.stringify(probePod({ name: PROBE_NAME, image: 'registry.k8s.io/pause:3.10' }));

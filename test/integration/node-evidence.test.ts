@@ -4,12 +4,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createCa } from '../../lab/api-server/pki.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import { observe } from '../../src/host/observe.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { challengeOf, type NodeProof, proveNode } from '../../src/kubeadm/node-identity.ts';
 import { type NodeEvidence, nodeEvidence } from '../../src/kubelet/facts/node-evidence.ts';
-import { createCa } from '../../src/lab/api-server/pki.ts';
 import { readCertificateChain } from '../../src/x509/read-certificate.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';

@@ -2,13 +2,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/lab-options.ts';
 import { interrupted } from '../../src/base/errors.ts';
 import type { HostTarget } from '../../src/fleet/host-target.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
-import { startLab } from '../../src/lab/lab.ts';
-import type { Lab } from '../../src/lab/lab-options.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 let directory: string;

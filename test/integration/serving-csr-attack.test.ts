@@ -1,4 +1,4 @@
-import { startApiServer } from '../../src/lab/api-server/server.ts';
+import { startApiServer } from '../../lab/api-server/server.ts';
 import { servingCsrAttack } from '../support/serving-csr-attack.ts';
 
 const SERVICE = {

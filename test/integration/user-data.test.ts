@@ -3,6 +3,7 @@ import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { readHostEntries } from '../../src/cli/adapters/host-entries.ts';
 import { BOOTSTRAP_GROUP } from '../../src/kubeadm/bootstrap-rbac.ts';
@@ -12,7 +13,6 @@ import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubead
 import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
 import type { HostEntry, UserDataFormat } from '../../src/kubeadm/user-data/model.ts';
-import { type LabApiServer, startApiServer } from '../../src/lab/api-server/server.ts';
 import { runCommand } from '../support/run-cli.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 import { unpackUserData } from '../support/unpack-user-data.ts';

@@ -3,10 +3,10 @@ import { type NetConnectOpts, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startLab } from '../../lab/lab.ts';
+import type { Lab, LabHost } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { startLab } from '../../src/lab/lab.ts';
-import type { Lab, LabHost } from '../../src/lab/lab-options.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 
 describe('a control plane of stand-in static pods', () => {

@@ -3,6 +3,11 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync }
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { podFiles } from '../../lab/hosts/kubelet-pods.ts';
+import { labNetwork } from '../../lab/hosts/lab-network.ts';
+import { createRootTree } from '../../lab/hosts/root-tree.ts';
+import { writeStandInCommands } from '../../lab/hosts/stand-in-commands.ts';
+import { StandInHost } from '../../lab/hosts/stand-in-host.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { DEFAULT_TIMING } from '../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../src/dynamic/agent/run-agent.ts';
@@ -13,11 +18,6 @@ import { clientCertificateKubeconfig } from '../../src/kube/kubeconfig-render.ts
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../src/kubeadm/node-agent/agent-units.ts';
 import type { Catalogue } from '../../src/kubelet/catalogue.ts';
-import { podFiles } from '../../src/lab/hosts/kubelet-pods.ts';
-import { labNetwork } from '../../src/lab/hosts/lab-network.ts';
-import { createRootTree } from '../../src/lab/hosts/root-tree.ts';
-import { writeStandInCommands } from '../../src/lab/hosts/stand-in-commands.ts';
-import { StandInHost } from '../../src/lab/hosts/stand-in-host.ts';
 import { loadTemplates } from '../../src/template-files.ts';
 import { fakeClock } from './fake-clock.ts';
 import type { FakeCluster } from './fake-cluster.ts';

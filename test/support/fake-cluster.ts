@@ -1,21 +1,21 @@
+import { createAuthenticator, type UserInfo, userOf } from '../../lab/api-server/authenticate.ts';
+import { authorize, refusal } from '../../lab/api-server/authorize.ts';
+import { BOOTSTRAP_OBJECTS } from '../../lab/api-server/bootstrap-objects.ts';
+import { servedType } from '../../lab/api-server/discovery.ts';
+import { type Answer, PAGE_NOT_FOUND } from '../../lab/api-server/exchange.ts';
+import { answerNodeProxy, type NodeProxy } from '../../lab/api-server/node-proxy.ts';
+import { createRegistry, type Registry } from '../../lab/api-server/registry.ts';
+import { nameSelected, parseRequest, type RequestInfo } from '../../lab/api-server/request-info.ts';
+import { answerReview } from '../../lab/api-server/reviews.ts';
+import { StatusError } from '../../lab/api-server/status.ts';
+import { createStore, type Store } from '../../lab/api-server/store.ts';
+import { openWatch } from '../../lab/api-server/watch.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/cluster.ts';
 import { clusterNoSuchKind, clusterRefused } from '../../src/kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { describeCollection, describeRef, refOf, removedObject } from '../../src/kube/object.ts';
 import { REVIEWS, type ResourceType, resourceOf } from '../../src/kube/resources.ts';
-import { createAuthenticator, type UserInfo, userOf } from '../../src/lab/api-server/authenticate.ts';
-import { authorize, refusal } from '../../src/lab/api-server/authorize.ts';
-import { BOOTSTRAP_OBJECTS } from '../../src/lab/api-server/bootstrap-objects.ts';
-import { servedType } from '../../src/lab/api-server/discovery.ts';
-import { type Answer, PAGE_NOT_FOUND } from '../../src/lab/api-server/exchange.ts';
-import { answerNodeProxy, type NodeProxy } from '../../src/lab/api-server/node-proxy.ts';
-import { createRegistry, type Registry } from '../../src/lab/api-server/registry.ts';
-import { nameSelected, parseRequest, type RequestInfo } from '../../src/lab/api-server/request-info.ts';
-import { answerReview } from '../../src/lab/api-server/reviews.ts';
-import { StatusError } from '../../src/lab/api-server/status.ts';
-import { createStore, type Store } from '../../src/lab/api-server/store.ts';
-import { openWatch } from '../../src/lab/api-server/watch.ts';
 
 export interface FakeClusterOptions {
   /** Objects in addition to the namespaces and roles of every cluster. */

@@ -1,8 +1,8 @@
+import { createPodRunner, type PodApi, type PodFiles } from '../../lab/hosts/pod-runner.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { refOf } from '../../src/kube/object.ts';
 import { podsOfNode } from '../../src/kubelet/workload/pod.ts';
-import { createPodRunner, type PodApi, type PodFiles } from '../../src/lab/hosts/pod-runner.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 export interface FakePodsOptions {

@@ -1,4 +1,4 @@
-import type { Lab } from '../../src/lab/lab-options.ts';
+import type { Lab } from '../../lab/lab-options.ts';
 
 /** The command line by which a host joins the API server of a lab, with the lab's token and CA. */
 export function joinArguments(lab: Lab, host: string): readonly string[] {

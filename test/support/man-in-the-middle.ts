@@ -1,7 +1,7 @@
 import { createServer, request as httpsRequest } from 'node:https';
 import type { TLSSocketOptions } from 'node:tls';
+import type { CertificateAuthority } from '../../lab/api-server/pki.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
 import { listenOnLoopback } from './loopback.ts';
 
 export interface ManInTheMiddle {

@@ -7,9 +7,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type CertificateAuthority, createCa, type KeyPair, type Validity } from '../../lab/api-server/pki.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { clientCertificateKubeconfig, tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
-import { type CertificateAuthority, createCa, type KeyPair, type Validity } from '../../src/lab/api-server/pki.ts';
 
 /** The binaries of a real control plane on the local host. */
 export interface RealBinaries {

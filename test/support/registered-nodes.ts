@@ -1,5 +1,5 @@
+import type { CertificateAuthority } from '../../lab/api-server/pki.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import type { CertificateAuthority } from '../../src/lab/api-server/pki.ts';
 import type { LabHosts } from './lab-hosts.ts';
 
 const CLIENT_PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createCertificateRequest } from '../../lab/api-server/pki.ts';
 import { isAppError } from '../../src/base/errors.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { createCertificateRequest } from '../../src/lab/api-server/pki.ts';
 import { type CliResult, runCommand } from './run-cli.ts';
 
 /**

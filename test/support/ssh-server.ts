@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import ssh2 from 'ssh2';
-import { relayOutput } from '../../src/lab/hosts/relay-output.ts';
-import { newSshKey } from '../../src/lab/hosts/ssh-key.ts';
+import { relayOutput } from '../../lab/hosts/relay-output.ts';
+import { newSshKey } from '../../lab/hosts/ssh-key.ts';
 import { listenOnLoopback } from './loopback.ts';
 
 export interface SshServerOptions {

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { SourceImport } from '../support/scan-source.ts';
 import { REPOSITORY, repositoryTexts, resolveImport, type SourceFile, sourceFiles } from '../support/source-files.ts';
 
-const FILES = sourceFiles('src');
+const FILES = [...sourceFiles('src'), ...sourceFiles('lab')];
 
 /** The domains of src, from the lowest to the highest. A domain imports from itself and from those before it. */
-const DOMAINS = ['base', 'codec', 'x509', 'kube', 'host', 'ssh', 'kubelet', 'kubeadm', 'dynamic', 'fleet', 'lab', 'cli'];
+const DOMAINS = ['base', 'codec', 'x509', 'kube', 'host', 'ssh', 'kubelet', 'kubeadm', 'dynamic', 'fleet', 'cli'];
 
 /** Files right below src. The `wiring` files build the adapters; of all others, only the two programs import them. */
 const TOP_FILES: Readonly<Record<string, readonly string[]>> = {
@@ -46,7 +46,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/ssh/adapters/openssh': ['execa'],
   'src/kube/adapters': ['@kubernetes/client-node', 'socks'],
   'src/x509/adapters': ['@peculiar/x509', 'reflect-metadata'],
-  'src/lab': ['@peculiar/x509', 'reflect-metadata', 'ssh2'],
+  lab: ['@peculiar/x509', 'reflect-metadata', 'ssh2'],
   'src/cli': ['ansi-escapes', 'commander', 'log-update', 'yaml'],
   'src/template-files.ts': ['handlebars'],
 };
@@ -70,8 +70,9 @@ const PURE_NODE: Readonly<Record<string, readonly string[]>> = {
 /** `resolve` and `relative` know the working directory. */
 const CLI_NODE: typeof PURE_NODE = { ...PURE_NODE, 'node:path': ['join', 'resolve', 'dirname', 'basename', 'relative', 'isAbsolute'] };
 
+/** The domain of a file, or its own name right below src; `lab` for the lab. */
 function folderOf(path: string): string {
-  return path.split('/')[1] as string;
+  return path.split('/')[path.startsWith('lab/') ? 0 : 1] as string;
 }
 
 /** Whether a file may access the system: adapters, the lab, and the files that start the process. */
@@ -104,6 +105,7 @@ function validate(file: SourceFile, one: SourceImport): string | null {
   const target = resolveImport(file.path, specifier);
   if (target === null) return specifier.startsWith('node:') ? judgeNode(file, one) : judgePackage(file, specifier);
   if (!specifier.endsWith('.ts') && !specifier.endsWith('.json')) return 'a relative import needs its extension';
+  if (target.startsWith('lab/') || from === 'lab') return validateLab(file.path, target);
   if (!target.startsWith('src/')) return file.path === 'src/version.ts' && target === 'package.json' ? null : 'it lies outside of src';
   const to = folderOf(target);
   const top = TOP_FILES[from];
@@ -112,6 +114,13 @@ function validate(file: SourceFile, one: SourceImport): string | null {
   if (!DOMAINS.includes(from)) return `src/${from} is not a domain`;
   if (target.includes('/adapters/') && !file.path.includes('/adapters/')) return 'only the wiring imports adapters';
   return DOMAINS.indexOf(to) >= 0 && DOMAINS.indexOf(to) <= DOMAINS.indexOf(from) ? null : `src/${from} is below src/${to}`;
+}
+
+/** The lab uses the product; of the product, only the command that starts the lab imports it. */
+function validateLab(from: string, target: string): string | null {
+  if (from.startsWith('lab/'))
+    return target.includes('/adapters/') || target.startsWith('src/wiring') ? 'only the wiring imports adapters' : null;
+  return from === 'src/cli/lab-command.ts' ? null : 'only the lab command imports the lab';
 }
 
 function judgeNode(file: SourceFile, { specifier, clause }: SourceImport): string | null {
@@ -136,12 +145,12 @@ function judgePackage(file: SourceFile, specifier: string): string | null {
 }
 
 describe('imports', () => {
-  it.each([...DOMAINS, ...Object.keys(TOP_FILES)])('of src/%s keep to the order of the domains', (name) => {
+  it.each([...DOMAINS, 'lab', ...Object.keys(TOP_FILES)])('of %s keep to the order of the domains', (name) => {
     expect(FILES.filter(({ path }) => folderOf(path) === name).flatMap(violationsOf)).toEqual([]);
   });
 
-  it('covers every folder of src', () => {
-    const known = new Set([...DOMAINS, ...Object.keys(TOP_FILES)]);
+  it('covers every folder', () => {
+    const known = new Set([...DOMAINS, 'lab', ...Object.keys(TOP_FILES)]);
     expect([...new Set(FILES.map(({ path }) => folderOf(path)))].filter((folder) => !known.has(folder))).toEqual([]);
   });
 
@@ -204,7 +213,7 @@ describe('the sources', () => {
   });
 
   it('use names like their files: kebab-case', () => {
-    expect(FILES.map(({ path }) => path).filter((path) => !/^src(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)+\.ts$/.test(path))).toEqual([]);
+    expect(FILES.map(({ path }) => path).filter((path) => !/^(?:src|lab)(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)+\.ts$/.test(path))).toEqual([]);
   });
 
   it.each<[string, RegExp, (path: string) => boolean]>([

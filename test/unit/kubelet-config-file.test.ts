@@ -25,9 +25,6 @@ const USES: Readonly<Record<string, string>> = {
   'src/dynamic/workflows/enable-config.ts': 'the default of an option is not written',
   'src/cli/agent-command.ts': 'default of an option',
   'src/fleet/drift.ts': 'name of a difference without a field',
-  'src/lab/lab-agents.ts': 'stand-in hosts',
-  'src/lab/hosts/kubelet-unit.ts': 'stand-in hosts',
-  'src/lab/run-demo.ts': 'stand-in hosts',
 };
 
 it('is read as the running configuration nowhere: each file of src that names it has another use', () => {

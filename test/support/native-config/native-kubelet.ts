@@ -1,3 +1,6 @@
+import { memberOf, textOf } from '../../../lab/api-server/members.ts';
+import { timestamp } from '../../../lab/api-server/timestamp.ts';
+import { loadPayload } from '../../../lab/hosts/load-payload.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../../src/base/json.ts';
 import { CONFIG_ERRORS } from '../../../src/dynamic/error-texts.ts';
 import type { MetaFile } from '../../../src/dynamic/native-store.ts';
@@ -11,9 +14,6 @@ import {
   LOCAL_STATUS,
   sameIdentity,
 } from '../../../src/kubelet/config-source.ts';
-import { memberOf, textOf } from '../../../src/lab/api-server/members.ts';
-import { timestamp } from '../../../src/lab/api-server/timestamp.ts';
-import { loadPayload } from '../../../src/lab/hosts/load-payload.ts';
 import { nativeMetrics } from './native-metrics.ts';
 import { FatalStoreError, StoreOnDisk } from './store-on-disk.ts';
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { createCa } from '../../../lab/api-server/pki.ts';
 import { AppError, isAppError } from '../../../src/base/errors.ts';
 import { disableWorkflow } from '../../../src/dynamic/workflows/disable-config.ts';
 import { type EnableOptions, enableWorkflow } from '../../../src/dynamic/workflows/enable-config.ts';
@@ -14,7 +15,6 @@ import { formatPointer, hashInPath, pointerFile } from '../../../src/kubeadm/nod
 import { resetWorkflow } from '../../../src/kubeadm/workflows/reset.ts';
 import { CONFIG_SOURCE_ANNOTATION, formatSourceAnnotation } from '../../../src/kubelet/config-source.ts';
 import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
-import { createCa } from '../../../src/lab/api-server/pki.ts';
 import { loadTemplates } from '../../../src/template-files.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';

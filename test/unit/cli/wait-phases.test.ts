@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createCa } from '../../../lab/api-server/pki.ts';
 import { revealText, Secret } from '../../../src/base/text/secret.ts';
 import { clientCertificateKubeconfig } from '../../../src/kube/kubeconfig-render.ts';
-import { createCa } from '../../../src/lab/api-server/pki.ts';
 import { type FakeCluster, fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { hostCommands } from '../../support/host-to-join.ts';

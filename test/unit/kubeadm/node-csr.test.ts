@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { createCertificateRequest } from '../../../lab/api-server/pki.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { explainBootstrap } from '../../../src/kubeadm/explain-bootstrap.ts';
 import { CLIENT_SIGNER, nodeOfCsr, readNodeCsr, SERVING_SIGNER, signerRejectionReason } from '../../../src/kubeadm/node-csr.ts';
-import { createCertificateRequest } from '../../../src/lab/api-server/pki.ts';
 
 interface Csr {
   readonly commonName?: string;

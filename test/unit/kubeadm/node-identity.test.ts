@@ -1,5 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { createCa, createCertificateRequest, type KeyPair, parseCertificateRequest, type Subject } from '../../../lab/api-server/pki.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import {
@@ -12,13 +13,6 @@ import {
   validateClaim,
 } from '../../../src/kubeadm/node-identity.ts';
 import type { NodeEvidence } from '../../../src/kubelet/facts/node-evidence.ts';
-import {
-  createCa,
-  createCertificateRequest,
-  type KeyPair,
-  parseCertificateRequest,
-  type Subject,
-} from '../../../src/lab/api-server/pki.ts';
 import { type CertificateContent, readCertificateChain } from '../../../src/x509/read-certificate.ts';
 
 const NOW = new Date('2027-06-01T00:00:00Z');

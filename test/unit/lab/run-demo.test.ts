@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Lab } from '../../../lab/lab-options.ts';
+import { changeKubelets, type DemoEvent, type DemoPorts, type DemoView, runDemo } from '../../../lab/run-demo.ts';
 import type { ExitCode } from '../../../src/base/errors.ts';
 import { Secret } from '../../../src/base/text/secret.ts';
-import type { Lab } from '../../../src/lab/lab-options.ts';
-import { changeKubelets, type DemoEvent, type DemoPorts, type DemoView, runDemo } from '../../../src/lab/run-demo.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 
 const JOIN = 'join 127.0.0.1:1 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:00';

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import ssh2 from 'ssh2';
 import { describe, expect, it } from 'vitest';
-import { newSshKey } from '../../../src/lab/hosts/ssh-key.ts';
+import { newSshKey } from '../../../lab/hosts/ssh-key.ts';
 import { readPrivateKeyHeader, readPublicKeyFile } from '../../../src/ssh/private-key.ts';
 
 const plain = newSshKey('me');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createCertificateRequest, parseCertificateRequest } from '../../../src/lab/api-server/pki.ts';
+import { createCertificateRequest, parseCertificateRequest } from '../../../lab/api-server/pki.ts';
 import { readCertificateRequest } from '../../../src/x509/certificate-request.ts';
 import { numberOfRuns } from '../../support/thorough.ts';
 

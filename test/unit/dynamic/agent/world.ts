@@ -1,3 +1,4 @@
+import { nodeResources } from '../../../../lab/hosts/stand-in-admission.ts';
 import { isJsonObject, type JsonObject } from '../../../../src/base/json.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../../../src/codec/source.ts';
@@ -20,7 +21,6 @@ import type { LiveChange } from '../../../../src/kubelet/catalogue.ts';
 import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
-import { nodeResources } from '../../../../src/lab/hosts/stand-in-admission.ts';
 import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';

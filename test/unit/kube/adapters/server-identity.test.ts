@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createCa } from '../../../../lab/api-server/pki.ts';
 import { checkServerIdentity } from '../../../../src/kube/adapters/server-identity.ts';
-import { createCa } from '../../../../src/lab/api-server/pki.ts';
 
 describe('checkServerIdentity', () => {
   let certificate: PeerCertificate;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { createCa } from '../../../../lab/api-server/pki.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { kubeletFinalize } from '../../../../src/kubeadm/phases/kubelet-finalize.ts';
-import { createCa } from '../../../../src/lab/api-server/pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';

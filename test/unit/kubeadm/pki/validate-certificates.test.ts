@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { type CertificateAuthority, createCa, type Validity } from '../../../../lab/api-server/pki.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { validateCertificates } from '../../../../src/kubeadm/pki/validate-certificates.ts';
 import type { FoundCertificate } from '../../../../src/kubelet/facts/node-certificates.ts';
-import { type CertificateAuthority, createCa, type Validity } from '../../../../src/lab/api-server/pki.ts';
 
 const NOW = new Date('2026-06-01T00:00:00Z');
 const YEAR: Required<Validity> = { notBefore: new Date('2026-05-01T00:00:00Z'), notAfter: new Date('2027-05-01T00:00:00Z') };

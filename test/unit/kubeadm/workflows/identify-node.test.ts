@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { createCa } from '../../../../lab/api-server/pki.ts';
 import { AppError } from '../../../../src/base/errors.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
 import { markNode, removeSocketAnnotation } from '../../../../src/kubeadm/phases/mark-node.ts';
 import { identifyNode, nodeTrust, ownNodeCheck } from '../../../../src/kubeadm/workflows/identify-node.ts';
-import { createCa } from '../../../../src/lab/api-server/pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

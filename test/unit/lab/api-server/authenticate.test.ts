@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { bootstrapTokenOf, createAuthenticator } from '../../../../lab/api-server/authenticate.ts';
+import { createStore } from '../../../../lab/api-server/store.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
-import { bootstrapTokenOf, createAuthenticator } from '../../../../src/lab/api-server/authenticate.ts';
-import { createStore } from '../../../../src/lab/api-server/store.ts';
 
 const NOW = new Date('2030-06-01T12:00:00Z');
 const SECRETS = resourceOf('v1', 'Secret') as ResourceType;

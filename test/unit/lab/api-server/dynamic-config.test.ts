@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { userOf } from '../../../../lab/api-server/authenticate.ts';
+import { createRegistry } from '../../../../lab/api-server/registry.ts';
+import { createStore } from '../../../../lab/api-server/store.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
-import { userOf } from '../../../../src/lab/api-server/authenticate.ts';
-import { createRegistry } from '../../../../src/lab/api-server/registry.ts';
-import { createStore } from '../../../../src/lab/api-server/store.ts';
 
 const NODES = resourceOf('v1', 'Node') as ResourceType;
 const ADMIN = userOf('admin', ['system:masters']);

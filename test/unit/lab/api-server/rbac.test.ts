@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { userOf } from '../../../../lab/api-server/authenticate.ts';
+import { authorize } from '../../../../lab/api-server/authorize.ts';
+import { ruleAllows } from '../../../../lab/api-server/rbac.ts';
+import { parseRequest } from '../../../../lab/api-server/request-info.ts';
+import { createStore } from '../../../../lab/api-server/store.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
-import { userOf } from '../../../../src/lab/api-server/authenticate.ts';
-import { authorize } from '../../../../src/lab/api-server/authorize.ts';
-import { ruleAllows } from '../../../../src/lab/api-server/rbac.ts';
-import { parseRequest } from '../../../../src/lab/api-server/request-info.ts';
-import { createStore } from '../../../../src/lab/api-server/store.ts';
 
 const request = (line: string) => {
   const [method = '', path = ''] = line.split(' ');

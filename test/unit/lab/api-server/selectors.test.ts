@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { parseFieldSelector, readLabelSelector } from '../../../../lab/api-server/selectors.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { parseFieldSelector, readLabelSelector } from '../../../../src/lab/api-server/selectors.ts';
 
 const object = (labels: Record<string, string>, name = 'x'): KubeObject => ({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
 

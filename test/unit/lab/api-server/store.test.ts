@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { createStore, type StoreEvent } from '../../../../lab/api-server/store.ts';
+import { openWatch } from '../../../../lab/api-server/watch.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { type ResourceType, resourceOf } from '../../../../src/kube/resources.ts';
-import { createStore, type StoreEvent } from '../../../../src/lab/api-server/store.ts';
-import { openWatch } from '../../../../src/lab/api-server/watch.ts';
 
 const CM = resourceOf('v1', 'ConfigMap') as ResourceType;
 const SECRETS = resourceOf('v1', 'Secret') as ResourceType;

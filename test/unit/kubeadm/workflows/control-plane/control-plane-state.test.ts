@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { createCa } from '../../../../../lab/api-server/pki.ts';
 import { observeControlPlaneState } from '../../../../../src/kubeadm/workflows/control-plane/control-plane-state.ts';
-import { createCa } from '../../../../../src/lab/api-server/pki.ts';
 import { fakeCluster } from '../../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';
 

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { type CertificateAuthority, createCa } from '../../../../../lab/api-server/pki.ts';
 import { AppError } from '../../../../../src/base/errors.ts';
 import { Secret } from '../../../../../src/base/text/secret.ts';
 import { parseKubeconfig } from '../../../../../src/kube/kubeconfig.ts';
 import { discoverByKubeconfig, type KubeconfigDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-kubeconfig.ts';
 import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
-import { type CertificateAuthority, createCa } from '../../../../../src/lab/api-server/pki.ts';
 import { clusterInfoObject, TOKEN } from '../../../../support/cluster-info.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { type FakeReply, type FakeServer, fakeWeb } from '../../../../support/fake-web.ts';

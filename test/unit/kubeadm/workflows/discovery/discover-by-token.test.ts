@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { type CertificateAuthority, createCa } from '../../../../../lab/api-server/pki.ts';
 import { AppError } from '../../../../../src/base/errors.ts';
 import { Secret } from '../../../../../src/base/text/secret.ts';
 import type { WebFailureCause } from '../../../../../src/kube/https-response.ts';
@@ -6,7 +7,6 @@ import { describeClocks } from '../../../../../src/kubeadm/discovery/clock-readi
 import { caPinsOf } from '../../../../../src/kubeadm/token/ca-pin.ts';
 import { discoverByToken, type TokenDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-token.ts';
 import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
-import { type CertificateAuthority, createCa } from '../../../../../src/lab/api-server/pki.ts';
 import { type ClusterInfoPlan, clusterInfoObject, TOKEN } from '../../../../support/cluster-info.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { type FakeReply, type FakeServer, fakeWeb } from '../../../../support/fake-web.ts';

@@ -1,0 +1,64 @@
+import { label, type NameRule, subdomain } from '../../src/kube/name-rules.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { qualifiedResource, type ResourceType } from '../../src/kube/resources.ts';
+import { certificateSigningRequests } from './kinds/certificate-signing-request.ts';
+import { configMaps } from './kinds/config-map.ts';
+import { events } from './kinds/event.ts';
+import type { KindRules } from './kinds/kind.ts';
+import { nodes } from './kinds/node.ts';
+import { clusterRoleBindings, roleBindings, roles } from './kinds/rbac.ts';
+import { secrets } from './kinds/secret.ts';
+import { memberOf, textOf, withMetadata } from './members.ts';
+
+/** Every Namespace has its own name as a label. */
+const namespaces: KindRules = {
+  name: label,
+  returnsDeleted: true,
+  fields: (namespace) => ({ 'status.phase': textOf(memberOf(namespace, 'status'), 'phase') }),
+  prepareCreate: (namespace) => ({
+    ...withMetadata(namespace, { labels: { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name } }),
+    spec: { finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  }),
+};
+
+const RULES: Readonly<Record<string, KindRules>> = {
+  configmaps: configMaps,
+  endpoints: { members: ['subsets'], createOnUpdate: true },
+  events,
+  namespaces,
+  nodes,
+  pods: {
+    returnsDeleted: true,
+    fields: (pod) => ({
+      'spec.nodeName': textOf(memberOf(pod, 'spec'), 'nodeName'),
+      'status.phase': textOf(memberOf(pod, 'status'), 'phase'),
+    }),
+  },
+  secrets,
+  serviceaccounts: { returnsDeleted: true, members: ['automountServiceAccountToken', 'imagePullSecrets', 'secrets'] },
+  services: { returnsDeleted: true, createOnUpdate: true },
+  'daemonsets.apps': { generation: true },
+  'deployments.apps': { generation: true },
+  'certificatesigningrequests.certificates.k8s.io': certificateSigningRequests,
+  'leases.coordination.k8s.io': { needsVersion: true, createOnUpdate: true },
+  'clusterrolebindings.rbac.authorization.k8s.io': clusterRoleBindings,
+  'clusterroles.rbac.authorization.k8s.io': roles,
+  'rolebindings.rbac.authorization.k8s.io': roleBindings,
+  'roles.rbac.authorization.k8s.io': roles,
+};
+
+/** The rules of a kind. @see the strategies in kubernetes/kubernetes pkg/registry (1.36) */
+export function rulesOf(type: ResourceType): KindRules & { readonly name: NameRule; readonly members: readonly string[] } {
+  return { name: subdomain, members: ['spec', 'status'], ...RULES[qualifiedResource(type)] };
+}
+
+/** The fields of this kind that a field selector may use. */
+export function selectableFields(type: ResourceType): (object: KubeObject) => Readonly<Record<string, string>> {
+  const more = rulesOf(type).fields ?? (() => ({}));
+  return (object) => ({
+    'metadata.name': object.metadata.name,
+    ...(type.namespaced ? { 'metadata.namespace': object.metadata.namespace ?? '' } : {}),
+    ...more(object),
+  });
+}
