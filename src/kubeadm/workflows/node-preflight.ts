@@ -152,13 +152,16 @@ function stateFindings(
 
 const NO_CLOCK = defineFact({}, (): number | null => null);
 
-/** Whether the kubelet already runs with exactly these files, so that it need not validate them again. */
+/**
+ * Whether the kubelet already runs with exactly these files, so that it need not validate them again. A kubelet that systemd
+ * restarted may be active between two crashes.
+ */
 async function runsWith(
   { files: { configYaml, flagsEnv, instanceConfig, configDropIns }, unit: { files } }: NodeDesign,
   { unit }: HostFacts,
   { host, signal }: PhaseContext,
 ): Promise<boolean> {
-  if (unit?.activeState !== 'active' || unit.needsReload) return false;
+  if (unit?.activeState !== 'active' || unit.restarts > 0 || unit.needsReload) return false;
   const desired = [configYaml, ...(configDropIns ?? []), flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
   const found = await observe(host, fileFacts(desired.map(({ path }) => path)), signal);
   return desired.every(({ path, content }) => found.get(path)?.content === revealText(content));

@@ -94,6 +94,14 @@ describe('a corrupt state file of a manager', () => {
     expect(await refusalsOfJoin('maxPods: 51')).toEqual([MESSAGE]);
   });
 
+  it('is found if systemd restarted the kubelet, which may be active between two crashes', async () => {
+    await join('maxPods: 50');
+    host.files.set(CPU, regular(edited));
+    const unit = host.units.get('kubelet');
+    if (unit !== undefined) unit.state = { ...unit.state, restarts: 1 };
+    expect(await refusalsOfJoin('maxPods: 50')).toEqual([MESSAGE]);
+  });
+
   it('is no finding if the plan removes the file, or the file is valid', async () => {
     host.files.set(CPU, regular(edited));
     expect(await refusalsOfJoin('cpuManagerPolicy: static\nkubeReserved: {cpu: 500m}')).toEqual([]);
