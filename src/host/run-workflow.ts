@@ -417,23 +417,6 @@ export interface WorkflowResult {
   readonly refusals: readonly Problem[];
 }
 
-/**
- * Prepares, plans and, unless it is a dry run, applies a workflow on one host. Warnings are reported
- * immediately, before any change.
- * @returns the planned (dry run) or applied changes
- * @throws AppError with exit code 3 for preflight problems, 2 for an unknown phase, else the errors of the
- * phases
- */
-export async function runWorkflow<Options, Input>(
-  workflow: Workflow<Options, Input>,
-  context: PhaseContext,
-  options: Options,
-  run: WorkflowRun,
-): Promise<WorkflowResult> {
-  const { apply, ...planned } = await planWorkflow(workflow, context, options, run);
-  return run.dryRun ? planned : { ...planned, host: await apply(context) };
-}
-
 /** Plans a workflow with its options on one host: a call of `planWorkflow`. */
 export type PlanOnHost = (context: PhaseContext, run: WorkflowRun) => Promise<PlannedWorkflow>;
 
@@ -448,8 +431,9 @@ export interface PlannedWorkflow extends WorkflowResult {
 }
 
 /**
- * Prepares and plans a workflow on one host; changes nothing.
- * @throws as `runWorkflow`, but a dry run returns preflight problems instead of throwing them
+ * Prepares and plans a workflow on one host; changes nothing. Warnings are reported immediately.
+ * @throws AppError with exit code 3 for preflight problems, which a dry run returns instead; 2 for an unknown phase; the
+ *   errors of the phases
  */
 export async function planWorkflow<Options, Input>(
   workflow: Workflow<Options, Input>,

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
 import { parseSource, type SourceDocument } from '../../src/codec/source.ts';
-import { planWorkflow, runWorkflow } from '../../src/host/run-workflow.ts';
+import { planWorkflow } from '../../src/host/run-workflow.ts';
 import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
 import { type JoinOptions, joinWorkflow } from '../../src/kubeadm/workflows/join.ts';
 import type { UpgradeNodeOptions } from '../../src/kubeadm/workflows/upgrade-node.ts';
@@ -12,6 +12,7 @@ import type { FakeCluster } from './fake-cluster.ts';
 import type { FakeHost, FakeHostOptions } from './fake-host.ts';
 import { hostToJoin, NO_SETTINGS_OF_NODE, optionsToJoin } from './host-to-join.ts';
 import { recordingReporter } from './recording-reporter.ts';
+import { runWorkflow } from './run-workflow.ts';
 
 export let clock: ReturnType<typeof fakeClock>;
 export let templates: JoinOptions['templates'];

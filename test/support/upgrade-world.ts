@@ -3,7 +3,7 @@ import { AppError } from '../../src/base/errors.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../src/host/phase.ts';
-import { phaseSelection, planWorkflow, runWorkflow, type WorkflowRun } from '../../src/host/run-workflow.ts';
+import { phaseSelection, planWorkflow, type WorkflowRun } from '../../src/host/run-workflow.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject, ObjectRef } from '../../src/kube/object.ts';
 import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
@@ -26,6 +26,7 @@ import { hostCommands } from './host-to-join.ts';
 import { issuerOfOneKey } from './issuer-of-one-key.ts';
 import { manifestVersion } from './manifest-version.ts';
 import { recordingReporter } from './recording-reporter.ts';
+import { runWorkflow } from './run-workflow.ts';
 
 const ADMINS = { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins', 'system:authenticated'] };
 const LISTENING = '   0: 00000000:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n';

@@ -7,7 +7,7 @@ import { disableWorkflow } from '../../../src/dynamic/workflows/disable-config.t
 import { type EnableOptions, enableWorkflow } from '../../../src/dynamic/workflows/enable-config.ts';
 import type { CommandFact } from '../../../src/host/facts/query.ts';
 import type { LargeFile } from '../../../src/host/plan/large-file.ts';
-import { runWorkflow, type WorkflowResult } from '../../../src/host/run-workflow.ts';
+import type { WorkflowResult } from '../../../src/host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { AGENT_DIRECTORY } from '../../../src/kubeadm/node-agent/agent-program.ts';
@@ -22,6 +22,7 @@ import { type FakeHost, type FakeHostOptions, fakeHost } from '../../support/fak
 import { fakeUnit } from '../../support/fake-units.ts';
 import { isProof, kubeletCredentials, provesNode, testTrust } from '../../support/node-proof.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
+import { runWorkflow } from '../../support/run-workflow.ts';
 
 const [catalogue, templates] = await Promise.all([loadCatalogue(), loadTemplates()]);
 const LOCAL = '/var/lib/kubelet/config.yaml';

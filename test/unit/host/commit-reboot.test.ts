@@ -3,7 +3,7 @@ import { AppError, isAppError } from '../../../src/base/errors.ts';
 import type { HttpFact } from '../../../src/host/facts/query.ts';
 import type { Host } from '../../../src/host/host.ts';
 import type { PhaseContext } from '../../../src/host/phase.ts';
-import { runWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
+import type { Workflow } from '../../../src/host/run-workflow.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
 import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
@@ -14,6 +14,7 @@ import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
+import { runWorkflow } from '../../support/run-workflow.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
 const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';

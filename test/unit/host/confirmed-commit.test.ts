@@ -6,7 +6,7 @@ import type { Host } from '../../../src/host/host.ts';
 import type { PhaseContext } from '../../../src/host/phase.ts';
 import type { Operation } from '../../../src/host/plan/operation.ts';
 import type { WriterOptions } from '../../../src/host/run-host.ts';
-import { planWorkflow, runWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
+import { planWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
 import { configFieldChanges, type KubeletReading } from '../../../src/kubelet/effective/field-changes.ts';
@@ -19,6 +19,7 @@ import { crashes, type FakeUnit, fakeUnit, runs } from '../../support/fake-units
 import { kubeadmSetup } from '../../support/kubelet-setups.ts';
 import { fakePod, podsIn, RUNNING, setPodStatus, startPods } from '../../support/pods-on-node.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
+import { runWorkflow } from '../../support/run-workflow.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
 const RECORD = '/var/lib/kubeletadm/commit/record';

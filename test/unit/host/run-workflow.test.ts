@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
 import { definePhase, type Phase, type PhaseContext, type PhaseDefinition } from '../../../src/host/phase.ts';
 import type { Change, HostChange, PhasePlan } from '../../../src/host/plan/change.ts';
-import { applyPhases, planPhases, runWorkflow, type WorkflowRun } from '../../../src/host/run-workflow.ts';
+import { applyPhases, planPhases, type WorkflowRun } from '../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { controlPlanePhases } from '../../../src/kubeadm/kubeadm-phases.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
@@ -10,6 +10,7 @@ import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
+import { runWorkflow } from '../../support/run-workflow.ts';
 
 const reason = 'a test';
 const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason };

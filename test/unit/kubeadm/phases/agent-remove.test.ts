@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
-import { runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
+import type { Workflow } from '../../../../src/host/run-workflow.ts';
 import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { acceptedFile, pointerFile, signersFile, stateFiles } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { agentRemove, resetAgent } from '../../../../src/kubeadm/phases/agent-remove.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const input = { directory: AGENT_DIRECTORY, programDirectory: PROGRAM_DIRECTORY, keepsDropInDirectory: true };
 const ACCEPTED = acceptedFile(AGENT_DIRECTORY);

@@ -6,7 +6,7 @@ import type { Host } from '../../../../src/host/host.ts';
 import type { ProxySetting } from '../../../../src/host/install/model.ts';
 import { networksOf, PROXY_ENVIRONMENT_FILE, proxyDropIn } from '../../../../src/host/install/proxy.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
+import type { Workflow } from '../../../../src/host/run-workflow.ts';
 import { KUBELET_CONF } from '../../../../src/kube/well-known.ts';
 import { configureProxy, type ProxyInput } from '../../../../src/kubeadm/phases/proxy.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
@@ -15,6 +15,7 @@ import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { crashes, type FakeUnit, fakeUnit, runs } from '../../../support/fake-units.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const templates = await loadTemplates();
 const workflow: Workflow<ProxyInput, ProxyInput> = {

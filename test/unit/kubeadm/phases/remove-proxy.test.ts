@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { renderTemplate } from '../../../../src/codec/render-template.ts';
 import { PROXY_ENVIRONMENT_FILE, proxyDropIn } from '../../../../src/host/install/proxy.ts';
-import { runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
+import type { Workflow } from '../../../../src/host/run-workflow.ts';
 import { removeProxy } from '../../../../src/kubeadm/phases/proxy.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const templates = await loadTemplates();
 const workflow: Workflow<null, null> = {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { renderMetaFile } from '../../../../src/dynamic/native-store.ts';
-import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { formatManifest, formatPointer } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
@@ -8,6 +8,7 @@ import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubele
 import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from '../../../../src/kubelet/config-source.ts';
 import { regular } from '../../../support/host-to-join.ts';
 import { cluster, contextOf, host, join, joinOptions, planJoin, refusalOf, useJoinWorld } from '../../../support/join-world.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
 /** The command line of the kubelet; null: no process can be observed. */

@@ -2,13 +2,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { parseSource } from '../../../../src/codec/source.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { impactOfPlan } from '../../../../src/host/plan/document.ts';
-import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const EXTRA = '/etc/default/kubelet';

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parseSource } from '../../../../src/codec/source.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import type { Operation } from '../../../../src/host/plan/operation.ts';
-import { planWorkflow, runWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
+import { planWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
 import { type CleanupNodeInput, cleanupNode } from '../../../../src/kubeadm/phases/cleanup-node.ts';
 import type { NodeOverlay } from '../../../../src/kubeadm/render/config-drop-ins.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
@@ -17,6 +17,7 @@ import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
 import { HOST_COMMANDS, hostToJoin, NO_SETTINGS_OF_NODE, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
 const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';

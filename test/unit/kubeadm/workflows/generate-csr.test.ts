@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { runWorkflow } from '../../../../src/host/run-workflow.ts';
 import { parseKubeconfig } from '../../../../src/kube/kubeconfig.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { CERTIFICATES, certificateParametersOf, specOf } from '../../../../src/kubeadm/pki/certificate-list.ts';
@@ -12,6 +11,7 @@ import { certificateIssuer } from '../../../../src/x509/adapters/certificate-iss
 import { readCertificateRequest } from '../../../../src/x509/certificate-request.ts';
 import { NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const PKI = '/etc/kubernetes/pki';
 const COMMANDS = { id: { stdout: '0\n' }, uname: { exitCode: 0, stdout: 'CP-1\n' }, ip: { exitCode: 1 }, hostname: { exitCode: 1 } };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import type { NodeRegistration } from '../../../../src/kubeadm/config/model.ts';
 import { NODE_SETTINGS_PATH } from '../../../../src/kubeadm/node-settings/node-settings.ts';
 import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
@@ -15,6 +15,7 @@ import type { FakeHost } from '../../../support/fake-host.ts';
 import { runs } from '../../../support/fake-units.ts';
 import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

@@ -3,7 +3,7 @@ import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { planWorkflow, runWorkflow } from '../../../../src/host/run-workflow.ts';
+import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
@@ -17,6 +17,7 @@ import { fakeUnit, runs } from '../../../support/fake-units.ts';
 import { hostCommands } from '../../../support/host-to-join.ts';
 import { issuerOfOneKey } from '../../../support/issuer-of-one-key.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 import { THOROUGH } from '../../../support/thorough.ts';
 
 const ADMINS = { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins', 'system:authenticated'] };

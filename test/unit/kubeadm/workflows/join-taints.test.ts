@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { runWorkflow } from '../../../../src/host/run-workflow.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { hostToJoin, optionsToJoin } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 /** Joins a worker whose configuration has a taint. @returns the keys of the taints of its Node */
 async function taintsAfterJoin(flags: Readonly<Record<string, string>>): Promise<readonly string[]> {

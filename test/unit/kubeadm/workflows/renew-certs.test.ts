@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { runWorkflow } from '../../../../src/host/run-workflow.ts';
 import { RENEWABLE_NAMES } from '../../../../src/kubeadm/pki/renewable.ts';
 import { clientCertificateOf } from '../../../../src/kubeadm/pki/validate-kubeconfig.ts';
 import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
@@ -10,6 +9,7 @@ import { type CertificateContent, readCertificate } from '../../../../src/x509/r
 import { makePki, NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const PKI = '/etc/kubernetes/pki';
 const node = pkiNode({ apiServer: { certSANs: ['fd00::1', '*.lab.example'] } });
