@@ -76,39 +76,6 @@ const optionalModules = {
   },
 };
 
-/**
- * Node's own modules, of which only the imported members are read. An import statement reads all of them, also those that
- * are loaded when they are read: of node:http the WebSocket client, of node:crypto the Web Crypto API. These need several
- * megabytes.
- */
-const builtinModules = {
-  name: 'builtin-modules',
-  setup(context) {
-    context.onResolve({ filter: /.*/ }, ({ path, kind }) =>
-      isBuiltin(path) && kind !== 'require-call' ? { path, namespace: 'builtin-module' } : undefined,
-    );
-    context.onLoad({ filter: /.*/, namespace: 'builtin-module' }, ({ path }) => {
-      const names = Object.keys(process.getBuiltinModule(path)).filter((name) => name !== 'default' && /^[\w$]+$/.test(name));
-      const members = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})();`);
-      return {
-        contents: [`const builtin = process.getBuiltinModule(${JSON.stringify(path)});`, 'export default builtin;', ...members].join('\n'),
-        loader: 'js',
-      };
-    });
-  },
-};
-
-/** Tables as JSON text: V8 keeps only the parsed objects. For an object literal, V8 also keeps a template of the objects. */
-const jsonTables = {
-  name: 'json-tables',
-  setup(context) {
-    context.onLoad({ filter: /[/\\]src[/\\].*\.json$/ }, async ({ path }) => {
-      const value = JSON.stringify(JSON.parse(await readFile(path, 'utf8')));
-      return { contents: `export default JSON.parse(${JSON.stringify(value)});`, loader: 'js' };
-    });
-  },
-};
-
 const common = {
   bundle: true,
   platform: 'node',
@@ -120,7 +87,7 @@ const common = {
   write: false,
   metafile: true,
   absWorkingDir: root,
-  plugins: [templates, problemPages, optionalModules, jsonTables],
+  plugins: [templates, problemPages, optionalModules],
   alias: {
     // The package's own build for bundlers. That for Node.js reads two variables of the environment for each token
     // (LOG_TOKENS, LOG_STREAM): this is slow, and with the variables set the tokens appear among the results.
@@ -154,7 +121,6 @@ const split = await build({
 const notices = await writeNotices(split.metafile);
 const agent = await build({
   ...common,
-  plugins: [...common.plugins, builtinModules],
   ...esm('kubeletadm agent, in one file'),
   footer: { js: noticesComment(notices) },
   entryPoints: [join(root, 'src/agent-bin.ts')],

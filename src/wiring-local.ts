@@ -74,7 +74,6 @@ export function localServices(environment: Environment, loadTerminal?: () => Pro
     random: Math.random,
     watchFile: (path, onChange, signal) =>
       void import('./cli/adapters/watch-file.ts').then(({ watchFile }) => watchFile(path, onChange, signal)),
-    releaseMemoryWhenIdle: async () => (await import('./cli/adapters/idle-memory.ts')).releaseMemoryWhenIdle(),
     serveLocal: async (host, port, answer) => (await import('./cli/adapters/http-local.ts')).serveLocal(host, port, answer),
     reporter: ({ format, verbosity }) =>
       format === 'json' ? jsonReporter(output, systemClock, verbosity) : textReporter(output, verbosity),

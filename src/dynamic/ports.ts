@@ -23,9 +23,4 @@ export interface AgentHostPort {
   serveLocal(host: string, port: number, answer: (path: string) => LocalResponse | null): Promise<LocalServer>;
   /** A random number from 0 up to 1, not for secrets. */
   random(): number;
-  /**
-   * Prepares the process to wait most of the time.
-   * @returns a function to call after each activity: it releases memory when no other activity follows
-   */
-  releaseMemoryWhenIdle(): Promise<() => void>;
 }

@@ -45,7 +45,6 @@ export async function runNodeAgent(
 ): Promise<void> {
   const { kubeconfig: file, localConfig, namespace, directory } = request;
   const { trialMs, spreadMs, spareCheckpoints, allow, signersFile, listen } = request.policy;
-  const releaseMemory = await services.releaseMemoryWhenIdle();
   const catalogue = await loadCatalogue();
   const host = await connect();
   const cluster = kubeletCluster({
@@ -67,7 +66,6 @@ export async function runNodeAgent(
     server = listen === null ? null : await serve(services, listen, () => ({ state, isNodeKnown, access }));
     const { clock, signal } = services;
     const random = (): number => services.random();
-    releaseMemory();
     await runAgent({
       nodeName: nodeName.toLowerCase(),
       cluster,
@@ -89,7 +87,6 @@ export async function runNodeAgent(
       signal,
       onState: (next) => {
         state = next;
-        releaseMemory();
       },
       onNode: (isKnown) => {
         isNodeKnown = isKnown;
