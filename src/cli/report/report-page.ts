@@ -9,7 +9,7 @@ import type { HostGroup } from '../../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/node-source.ts';
 import { changeLines } from '../show-plan.ts';
-import { calendarOf } from './report-calendar.ts';
+import { certificatesView } from './report-certificates.ts';
 import { type Tag, timelineView } from './report-timeline.ts';
 import { durationText, hostCount, timeText } from './report-words.ts';
 
@@ -22,7 +22,7 @@ export function pageOf(model: ReportModel, version: string): object {
     groups: orNull(groupViews(model.groups)),
     timeline: model.timeline === null ? null : timelineView(model.timeline),
     census: orNull(model.census.map(censusView)),
-    calendar: model.certificates.length === 0 ? null : calendarOf(model.certificates, endedAt),
+    certificates: model.certificates.length === 0 ? null : certificatesView(model.certificates, endedAt),
     rows: model.rows.length === 0 ? null : rowsView(model.rows),
   };
   return {
@@ -48,7 +48,7 @@ const SECTIONS = [
   ['matrix', 'fields', 'Changed fields'],
   ['groups', 'changes', 'Changes'],
   ['census', 'census', 'Census'],
-  ['calendar', 'certificates', 'Certificates'],
+  ['certificates', 'certificates', 'Certificates'],
   ['rows', 'hosts', 'Hosts'],
 ] as const;
 

@@ -161,10 +161,8 @@ describe('the page of fleet status', () => {
     expect(page).toContain('<span class="tag warning">NotReady</span>');
   });
 
-  it('shows the expiration of all certificates on one axis and as dates', () => {
+  it('shows the expiration dates of all certificates', () => {
     expect(textOf(page)).toContain('5 certificates of 4 hosts; 2 of them expired, not valid or about to expire within 30 days.');
-    expect(page.match(/<rect class="c-(?:ok|soon|expired)" x="\d+" y="\d+"/g)).toHaveLength(3);
-    expect(page).toMatch(/<th scope="row">ca<\/th>.*<td class="later">1<\/td>/);
     expect(page).toMatch(/2030-04-01<\/th><td>client<\/td><td><span class="tag info">valid<\/span><\/td><td>n1, n2</);
     expect(page).toMatch(/2030-01-06<\/th><td>client<\/td><td><span class="tag warning">within 30 days<\/span>/);
     expect(page).toMatch(/2029-12-30<\/th><td>client<\/td><td><span class="tag error">problem<\/span>/);
