@@ -39,10 +39,10 @@ export function outputOption(choices: readonly [string, ...string[]], descriptio
   return new Option('-o, --output <format>', description).choices(choices).default(choices[0]).helpGroup(HEADINGS.output);
 }
 
-type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml' | 'kyaml';
+type TableChoice = 'text' | 'wide' | 'name' | 'json' | 'yaml';
 
 /** `-o` of a command that only reads, with templates as in kubectl; the first choice is the default. */
-export function readOutputOption(choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'json', 'yaml', 'kyaml']): Option {
+export function readOutputOption(choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'json', 'yaml']): Option {
   const all = [...choices, ...JSONPATH_CHOICES] as const;
   const option = outputOption(all);
   return option.argParser((value) => {
@@ -62,7 +62,7 @@ const TEMPLATES_ONLY = 'templates of Go and template files are not supported: wr
 /** `-o` and `--no-headers` of a command that prints a table. */
 export function addTableOptions(
   command: Command,
-  choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'wide', 'name', 'json', 'yaml', 'kyaml'],
+  choices: readonly [TableChoice, ...TableChoice[]] = ['text', 'wide', 'name', 'json', 'yaml'],
 ): Command {
   return addOptionGroup(command, HEADINGS.output, (output) =>
     output.addOption(readOutputOption(choices)).option('--no-headers', 'print tables without the header'),

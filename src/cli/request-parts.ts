@@ -78,7 +78,7 @@ export function outputRequest(options: CommandOptions): OutputRequest {
  * @throws AppError USAGE (exit code 2) for an invalid template
  */
 export function readFormat(options: CommandOptions): ReadFormat {
-  return jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'json', 'yaml', 'kyaml']);
+  return jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'json', 'yaml']);
 }
 
 /**
@@ -86,7 +86,7 @@ export function readFormat(options: CommandOptions): ReadFormat {
  * @throws AppError USAGE (exit code 2) for an invalid template
  */
 export function tableRequest(options: CommandOptions): TableRequest {
-  const format = jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'wide', 'name', 'json', 'yaml', 'kyaml']);
+  const format = jsonPathOf(options) ?? flagChoice(options, 'output', ['text', 'wide', 'name', 'json', 'yaml']);
   return { format, headers: options.headers !== false };
 }
 

@@ -3,13 +3,12 @@ import type { Json, JsonObject } from '../base/json.ts';
 import { hasUnprintable, printableJson, replaceUnprintable } from '../base/text/printable.ts';
 import { encodeGoJson } from '../codec/json-text.ts';
 import { applyJsonPath } from '../codec/jsonpath/apply.ts';
-import { encodeKyaml } from '../codec/kyaml-encode.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { type JsonPathFormat, withTemplatePosition } from './jsonpath-format.ts';
 
 export type DocumentFormat = 'text' | 'json' | 'yaml';
 /** A format of commands that only read. */
-export type ReadFormat = DocumentFormat | 'kyaml' | JsonPathFormat;
+export type ReadFormat = DocumentFormat | JsonPathFormat;
 
 /** Output format and log verbosity. */
 export interface OutputRequest {
@@ -24,7 +23,6 @@ export interface OutputRequest {
  */
 export function renderDocument(value: object, format: Exclude<ReadFormat, 'text'>): string {
   if (typeof format === 'object') return renderJsonPath(format, value);
-  if (format === 'kyaml') return encodeKyaml(asJson(value));
   if (format === 'json') return `${printableJson(value, 2)}\n`;
   // Strings that YAML 1.1 reads as another type (`on`, `1_000`) are quoted, as Kubernetes' parsers require.
   const document = new Document(value, { version: '1.1', aliasDuplicateObjects: false });

@@ -5,7 +5,7 @@ import type { Output } from './services.ts';
 import { renderDocument } from './show-document.ts';
 
 /** Format of a table: `wide` adds columns, `name` prints TYPE/NAME of each row. */
-export type TableFormat = 'text' | 'wide' | 'name' | 'json' | 'yaml' | 'kyaml' | JsonPathFormat;
+export type TableFormat = 'text' | 'wide' | 'name' | 'json' | 'yaml' | JsonPathFormat;
 
 /** `-o` and `--no-headers`. */
 export interface TableRequest {

@@ -50,7 +50,7 @@ function createCommand(token: Command, on: On): void {
 function listCommand(token: Command, on: On): void {
   const list = addClusterOptions(token.command('list').description('List the bootstrap tokens of the cluster, with their secrets'));
   on(
-    addPrinterFlags(addTableOptions(list, ['text', 'name', 'json', 'yaml', 'kyaml'])),
+    addPrinterFlags(addTableOptions(list, ['text', 'name', 'json', 'yaml'])),
     (_, options): TokenListRequest => ({
       cluster: kubeconfigRequest(options),
       output: { ...tableRequest(options), verbosity: verbosityOf(options) },

@@ -42,7 +42,6 @@ export async function runTokenList(services: Services, { cluster, output }: Toke
   if (typeof format === 'object') services.output.stdout(tokens.map((token) => renderDocument(tokenDocument(token), format)).join(''));
   else if (format === 'name') services.output.stdout(tokens.map(({ id }) => `secret/bootstrap-token-${id}\n`).join(''));
   else if (format === 'text' || format === 'wide') services.output.stdout(renderTokenTable(tokens, services.clock.now(), { headers }));
-  else if (format === 'kyaml') services.output.document(tokens.map((token) => renderDocument(tokenDocument(token), format)).join(''));
   else services.output.document(renderTokenList(tokens, format));
   return 0;
 }

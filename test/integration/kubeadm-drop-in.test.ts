@@ -370,7 +370,6 @@ describe('as kubeadm', () => {
       [images()],
       [images('-o', 'json')],
       [images('-o=yaml')],
-      [images('-o', 'kyaml')],
       [images('-o', 'JSON')],
       [images('-o', 'jsonpath={.images[0]} {.none}')],
       [images('-o', 'jsonpath-as-json={.kind}{"\\n"}x{range .images[0:2]}{@}{end}')],
