@@ -7,6 +7,7 @@ import { DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubele
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
+import { nameFileKinds } from './file-kind.ts';
 import type { FileVerdict } from './file-verdict.ts';
 import type { Services } from './services.ts';
 import { isFileValid, type ReportFormat, showVerdicts } from './validate-report.ts';
@@ -24,7 +25,9 @@ export async function runFleetValidate(services: Services, request: FleetValidat
   const file = fleetFileOf(request.file);
   const version = request.kubernetesVersion;
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
-  const { fleet, problems } = await checkFleet(services, file);
+  const text = await services.input.readText(file);
+  const { fleet, problems: found } = await checkFleet(services, file, text);
+  const problems = nameFileKinds(found, () => text);
   const structure: FileVerdict = { file, problems };
   const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? DEFAULT_MINOR;
   // Unreadable files cannot be validated.

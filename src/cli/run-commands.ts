@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import type { InputFiles } from '../base/local-files.ts';
 import { styled } from '../base/text/styled.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandEntry, CommandServices } from './command.ts';
@@ -47,8 +48,10 @@ export async function runCommands(commandLine: CommandLine): Promise<ExitCode> {
 async function runLine(commandLine: CommandLine): Promise<ExitCode> {
   const { argv, services, version, commands, loadComplete, loadPhases } = commandLine;
   let code: ExitCode = 0;
+  const { input, textOf } = withTexts(services.input);
   const ownServices: CommandServices = {
     ...services,
+    input,
     runCommand: (line, output = services.output) => runCommands({ ...commandLine, argv: line, services: { ...services, output } }),
   };
   const exit = (result: ExitCode): void => {
@@ -74,9 +77,23 @@ async function runLine(commandLine: CommandLine): Promise<ExitCode> {
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const shown = error instanceof CommandLineError ? describeCommandLineError(error, await wholeTree(ownServices, commands)) : error;
+    const shown =
+      error instanceof CommandLineError
+        ? describeCommandLineError(error, await wholeTree(ownServices, commands))
+        : (await import('./file-kind.ts')).nameFileKindsOf(error, textOf);
     return showProblem(shown, services.output, verbosityOf(argv));
   }
+}
+
+/** An input that keeps the texts it has read: a hint depends on the content of a file. */
+function withTexts(input: InputFiles): { readonly input: InputFiles; readonly textOf: (file: string) => string | undefined } {
+  const texts = new Map<string, string>();
+  const readText = async (path: string): Promise<string> => {
+    const text = await input.readText(path);
+    texts.set(path, text);
+    return text;
+  };
+  return { input: { ...input, readText }, textOf: (file) => texts.get(file) };
 }
 
 /** All commands with their options; the tree of a normal command line is partial. */

@@ -5,6 +5,7 @@ import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-doc
 import { type Catalogue, DEFAULT_MINOR } from '../kubelet/catalogue.ts';
 import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
 import type { WrappedConfig } from '../kubelet/wrapped-config.ts';
+import { nameFileKinds } from './file-kind.ts';
 import type { FileRules, FileVerdict } from './file-verdict.ts';
 
 /** Number of files read ahead while others are validated. */
@@ -23,7 +24,8 @@ export async function validateFiles(input: InputFiles, files: readonly string[],
   for (let next = 0; next < files.length; next += READ_AHEAD) {
     const read = files.slice(next, next + READ_AHEAD).map((file) => readFile(input, file));
     for (const { file, text } of await Promise.all(read)) {
-      const problems = typeof text === 'string' ? await validateFile(text, file, { ...options, exists }) : text.problems;
+      const problems =
+        typeof text === 'string' ? nameFileKinds(await validateFile(text, file, { ...options, exists }), () => text) : text.problems;
       verdicts.push({ file, problems });
     }
   }

@@ -56,6 +56,18 @@ export function unknownVersion(apiVersion: string, position: Position, readable:
   return { ...error('CONFIG_UNKNOWN_VERSION', `unknown version ${quoteValue(apiVersion)}`, `Use ${orList(readable)}`), position };
 }
 
+/** An unknown group and kind. */
+export function unknownKind(
+  apiVersion: string,
+  kind: string,
+  position: Position,
+  accepted: readonly string[],
+  likely: string | null,
+): Problem {
+  const hint = likely === null ? `Supported kinds: ${andList(accepted)}` : `Did you mean ${likely}?`;
+  return { ...error('CONFIG_UNKNOWN_KIND', `unknown kind ${quoteValue(kind)} in ${quoteValue(apiVersion)}`, hint), position };
+}
+
 /** A kind that does not exist in the given version. */
 export function kindNotInVersion(apiVersion: string, kind: string, position: Position): Problem {
   const hint = 'Use apiVersion: kubeadm.k8s.io/v1beta4';

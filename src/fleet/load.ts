@@ -1,14 +1,12 @@
 import type { Position, Problem } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
-import { duplicateKind, noDocument, unknownVersion } from '../codec/document-problems.ts';
+import { duplicateKind, noDocument, unknownKind, unknownVersion } from '../codec/document-problems.ts';
 import { type FieldTree, fieldTreeOf } from '../codec/field-tree.ts';
 import { readDocument } from '../codec/read-document.ts';
 import { parseSource, type Source, type SourceDocument, type SourceLimits } from '../codec/source.ts';
-import { unknownKind } from '../codec/unknown-kind.ts';
 import { readHeader } from '../kubeadm/config/document-header.ts';
 import { sortProblems } from '../kubeadm/config/origins.ts';
 import { QUOTE_TEMPLATE } from './fleet-problems.ts';
-import { isK0sctl } from './import-k0sctl.ts';
 import { secretProblems } from './inline-secrets.ts';
 import { FLEET_API_VERSION, FLEET_KIND, type FleetFile, fleetSchema } from './schema.ts';
 
@@ -66,10 +64,7 @@ function selectDocument(source: Source, text: string, file: string): { document:
     const first = found[0];
     if (kind !== FLEET_KIND) {
       const likely = closestName(kind, [FLEET_KIND]);
-      const problem = unknownKind(apiVersion, kind, kindPosition, [FLEET_KIND], likely);
-      problems.push(
-        isK0sctl(text) ? { ...problem, hint: `To import its hosts, run kubeletadm fleet init --from-k0sctl ${file}` } : problem,
-      );
+      problems.push(unknownKind(apiVersion, kind, kindPosition, [FLEET_KIND], likely));
     } else if (apiVersion !== FLEET_API_VERSION) problems.push(unknownVersion(apiVersion, versionPosition, [FLEET_API_VERSION]));
     else if (first !== undefined) problems.push(duplicateKind(kind, kindPosition, first.positionAt(first.root?.offset ?? 0).line));
     else found.push(document);

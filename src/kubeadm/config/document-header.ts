@@ -5,11 +5,11 @@ import {
   kindNotInVersion,
   missingHeader,
   oldVersion,
+  unknownKind,
   unknownVersion,
   wrongHeader,
 } from '../../codec/document-problems.ts';
 import { entryOf, type SourceDocument } from '../../codec/source.ts';
-import { unknownKind } from '../../codec/unknown-kind.ts';
 import type { ConfigKind, ModelKind } from './model.ts';
 import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';

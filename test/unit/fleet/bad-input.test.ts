@@ -303,7 +303,7 @@ describe('an invalid fleet file', () => {
       'a configuration of kubeadm',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n',
       [
-        'f:2:7: unknown kind "InitConfiguration" in "kubeadm.k8s.io/v1beta4". Validate the file with kubeletadm config validate FILE, and pass it to init, join, reset or upgrade with --config FILE. [CONFIG_UNKNOWN_KIND]',
+        'f:2:7: unknown kind "InitConfiguration" in "kubeadm.k8s.io/v1beta4". Supported kinds: Fleet. [CONFIG_UNKNOWN_KIND]',
       ],
     ],
     [

@@ -101,25 +101,6 @@ describe('the documents of a file', () => {
       [`f.yaml:2:7: unknown kind "zzz" in "foo/bar". Supported kinds: ${KINDS}. [CONFIG_UNKNOWN_KIND]`],
     ],
     [
-      'a fleet file',
-      'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n',
-      [
-        'f.yaml:2:7: unknown kind "Fleet" in "kubeletadm.dev/v1alpha1". The file is a fleet file: validate it with kubeletadm fleet validate -f FILE, apply it with kubeletadm apply -f FILE. [CONFIG_UNKNOWN_KIND]',
-      ],
-    ],
-    [
-      'a file of k0sctl',
-      'apiVersion: k0sctl.k0sproject.io/v1beta1\nkind: Cluster\n',
-      [
-        'f.yaml:2:7: unknown kind "Cluster" in "k0sctl.k0sproject.io/v1beta1". The file is for k0sctl: import its hosts with kubeletadm fleet init --from-k0sctl FILE. [CONFIG_UNKNOWN_KIND]',
-      ],
-    ],
-    [
-      'a kubeconfig',
-      'apiVersion: v1\nkind: Config\n',
-      ['f.yaml:2:7: unknown kind "Config" in "v1". The file is a kubeconfig: pass it with --kubeconfig FILE. [CONFIG_UNKNOWN_KIND]'],
-    ],
-    [
       'the group of another kind',
       'apiVersion: v1\nkind: InitConfiguration\n',
       ['f.yaml:1:13: unknown version "v1". Use kubeadm.k8s.io/v1beta4 or kubeadm.k8s.io/v1beta3. [CONFIG_UNKNOWN_VERSION]'],
