@@ -1,8 +1,8 @@
 import { AppError, type Problem } from '../base/errors.ts';
 
-/** A kind of file, and the command or option that reads it. */
-interface FileKind {
-  /** Matches `apiVersion kind` of a document, or, for a file of another format, its text. */
+/** A kind of document, and the command or option that reads it. */
+interface DocumentKind {
+  /** Matches `apiVersion kind` of a document. */
   readonly pattern: RegExp;
   /** Codes with a better hint: of the reader of this kind, about the content of the file. */
   readonly reportedBy?: readonly string[];
@@ -10,10 +10,10 @@ interface FileKind {
   readonly hint: string;
 }
 
-const DOCUMENTS: readonly FileKind[] = [
+const DOCUMENTS: readonly DocumentKind[] = [
   {
     pattern: /^kubeletadm\.dev\/\S+ Fleet$/,
-    reportedBy: ['PLAN_INVALID'],
+    reportedBy: ['PLAN_INVALID', 'FLEET_IMPORT_INVALID'],
     hint: 'The file is a fleet file: validate it with kubeletadm fleet validate -f FILE, apply it with kubeletadm apply -f FILE',
   },
   {
@@ -34,22 +34,69 @@ const DOCUMENTS: readonly FileKind[] = [
   { pattern: /^v1 Config$/, hint: 'The file is a kubeconfig: pass it with --kubeconfig FILE' },
 ];
 
-/** Codes of a document that its reader does not recognise. */
-const UNRECOGNISED: ReadonlySet<string> = new Set(['CONFIG_UNKNOWN_KIND', 'CONFIG_WRONG_KIND', 'PLAN_INVALID', 'FLEET_IMPORT_INVALID']);
+const FLAGS = 'with kubeletadm config migrate CONFIG --flags FILE --from 1.X --to 1.Y';
 
-/** Replaces the hints of problems with a file of another command: the hint names the command that reads the file. */
+/** Files of other formats. All patterns of one match the text. */
+const FORMATS: readonly { readonly patterns: readonly RegExp[]; readonly hint: string }[] = [
+  {
+    patterns: [/^\[(?:Unit|Service|Install)\][ \t]*\r?$/m],
+    hint: `The file looks like a systemd unit or drop-in: convert its kubelet flags ${FLAGS}`,
+  },
+  { patterns: [/^(?:KUBE\w*=|--[a-z])/m], hint: `The file looks like a file with kubelet flags: convert them ${FLAGS}` },
+  {
+    patterns: [/^[ \t]*(?:Host|Match)[ \t]+\S/im, /^[ \t]*(?:HostName|User|Port|IdentityFile|ProxyJump|ProxyCommand)[ \t=]/im],
+    hint: 'The file looks like an ssh_config: import its hosts with kubeletadm fleet init -f fleet.yaml --from-ssh-config FILE',
+  },
+  ...[
+    // A group with a host in its first line, or with a suffix.
+    /^\[[\w.-]+\][ \t]*\r?\n(?:[ \t]*(?:[#;].*)?\r?\n)*[^\s=#;[{]+(?:[ \t]+\w+=.*)?[ \t]*\r?$/m,
+    /^\[[\w.-]+:(?:vars|children)\]/m,
+    /^\w[\w.@-]{0,200}[ \t]{1,80}ansible_\w{1,80}=/m,
+    // In YAML.
+    /^(?:all:[ \t]*\r?\n|[\w-]+:[ \t]*\r?\n(?:[ \t]*#.*\r?\n)*[ \t]+(?:hosts|children):)/m,
+  ].map((pattern) => ({
+    patterns: [pattern],
+    hint: 'The file looks like an Ansible inventory: import its hosts with kubeletadm fleet init -f fleet.yaml --from-ansible FILE',
+  })),
+];
+
+/** Codes of a file that its reader does not recognise. */
+const UNRECOGNISED: ReadonlySet<string> = new Set([
+  'CONFIG_MISSING_HEADER',
+  'CONFIG_SYNTAX',
+  'CONFIG_UNKNOWN_KIND',
+  'CONFIG_WRONG_KIND',
+  'CONFIG_WRONG_TYPE',
+  'FLEET_IMPORT_INVALID',
+  'PLAN_INVALID',
+]);
+
+/**
+ * Replaces the hints of problems with a file of another command: the hint names the command that reads the file, and is given once for a
+ * line of the file.
+ */
 export function nameFileKinds(problems: readonly Problem[], textOf: (file: string) => string | undefined): readonly Problem[] {
-  return problems.map((problem) => {
-    const file = problem.position?.file ?? /^.+?(?= is not a valid saved plan)/.exec(problem.message)?.[0];
-    const text = file === undefined || !UNRECOGNISED.has(problem.code) ? undefined : textOf(file);
-    const kind = text === undefined ? undefined : kindOf(text, problem);
-    return kind === undefined ? problem : { ...problem, hint: kind.hint.replaceAll('FILE', file ?? '') };
+  const given = new Set<string>();
+  return problems.flatMap((problem) => {
+    const { code, message, path = 'kind', position } = problem;
+    const file = position?.file ?? /^.+?(?= is not a valid saved plan)/.exec(message)?.[0];
+    const isHeader = path === 'kind' || path === 'apiVersion';
+    const text = file === undefined || !isHeader || !UNRECOGNISED.has(code) ? undefined : textOf(file);
+    const hint = text === undefined ? undefined : hintFor(text, problem);
+    if (file === undefined || hint === undefined) return [problem];
+    const key = `${file}:${position?.line}:${hint}`;
+    if (given.has(key)) return [];
+    given.add(key);
+    return [{ ...problem, hint: hint.replaceAll('FILE', file === '-' ? 'FILE' : file) }];
   });
 }
 
-function kindOf(text: string, { code, position }: Problem): FileKind | undefined {
+function hintFor(text: string, { code, position }: Problem): string | undefined {
+  if (!/^["'{ \t]*apiVersion["']?[ \t]*:/m.test(text))
+    return FORMATS.find(({ patterns }) => patterns.every((each) => each.test(text)))?.hint;
+  if (code === 'CONFIG_SYNTAX') return undefined;
   const header = headerOf(text, position?.line ?? 1);
-  return DOCUMENTS.find(({ pattern, reportedBy = [] }) => pattern.test(header) && !reportedBy.includes(code));
+  return DOCUMENTS.find(({ pattern, reportedBy = [] }) => pattern.test(header) && !reportedBy.includes(code))?.hint;
 }
 
 /** `apiVersion kind` of the document with a line of a file. */
@@ -68,6 +115,6 @@ function headerOf(text: string, line: number): string {
 export function nameFileKindsOf(error: unknown, textOf: (file: string) => string | undefined): unknown {
   if (!(error instanceof AppError)) return error;
   const problems = nameFileKinds(error.problems, textOf);
-  if (problems.every((problem, i) => problem === error.problems[i])) return error;
+  if (problems.every((problem) => error.problems.includes(problem))) return error;
   return new AppError(problems, { exitCode: error.exitCode, detail: error.detail, cause: error.cause });
 }

@@ -50,7 +50,7 @@ function placeText(position: Position | undefined): string {
 }
 
 function selectDocument(source: Source, text: string, file: string): { document: SourceDocument | null; problems: readonly Problem[] } {
-  const problems = source.problems.map((problem) => withSyntaxHint(problem, text, file));
+  const problems = source.problems.map((problem) => withSyntaxHint(problem, text));
   if (problems.length > 0) return { document: null, problems };
   const found: SourceDocument[] = [];
   for (const document of source.documents) {
@@ -83,21 +83,13 @@ function asFleet(problem: Problem): Problem {
   };
 }
 
-/**
- * Adds a hint for two common mistakes: `address: {{ ip }}`, whose braces YAML reads as an object, and an Ansible
- * inventory in place of the fleet file.
- */
-function withSyntaxHint(problem: Problem, text: string, file: string): Problem {
+/** Adds a hint for a common mistake: `address: {{ ip }}`, whose braces YAML reads as an object. */
+function withSyntaxHint(problem: Problem, text: string): Problem {
   const { position, code } = problem;
   if (code !== 'CONFIG_SYNTAX' || position === undefined) return problem;
   const line = text.split('\n', position.line)[position.line - 1] ?? '';
-  if (/(?:[:-]\s+|^\s*)\{\{/.test(line)) return { ...problem, hint: QUOTE_TEMPLATE };
-  if (!INVENTORY_SECTION.test(text)) return problem;
-  return { ...problem, hint: `If this file is an Ansible inventory, run kubeletadm fleet init -f fleet.yaml --from-ansible ${file}` };
+  return /(?:[:-]\s+|^\s*)\{\{/.test(line) ? { ...problem, hint: QUOTE_TEMPLATE } : problem;
 }
-
-/** A line such as `[workers]` or `[workers:vars]`. */
-const INVENTORY_SECTION = /^\[[\w.-]+(?::(?:vars|children))?\][ \t]*\r?$/m;
 
 function argumentHint(name: string): string {
   return `Write a list of names and values: - {name: ${name}, value: …}`;

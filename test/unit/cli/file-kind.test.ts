@@ -23,6 +23,60 @@ const FLEET =
 const KUBEADM = 'Validate the file with kubeletadm config validate FILE, and pass it to init, join, reset or upgrade with --config FILE. [';
 const K0SCTL = 'The file is for k0sctl: import its hosts with kubeletadm fleet init --from-k0sctl FILE. [';
 
+const INVENTORY =
+  'The file looks like an Ansible inventory: import its hosts with kubeletadm fleet init -f fleet.yaml --from-ansible FILE. [CONFIG_';
+const SSH = 'The file looks like an ssh_config: import its hosts with kubeletadm fleet init -f fleet.yaml --from-ssh-config FILE. [CONFIG_';
+const FLAGS =
+  'The file looks like a file with kubelet flags: convert them with kubeletadm config migrate CONFIG --flags FILE --from 1.X --to 1.Y. [CONFIG_';
+const UNIT =
+  'The file looks like a systemd unit or drop-in: convert its kubelet flags with kubeletadm config migrate CONFIG --flags FILE --from 1.X --to 1.Y. [CONFIG_';
+
+describe('a file of another format', () => {
+  const commands = ['config validate', 'fleet validate -f', 'init --config', 'plan -f', 'reset --config', 'fleet init --from-k0sctl'];
+  it.each<[string, string, string]>([
+    ['an inventory', '[kube_control_plane]\ncp1 ansible_host=192.0.2.10\n\n[kube_node]\nw1\n', INVENTORY],
+    ['an inventory of names', '# nodes\n[masters]\ncp1\ncp2\n', INVENTORY],
+    ['an inventory with variables', '[all:vars]\nansible_user = ops\n', INVENTORY],
+    ['an inventory without groups', 'cp1 ansible_host=192.0.2.10\n', INVENTORY],
+    ['an inventory in YAML', 'all:\n  children:\n    kube_node:\n      hosts: {w1: {ansible_host: 192.0.2.11}}\n', INVENTORY],
+    ['an inventory in YAML with a comment', '---\n# nodes\nworkers:\n  hosts:\n    w1:\n', INVENTORY],
+    ['an ssh_config', 'Host cp1 cp1.example\n  HostName 192.0.2.10\n\nHost *\n  User ops\n', SSH],
+    ['an ssh_config with =', 'Host cp1\n\tHostName=192.0.2.10\n', SSH],
+    ['an ssh_config that begins with options', 'User ops\nMatch host cp1\nPort 2222\n', SSH],
+    ['kubeadm-flags.env', 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:3.9"\n', FLAGS],
+    ['the defaults of a package', 'KUBELET_EXTRA_ARGS=--node-ip=192.0.2.9\n', FLAGS],
+    ['the environment of kubespray', 'KUBE_LOG_LEVEL="--v=2"\nKUBELET_ADDRESS="--node-ip=192.0.2.9"\n', FLAGS],
+    ['a unit', '# kubelet\n[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/kubelet\n', UNIT],
+    ['a drop-in', '[Service]\nEnvironment="KUBELET_EXTRA_ARGS=--max-pods=60"\n', UNIT],
+  ])('%s gets the hint of its command', async (_, text, hint) => {
+    for (const command of commands) {
+      // The reader of k0sctl files has a code of its own for a file that is YAML.
+      const printed = (await runWith(command, text)).replace('[FLEET_IMPORT_INVALID]', '[CONFIG_');
+      expect(printed, command).toContain(hint);
+    }
+    expect(await runWith('apply', text)).toContain(hint.replace('[CONFIG_', '[PLAN_INVALID]'));
+  });
+
+  it.each([
+    ['TOML', '[settings.kubernetes]\nmax-pods = 60\n'],
+    ['a list', '- [a, b]\n- c\n'],
+    ['a block of text', 'kubelet: |\n  Host a\n x\n'],
+    ['a configuration of kubeadm with a syntax error', 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n[masters]\n'],
+    ['a fleet file with a syntax error', 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nhosts: [{name: a\n'],
+    ['a certificate', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'],
+    ['a document without a kind', 'networking:\n  podSubnet: 10.244.0.0/16\n'],
+  ])('%s gets no hint of another command', async (_, text) => {
+    expect(await runWith('config validate', text)).not.toContain('The file ');
+  });
+
+  it('is reported once, also from standard input', async () => {
+    const options = { stdin: 'all:\n  hosts:\n    w1:\n' };
+    expect((await runCommand(['config', 'validate', '-'], options)).stderr).toBe(
+      'standard input:1:1 apiVersion: the document has no apiVersion. The file looks like an Ansible inventory: import its hosts with kubeletadm fleet init -f fleet.yaml --from-ansible FILE. [CONFIG_MISSING_HEADER]\n',
+    );
+  });
+});
+
 describe('a document of another command', () => {
   it.each<[string, string, string, string]>([
     ['a fleet file', 'config validate', documentOf('kubeletadm.dev/v1alpha1', 'Fleet'), FLEET],

@@ -302,9 +302,7 @@ describe('an invalid fleet file', () => {
     [
       'a configuration of kubeadm',
       'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n',
-      [
-        'f:2:7: unknown kind "InitConfiguration" in "kubeadm.k8s.io/v1beta4". Supported kinds: Fleet. [CONFIG_UNKNOWN_KIND]',
-      ],
+      ['f:2:7: unknown kind "InitConfiguration" in "kubeadm.k8s.io/v1beta4". Supported kinds: Fleet. [CONFIG_UNKNOWN_KIND]'],
     ],
     [
       'two documents',
