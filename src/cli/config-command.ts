@@ -23,9 +23,9 @@ import {
   addTargetOption,
   collect,
   collectList,
-  EXPERIMENTAL_API,
   outputOption,
   readOutputOption,
+  withoutEffect,
 } from './options.ts';
 import { flagChoice, flagList, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest, readFormat } from './request-parts.ts';
 
@@ -68,7 +68,7 @@ function defineValidate(config: Command, on: On): void {
     .description('Validate configuration files; the exit code is 2 if a file is invalid')
     .argument('[file...]', "configuration files; '-' for standard input")
     .option('--config <file>', 'configuration file, an alternative to the argument (repeatable)', collect)
-    .option('--allow-experimental-api', EXPERIMENTAL_API)
+    .addOption(withoutEffect('--allow-experimental-api'))
     .option('--allow-deprecated-api', 'suppress warnings about deprecated API versions')
     .option(
       '--kubernetes-version <version>',

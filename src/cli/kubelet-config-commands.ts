@@ -8,7 +8,7 @@ import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, addSshOptions, collect, EXPERIMENTAL_API, outputOption, readOutputOption } from './options.ts';
+import { addClusterOptions, addSshOptions, collect, outputOption, readOutputOption, withoutEffect } from './options.ts';
 import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest, readFormat } from './request-parts.ts';
 
 /** The newest minor of the catalogue, which help does not load. */
@@ -148,7 +148,7 @@ export function addMigrateCommand(config: Command, on: On): void {
       '--old-config <file>',
       "kubeadm documents to convert to v1beta4, or '-' for standard input; KubeletConfiguration documents are copied unchanged",
     )
-    .option('--allow-experimental-api', EXPERIMENTAL_API)
+    .addOption(withoutEffect('--allow-experimental-api'))
     .option('--new-config <file>', 'file to write the result to (default: standard output)')
     .option('--new-flags <file>', 'output file for flags without a corresponding field, in the format of kubeadm-flags.env');
   on(

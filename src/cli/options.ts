@@ -79,7 +79,7 @@ export function addPrinterFlags(command: Command): Command {
         true,
       )
       .addOption(new Option('--no-allow-missing-template-keys', 'a field that does not exist is an error').hideHelp())
-      .option('--show-managed-fields', 'no effect; accepted only because kubeadm has this option'),
+      .addOption(withoutEffect('--show-managed-fields')),
   );
 }
 
@@ -96,16 +96,19 @@ export function addVerbosity(command: Command): Command {
   );
 }
 
+/** An option that is accepted only because kubeadm has it; help and completion do not show it. */
+export function withoutEffect(flags: string): Option {
+  return new Option(flags, 'no effect').hideHelp();
+}
+
 /** `--vmodule` of klog, which selects source files of kubeadm: validated, without an effect. */
 export function addModuleVerbosity(command: Command): Command {
   return command.addOption(
-    new Option('--vmodule <pattern=N,...>', 'no effect; accepted only because kubeadm has this option')
-      .argParser((value) => {
-        const parts = value.split(',').filter((part) => part !== '');
-        if (parts.every((part) => /^[^=]+=[0-9]+$/.test(part))) return value;
-        throw new InvalidArgumentError('must be a comma-separated list of filename=N');
-      })
-      .helpGroup(HEADINGS.global),
+    withoutEffect('--vmodule <pattern=N,...>').argParser((value) => {
+      const parts = value.split(',').filter((part) => part !== '');
+      if (parts.every((part) => /^[^=]+=[0-9]+$/.test(part))) return value;
+      throw new InvalidArgumentError('must be a comma-separated list of filename=N');
+    }),
   );
 }
 
@@ -320,9 +323,6 @@ export const AGENT_IMPACT_NOTES = `${IMPACT_CLASSES}
 If the Node is cordoned, the agent assumes that the node is drained: it then applies changes up to class "drain", even if --allow is a lower class.
 
 For every value of --allow, the agent refuses a change that would terminate running pods or prevent new pods from starting, unless the configuration was assigned with dynamic assign --allow-pod-loss.`;
-
-/** The text of `--allow-experimental-api`. */
-export const EXPERIMENTAL_API = 'no effect, because kubeadm 1.36 has no experimental API versions';
 
 /** The text of `--take-over`. */
 export const TAKE_OVER = 'let a host join under the name of an existing Node that is not Ready (for example after a reinstallation)';
