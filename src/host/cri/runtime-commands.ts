@@ -13,12 +13,12 @@ ctrd() { ctr --address "$p" --namespace k8s.io "$@"; }
 /**
  * Prints the number of processes in the cgroups of Pods (`kubepods`, `kubepods.slice`, also below a cgroup
  * root of the kubelet), whichever runtime started them. Those of nodes that are containers of this host are
- * nested deeper and not counted.
+ * nested deeper and not counted. One find(1) for all directories: cgroup v1 has one for each controller.
  */
 const POD_PROCESSES = `pod_processes() { (
   g=\${KUBELETADM_ROOT-}/sys/fs/cgroup
   if [ -f "$g/cgroup.controllers" ]; then set -- "$g"/*kubepods* "$g"/*/*kubepods*; else set -- "$g"/*/*kubepods* "$g"/*/*/*kubepods*; fi
-  for d do [ ! -d "$d" ] || find "$d" -name cgroup.procs -exec cat {} + 2>/dev/null; done | sort -u | grep -c .
+  find "$@" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -u | grep -c .
 ) || true; }
 `;
 
@@ -97,14 +97,18 @@ export function countPodProcesses(): Words {
 }
 
 /**
- * Stops and removes all Pods, and waits until no Pod process is left. Each Pod is tried five times, and a
- * failure does not stop the others, as in kubeadm. ctr removes only containers: Pod networks remain until the
- * host is restarted.
+ * Stops and removes all Pods, and waits until no Pod process is left. All Pods are tried in one call. If it fails, each
+ * remaining Pod is tried five times, and a failure does not stop the others, as in kubeadm. ctr removes only containers:
+ * Pod networks remain until the host is restarted.
  * @param mayStay Pods that cannot be removed are no failure
  */
 export function removePods(criSocket: string, mayStay: boolean): Words {
-  const script = `${TOOLS}${POD_PROCESSES}if has crictl; then all=$(cri pods -q); drop() { cri stopp "$1" && cri rmp -f "$1"; }
-else all=$(ctrd containers ls -q); drop() { ctrd tasks rm -f "$1" >/dev/null 2>&1; ctrd containers rm "$1"; }; fi
+  const script = `${TOOLS}${POD_PROCESSES}if has crictl; then pods() { cri pods -q; }; drop() { cri stopp "$@" && cri rmp -f "$@"; }
+else pods() { ctrd containers ls -q; }; drop() { ctrd tasks rm -f "$@" >/dev/null 2>&1; ctrd containers rm "$@"; }; fi
+all=$(pods)
+if [ -n "$all" ]; then
+  if drop $all 2>/dev/null; then all=; else some=$(pods) && all=$some; fi
+fi
 left=
 for i in $all; do
   n=1; until drop "$i"; do [ $n -lt 5 ] || { left="$left $i"; break; }; n=$((n+1)); sleep 1; done
@@ -113,7 +117,8 @@ done
 [ -z "$left" ] || { echo "cannot remove these Pods:$left" >&2; exit 1; }
 i=0
 while n=$(pod_processes); [ "$n" != 0 ]; do
-  i=$((i+1)); [ $i -lt 10 ] || { echo "$n Pod processes are still running" >&2; exit 1; }; sleep 1
+  [ $i -lt 100 ] || { echo "$n Pod processes are still running" >&2; exit 1; }
+  if sleep 0.1 2>/dev/null; then i=$((i+1)); else i=$((i+10)); sleep 1; fi
 done`;
   return words(script, criSocket, mayStay ? '1' : '0');
 }
