@@ -8,6 +8,8 @@ import { fileFacts } from '../facts/file-facts.ts';
 import { initSystem } from '../facts/init-system.ts';
 import type { FileFact } from '../facts/query.ts';
 import { type UnitState, unitState } from '../facts/unit.ts';
+import type { Host } from '../host.ts';
+import { observe } from '../observe.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { type DesiredFile, diffFile } from '../plan/diff-file.ts';
 import type { ProxySetting } from './model.ts';
@@ -79,9 +81,12 @@ export function networksOf(output: string, devices: readonly (string | null)[]):
   return [...new Set(outside.map(({ network }) => network))].sort();
 }
 
+/** The files of a proxy. */
+export const proxyFiles = fileFacts([PROXY_ENVIRONMENT_FILE, ...UNITS.map(proxyDropIn)]);
+
 const INSTALLED = {
   init: initSystem,
-  files: fileFacts([PROXY_ENVIRONMENT_FILE, ...UNITS.map(proxyDropIn)]),
+  files: proxyFiles,
   units: combineFacts({ containerd: unitState('containerd'), crio: unitState('crio'), kubelet: unitState(KUBELET) }),
 };
 
@@ -90,19 +95,25 @@ export const proxyFacts: Fact<ProxyFacts> = combineFacts({ ...INSTALLED, network
 
 export type RemovedProxyFacts = Omit<ProxyFacts, 'networks'>;
 
-/** Facts for `planProxyRemoval`. */
-export const removedProxyFacts: Fact<RemovedProxyFacts> = combineFacts(INSTALLED);
+const INSTALLED_FACTS = combineFacts(INSTALLED);
+
+/**
+ * Observes a host for `planProxyRemoval`: the units only if a file is removed.
+ * @returns null: no file of a fleet file
+ */
+export async function observeRemovedProxy(host: Host, signal?: AbortSignal): Promise<RemovedProxyFacts | null> {
+  const files = await observe(host, proxyFiles, signal);
+  return fleetFiles(files).length === 0 ? null : observe(host, INSTALLED_FACTS, signal);
+}
 
 /**
  * Plans the removal of the files of a fleet file from a host that leaves its cluster, and restarts the running container
  * runtime. Drop-ins that do not read the environment file are those of an image or an administrator: they are kept.
  */
-export function planProxyRemoval(facts: RemovedProxyFacts): PhasePlan {
+export function planProxyRemoval(facts: RemovedProxyFacts | null): PhasePlan {
   const reason = 'written by apply';
-  const files = removals(facts)
-    .filter(({ path }) => path === PROXY_ENVIRONMENT_FILE || isFleetDropIn(facts.files.get(path) ?? null))
-    .map((change) => ({ ...change, reason }));
-  if (files.length === 0) return { changes: [], noop: 'no proxy of a fleet file' };
+  const files = facts === null ? [] : fleetFiles(facts.files).map((change) => ({ ...change, reason }));
+  if (facts === null || files.length === 0) return { changes: [], noop: 'no proxy of a fleet file' };
   const restarts = restartsFor(facts, files).filter(({ unit }) => unit !== KUBELET);
   return {
     changes: [
@@ -134,7 +145,7 @@ export interface ProxyPlanInput {
 export function planProxy(facts: ProxyFacts, input: ProxyPlanInput): PhasePlan {
   const { proxy } = input;
   const isRunning = facts.units.kubelet?.activeState === 'active';
-  const files = proxy === 'none' ? removals(facts) : writes(facts, input);
+  const files = proxy === 'none' ? removals(facts.files) : writes(facts, input);
   const changes = files.map((change): HostChange => (isRunning ? { ...change, impact: 'safe' } : change));
   const restarts = restartsFor(facts, files);
   const needsReload =
@@ -222,7 +233,11 @@ function variable(
   return [{ name, parts: [`${scheme}://`, credentials, `@${rest}`] }];
 }
 
-function removals({ files }: RemovedProxyFacts): readonly Removal[] {
+function fleetFiles(files: ProxyFacts['files']): readonly Removal[] {
+  return removals(files).filter(({ path }) => path === PROXY_ENVIRONMENT_FILE || isFleetDropIn(files.get(path) ?? null));
+}
+
+function removals(files: ProxyFacts['files']): readonly Removal[] {
   return [...files].flatMap(([path, file]): readonly Removal[] => {
     if (file?.content?.startsWith(OWN) !== true) return [];
     const before = { content: file.content, mode: file.mode, owner: file.owner };

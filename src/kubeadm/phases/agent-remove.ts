@@ -17,10 +17,13 @@ import {
 import { acceptedFile, checkpointsDirectory } from '../node-agent/layout.ts';
 import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
 
-export interface AgentRemoveInput {
+interface AgentPaths {
   /** Directory of its state and checkpoints. */
   readonly directory: string;
   readonly programDirectory: string;
+}
+
+export interface AgentRemoveInput extends AgentPaths {
   /** The directory of the kubelet's drop-ins existed before the agent. */
   readonly keepsDropInDirectory: boolean;
 }
@@ -76,8 +79,7 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   name: 'remove-agent',
   short: 'Stop and remove the kubeletadm agent',
   observe: async ({ host, signal }, input) => {
-    const facts = combineFacts({ left: leftOfAgent(input), unit: unitState(AGENT_SERVICE), files: fileFacts(LINKS) });
-    const { left, unit, files } = await observe(host, facts, signal);
+    const { left, unit, files } = await observe(host, resetAgentFacts(input), signal);
     return { ...left, unit, links: LINKS.filter((path) => files.get(path) != null) };
   },
   plan: (found, input) => {
@@ -94,9 +96,14 @@ export const resetAgent = definePhase<AgentRemoveInput, ResetFacts>({
   },
 });
 
+/** The facts that `resetAgent` observes. */
+export function resetAgentFacts(input: AgentPaths) {
+  return combineFacts({ left: leftOfAgent(input), unit: unitState(AGENT_SERVICE), files: fileFacts(LINKS) });
+}
+
 const RELOAD = { kind: 'daemon-reload', reason: 'the unit files change' } as const;
 
-function leftOfAgent({ directory, programDirectory }: AgentRemoveInput): Fact<Facts> {
+function leftOfAgent({ directory, programDirectory }: AgentPaths): Fact<Facts> {
   const { queries, parse } = combineFacts({
     state: listOf(directory),
     programs: listOf(programDirectory),

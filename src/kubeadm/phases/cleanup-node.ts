@@ -6,7 +6,7 @@ import { initSystem } from '../../host/facts/init-system.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
-import { definePhase } from '../../host/phase.ts';
+import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { type Leftover, leftoversExcept } from '../../kubelet/facts/leftovers.ts';
@@ -56,21 +56,25 @@ export const cleanupNode = definePhase<CleanupNodeInput, CleanupFacts>({
   name: 'cleanup-node',
   short: 'Stop the kubelet and remove the files written by init or join',
   observe: async ({ host, signal }, input) => {
-    const facts = combineFacts({
-      unit: unitState('kubelet'),
-      init: initSystem,
-      files: fileFacts([...KUBECONFIGS, UPGRADE_RECORD_PATH]),
-      names: CONFIG_DROP_IN_NAMES,
-      directories: directoryLists([MANIFESTS_DIR, KUBELET_DIR, input.certificatesDir, KUBEADM_TMP_DIR, ...etcdData(input)]),
-      commit: commitRecord,
-      pods: podList(input.criSocket),
-    });
-    const { names, ...found } = await observe(host, facts, signal);
+    const { names, ...found } = await observe(host, cleanupFacts(input), signal);
     const own = ownConfigDropInPaths(names);
     return { ...found, configDropIns: own.length === 0 ? new Map() : await observe(host, fileFacts(own), signal) };
   },
   plan: planCleanup,
 });
+
+/** The facts that `cleanupNode` observes. */
+export function cleanupFacts(input: Pick<CleanupNodeInput, 'certificatesDir' | 'criSocket' | 'etcdDataDir'>) {
+  return combineFacts({
+    unit: unitState('kubelet'),
+    init: initSystem,
+    files: fileFacts([...KUBECONFIGS, UPGRADE_RECORD_PATH]),
+    names: CONFIG_DROP_IN_NAMES,
+    directories: directoryLists([MANIFESTS_DIR, KUBELET_DIR, input.certificatesDir, KUBEADM_TMP_DIR, ...etcdData(input)]),
+    commit: commitRecord,
+    pods: podList(input.criSocket),
+  });
+}
 
 function planCleanup(facts: CleanupFacts, input: CleanupNodeInput): PhasePlan {
   const reason = 'written by init or join';
@@ -122,7 +126,7 @@ const PODS_STAY: Warning = {
     'the Pods of the control plane keep running, because neither crictl nor ctr can query the container runtime. To stop the Pods, restart the container runtime or the host',
 };
 
-function etcdData({ etcdDataDir }: CleanupNodeInput): readonly string[] {
+function etcdData({ etcdDataDir }: Pick<CleanupNodeInput, 'etcdDataDir'>): readonly string[] {
   return etcdDataDir === null ? [] : [etcdDataDir];
 }
 
@@ -151,6 +155,8 @@ function directoryLists(paths: readonly string[]) {
 const LEFTOVERS_PHASE = 'leftovers';
 
 export interface LeftoversInput {
+  /** Whether the plan lists them. Otherwise they are only queried after the other phases, which change them. */
+  readonly isPlanned: boolean;
   /** Paths of files that an earlier phase removes, and of directories that it empties. */
   readonly removed: readonly string[];
 }
@@ -159,23 +165,23 @@ export interface LeftoversInput {
 const OWN_DROP_INS = [POINTER_DROP_IN, NATIVE_DROP_IN];
 
 /** Lists the items that reset leaves on the host, each with a command to remove it. */
-export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[]>({
+export const listLeftovers = definePhase<LeftoversInput, readonly Leftover[] | null>({
   name: LEFTOVERS_PHASE,
   short: 'List the files and settings that reset does not remove, and the commands that remove them',
-  observe: ({ host, signal }, { removed }) => observe(host, leftoversExcept([...removed, ...OWN_DROP_INS]), signal),
+  observe: async (context, input) => (input.isPlanned ? observeLeftovers(context, input) : null),
   plan: (found) => {
-    const names = found.map(({ what }) => what).join('; ');
-    if (found.length === 0) return { changes: [], noop: 'no leftovers' };
-    return { changes: [], noop: `not removed: ${names}`, isReportedByVerify: true };
+    if (found === null) return { changes: [], noop: 'listed after the other phases', isReportedByVerify: true };
+    return { changes: [], noop: found.length === 0 ? 'no leftovers' : `not removed: ${found.map(({ what }) => what).join('; ')}` };
   },
-  verify: async ({ host, reporter }, _, found) => {
-    for (const { what, hint } of found)
-      reporter.report({
-        level: 'info',
-        code: 'LEFT_BEHIND',
-        host: host.name,
-        phase: LEFTOVERS_PHASE,
-        message: `left on the host: ${what}; to remove: ${hint}`,
-      });
+  verify: async (context, input) => {
+    const { host, reporter } = context;
+    const found = await observeLeftovers(context, input);
+    const lines = found.map(({ what, hint }) => ['LEFT_BEHIND', `left on the host: ${what}; to remove: ${hint}`] as const);
+    for (const [code, message] of lines.length === 0 ? [['PHASE_NOOP', 'no leftovers'] as const] : lines)
+      reporter.report({ level: 'info', code, host: host.name, phase: LEFTOVERS_PHASE, message });
   },
 });
+
+function observeLeftovers({ host, signal }: PhaseContext, { removed }: LeftoversInput): Promise<readonly Leftover[]> {
+  return observe(host, leftoversExcept([...removed, ...OWN_DROP_INS]), signal);
+}

@@ -6,12 +6,12 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import type { ProxySetting, SecretSource } from '../../host/install/model.ts';
 import {
+  observeRemovedProxy,
   type ProxyFacts,
   planProxy,
   planProxyRemoval,
   proxyFacts,
   type RemovedProxyFacts,
-  removedProxyFacts,
 } from '../../host/install/proxy.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
@@ -133,9 +133,9 @@ function undoProxy(applied: readonly HostChange[]): readonly HostChange[] | null
 }
 
 /** Removes the proxy that `apply` configured. Its file may contain credentials. A proxy of the image is kept. */
-export const removeProxy = definePhase<null, RemovedProxyFacts>({
+export const removeProxy = definePhase<null, RemovedProxyFacts | null>({
   name: 'proxy',
   short: 'Remove the HTTP proxy settings that a fleet file configured',
-  observe: ({ host, signal }) => observe(host, removedProxyFacts, signal),
+  observe: ({ host, signal }) => observeRemovedProxy(host, signal),
   plan: planProxyRemoval,
 });

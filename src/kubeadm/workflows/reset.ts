@@ -4,14 +4,15 @@ import { entryOf, parseSource } from '../../codec/source.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
-import { isFleetDropIn, proxyDropIn } from '../../host/install/proxy.ts';
+import type { FactQueries } from '../../host/facts/query.ts';
+import { isFleetDropIn, proxyDropIn, proxyFiles } from '../../host/install/proxy.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { hasPermission } from '../../kube/has-permission.ts';
-import { ADMIN_CONF, FLAGS_ENV, INSTANCE_CONFIG } from '../../kube/well-known.ts';
+import { ADMIN_CONF, ETCD_DATA_DIR, FLAGS_ENV, INSTANCE_CONFIG } from '../../kube/well-known.ts';
 import { criSockets } from '../../kubelet/facts/cri-socket.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { podList, podProcesses } from '../../kubelet/facts/pods.ts';
@@ -25,9 +26,9 @@ import { AGENT_UNIT } from '../node-agent/agent-units.ts';
 import { type InstalledAgent, readInstalledAgent } from '../node-agent/installed-agent.ts';
 import { nodeNameOf } from '../node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
-import { type AgentRemoveInput, resetAgent } from '../phases/agent-remove.ts';
+import { type AgentRemoveInput, resetAgent, resetAgentFacts } from '../phases/agent-remove.ts';
 import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
-import { type CleanupNodeInput, cleanupNode, listLeftovers } from '../phases/cleanup-node.ts';
+import { type CleanupNodeInput, cleanupFacts, cleanupNode, listLeftovers } from '../phases/cleanup-node.ts';
 import { type DeleteNodeInput, deleteNode } from '../phases/delete-node.ts';
 import { type RemoveEtcdMemberInput, removeEtcdMember } from '../phases/etcd-members.ts';
 import { removeProxy } from '../phases/proxy.ts';
@@ -64,6 +65,7 @@ export interface ResetInput extends EtcdPhaseInput {
   readonly deleteNode: DeleteNodeInput;
   /** The drop-in of the kubelet for the proxy of a fleet file exists. */
   readonly removesDropIn: boolean;
+  readonly isDryRun: boolean;
   readonly agent: AgentRemoveInput;
   /** Null: the Node and the RBAC rules of its agent are kept. */
   readonly agentRights: RightsRemovalInput | null;
@@ -84,10 +86,12 @@ export const resetWorkflow: Workflow<ResetOptions, ResetInput> = {
     ),
     cleanupNode.select((input) => input.cleanup),
     removeProxy.select(() => null),
-    listLeftovers.select(({ cleanup, removesDropIn }) => ({
+    listLeftovers.select(({ cleanup, removesDropIn, isDryRun }) => ({
+      isPlanned: isDryRun,
       removed: [...(cleanup.etcdDataDir === null ? [] : [cleanup.etcdDataDir]), ...(removesDropIn ? [PROXY_DROP_IN] : [])],
     })),
   ],
+  queries: resetQueries,
   prepare: prepareReset,
 };
 
@@ -100,6 +104,21 @@ const FACTS = combineFacts({
   podProcesses,
   files: fileFacts([INSTANCE_CONFIG, ETCD_MANIFEST, NODE_SETTINGS_PATH, FLAGS_ENV, AGENT_UNIT, PROXY_DROP_IN]),
 });
+
+/**
+ * The queries of all phases for a host with the usual directories and one container runtime, for the first round trip. Only
+ * other hosts need a further one.
+ */
+function resetQueries({ reset }: ResetOptions): FactQueries {
+  const { certificatesDir, criSocket } = applyResetDefaults(reset, { criSockets: [] });
+  return combineFacts({
+    host: FACTS,
+    agent: resetAgentFacts({ directory: AGENT_DIRECTORY, programDirectory: PROGRAM_DIRECTORY }),
+    cleanup: cleanupFacts({ certificatesDir, criSocket, etcdDataDir: ETCD_DATA_DIR }),
+    etcd: fileFacts(etcdPaths(certificatesDir)),
+    proxy: proxyFiles,
+  }).queries;
+}
 
 type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
 
@@ -134,6 +153,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
         etcdDataDir: etcd.dataDir,
         podsMayStay: isIgnored(CONTAINERS_RUNNING, ignored),
       },
+      isDryRun: options.dryRun,
       removesDropIn: isFleetDropIn(facts.files.get(PROXY_DROP_IN) ?? null),
       removeMember: etcd.input,
       etcdApi: etcd.access,
@@ -288,8 +308,7 @@ async function reachEtcd(
   { clientURL, peerURL }: EtcdOnHost,
   certificatesDir: string,
 ): Promise<ReachedEtcd> {
-  const paths = [ADMIN_CONF, ...ETCD_FILES.map(([name, kind]) => pkiPath(certificatesDir, name, kind))];
-  const facts = await observe(context.host, fileFacts(paths), context.signal);
+  const facts = await observe(context.host, fileFacts([ADMIN_CONF, ...etcdPaths(certificatesDir)]), context.signal);
   const textAt = (path: string): SensitiveText | null => {
     const text = facts.get(path)?.content;
     return text === undefined ? null : new SensitiveText([new Secret(text)]);
@@ -337,6 +356,10 @@ const ETCD_FILES = [
   ['etcd/healthcheck-client', 'crt'],
   ['etcd/healthcheck-client', 'key'],
 ] as const;
+
+function etcdPaths(certificatesDir: string): readonly string[] {
+  return ETCD_FILES.map(([name, kind]) => pkiPath(certificatesDir, name, kind));
+}
 
 /** Refuses credentials that may not delete the Node before anything is stopped. */
 async function deletionFindings({ cluster }: PhaseContext, node: IdentifiedNode | null): Promise<readonly Finding[]> {

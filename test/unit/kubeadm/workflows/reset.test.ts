@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
+
 import { removeEtcdMember } from '../../../../src/kubeadm/phases/etcd-members.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeEtcd, fakeEtcd } from '../../../support/fake-etcd.ts';
 import { type FakeCommand, type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
 import { isProof, kubeletCredentials, provesNode, testTrust } from '../../../support/node-proof.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
+import { runWorkflow } from '../../../support/run-workflow.ts';
 
 const SOCKET = { type: 'socket', mode: 0o660, owner: 'root:root' } as const;
 const SOCKETS = { '/var/run/containerd/containerd.sock': SOCKET, '/var/run/crio/crio.sock': SOCKET };
@@ -42,6 +45,49 @@ function manifestWith(...flags: readonly string[]): Record<string, string> {
   return { ...ETCD_CERTS, '/etc/kubernetes/manifests/etcd.yaml': JSON.stringify({ kind: 'Pod', spec }) };
 }
 
+const WORKER = {
+  '/var/run/containerd/containerd.sock': SOCKET,
+  '/var/lib/kubelet/config.yaml': 'x\n',
+  '/etc/kubernetes/kubelet.conf': 'x\n',
+};
+
+/** Runs reset on a worker. @returns the round trips before and after the change, and the commands after it */
+async function resetWorker(dryRun: boolean) {
+  const atChange = { roundTrips: 0, queries: 0 };
+  const host = fakeHost({
+    files: WORKER,
+    commands: {
+      ...COMMANDS,
+      sh: (argv) => ({ exitCode: 0, stdout: /iptables/.test(argv[2] ?? '') ? '3 0 ' : /pod_processes/.test(argv[2] ?? '') ? '0\n' : '' }),
+      'systemctl is-enabled kubelet': { exitCode: 0, stdout: 'disabled\n' },
+    },
+    units: { kubelet: fakeUnit({ activeState: 'active' }) },
+    onPerformed: () => {
+      atChange.roundTrips ||= host.roundTrips - 1;
+      atChange.queries ||= host.queries.length;
+    },
+  });
+  const reporter = recordingReporter();
+  const context = { host, cluster: null, clock: fakeClock(), reporter };
+  const shown = await runWorkflow(
+    resetWorkflow,
+    context,
+    {
+      reset: {},
+      ignorePreflightErrors: [],
+      skipPreflight: false,
+      dryRun,
+      connect: async () => fakeCluster(),
+      connectEtcd: async () => fakeEtcd([]),
+      opened: () => undefined,
+    },
+    { dryRun, skipPhases: [] },
+  );
+  const commandsOf = (from: number, to?: number): readonly string[] =>
+    host.queries.slice(from, to).flatMap((query) => (query.kind === 'command' ? [query.argv.join(' ')] : []));
+  return { host, reporter, shown, atChange, before: commandsOf(0, atChange.queries), after: commandsOf(atChange.queries) };
+}
+
 /** An etcd cluster with the member of the host and others. */
 function etcdWith(...peers: readonly string[]): FakeEtcd {
   return fakeEtcd(
@@ -71,6 +117,28 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
       : { deleteNode: { trust: testTrust(), ...(options.nodeName === undefined ? {} : { nodeName: options.nodeName }) } }),
   });
 }
+
+describe('reset of a worker', () => {
+  it('inspects the host in one round trip before its first change: with sudo, each takes seconds on a slow host', async () => {
+    const { atChange, before } = await resetWorker(false);
+    expect(atChange.roundTrips).toBe(1);
+    expect(before.filter((command) => command.startsWith('systemctl show')).map((command) => command.split(' ')[2])).toEqual([
+      'kubeletadm-agent',
+      'kubelet',
+    ]);
+  });
+
+  it('lists leftovers once, after the other phases; in the plan of a dry run', async () => {
+    const { before, after, reporter } = await resetWorker(false);
+    const isAboutRules = (command: string): boolean => command.includes('iptables');
+    expect([before.filter(isAboutRules), after.filter(isAboutRules).length]).toEqual([[], 1]);
+    const left = reporter.events.filter(({ code }) => code === 'LEFT_BEHIND').map(({ message }) => message);
+    expect(left).toEqual([expect.stringContaining('3 chains and tables of iptables')]);
+    const { shown, host } = await resetWorker(true);
+    expect(shown.host.phases.at(-1)?.plan).toMatchObject({ noop: 'not removed: 3 chains and tables of iptables and nftables' });
+    expect(host.performed).toEqual([]);
+  });
+});
 
 describe('prepareReset', () => {
   it('uses the configured runtime of the kubelet when several exist', async () => {
