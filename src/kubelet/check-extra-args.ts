@@ -2,6 +2,8 @@ import type { Arg } from '../base/arg.ts';
 import { AppError, type Problem } from '../base/errors.ts';
 import type { Warning } from '../host/plan/change.ts';
 import { type Catalogue, formatMinor, type Minor } from './catalogue.ts';
+import { nearestFlag, type ProgramFlags, wrongFlagValue } from './flags/check-flag.ts';
+import { findFlag, flagKey } from './flags/command-line.ts';
 
 /** Last minor whose kubelet runs the in-tree cloud provider without a feature gate. */
 const LAST_IN_TREE: ReadonlyMap<string, Minor> = new Map([
@@ -24,7 +26,7 @@ export interface KubeletToCheck {
 /**
  * Refuses kubelet flags that would prevent the kubelet from starting or from registering under its name.
  * @returns warnings about flags that may be wrong while the kubelet is not known
- * @throws AppError with exit code 2 and all problems: KUBELET_FLAG_UNKNOWN, NODE_NAME_CONTRADICTED,
+ * @throws AppError with exit code 2 and all problems: KUBELET_FLAG_UNKNOWN, FLAG_INVALID_VALUE, NODE_NAME_CONTRADICTED,
  *   CLOUD_PROVIDER_GONE
  */
 export function checkExtraArgs(
@@ -33,7 +35,9 @@ export function checkExtraArgs(
 ): readonly Warning[] {
   const { kubeletExtraArgs: args, name } = registration;
   const unknown = args.map((arg) => unknownFlag(arg, minor, catalogue)).filter((problem) => problem !== null);
-  const wrong = args.flatMap((arg) => [contradictedName(arg, name), goneProvider(arg, minor)]).filter((problem) => problem !== null);
+  const wrong = args
+    .flatMap((arg) => [contradictedName(arg, name), wrongArgument(arg, minor, catalogue)])
+    .filter((problem) => problem !== null);
   const problems = assumed ? wrong : [...unknown, ...wrong];
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
   return unknown.map(({ code, path, message, hint }) => ({ code, message: `${path}: ${message}. ${hint}` }));
@@ -41,12 +45,15 @@ export function checkExtraArgs(
 
 /** The problem of a flag that a kubelet of this minor does not have; null if it has the flag. */
 export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): Problem | null {
-  if (catalogue.flag(name, minor) !== null || name === 'help' || name === 'version') return null;
-  const entry = catalogue.flags.get(name);
-  const kubelet = `a ${formatMinor(minor)} kubelet has no flag --${name}`;
+  const entry = findFlag(name, { catalogue, minor });
+  if ((entry !== undefined && catalogue.flag(entry.flag, minor) !== null) || name === 'help' || name === 'version') return null;
+  const flags = kubeletFlags(minor, catalogue);
+  const kubelet = `${flags.program} has no flag --${name}`;
   const path = `kubeletExtraArgs ${name}`;
-  if (entry === undefined)
-    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, hint: 'Check the spelling; kubelet --help lists the flags' };
+  if (entry === undefined) {
+    const hint = nearestFlag(name, flags, 'Check the spelling; kubelet --help lists the flags');
+    return { code: 'KUBELET_FLAG_UNKNOWN', path, message: kubelet, hint };
+  }
   if (minor < entry.since) {
     const message = `${kubelet}: ${formatMinor(entry.since)} is the first version with this flag`;
     return { code: 'KUBELET_FLAG_UNKNOWN', path, message, hint: 'Remove the flag' };
@@ -58,6 +65,22 @@ export function unknownFlag({ name }: Arg, minor: Minor, catalogue: Catalogue): 
     message: `${kubelet}: the flag was removed in ${formatMinor(entry.removedIn ?? minor)}`,
     hint,
   };
+}
+
+/** The flags of a kubelet, found as the kubelet does: `_` is equivalent to `-`. */
+function kubeletFlags(minor: Minor, catalogue: Catalogue): ProgramFlags {
+  const known = (name: string) => catalogue.flag(findFlag(name, { catalogue, minor })?.flag ?? name, minor);
+  return {
+    program: `a ${formatMinor(minor)} kubelet`,
+    typeOf: (name) => known(name)?.type ?? null,
+    names: () => [...catalogue.flags.keys()].filter((name) => catalogue.flag(name, minor) !== null),
+  };
+}
+
+/** A value with which a kubelet of this minor exits at startup. */
+export function wrongArgument(arg: Arg, minor: Minor, catalogue: Catalogue): Problem | null {
+  const problem = goneProvider(arg, minor) ?? wrongFlagValue(arg, kubeletFlags(minor, catalogue));
+  return problem === null ? null : { ...problem, path: `kubeletExtraArgs ${flagKey(arg.name)}` };
 }
 
 /**
@@ -93,7 +116,6 @@ function goneProvider({ name, value }: Arg, minor: Minor): Problem | null {
       : `a ${formatMinor(minor)} kubelet has no in-tree cloud provider ${value}: ${formatMinor(last)} was the last`;
   return {
     code: 'CLOUD_PROVIDER_GONE',
-    path: 'kubeletExtraArgs cloud-provider',
     message,
     hint: "Use cloud-provider 'external' with a cloud controller manager",
   };

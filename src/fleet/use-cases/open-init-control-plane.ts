@@ -55,6 +55,7 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
   if (targets.length > 1) throw oneHost(targets);
   const options = {
     kubeProxy: config.kubeProxy ?? null,
+    configOrigins: config.origins,
     localAPIEndpoint: init.localAPIEndpoint ?? {},
     timeouts: init.timeouts ?? {},
     proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],

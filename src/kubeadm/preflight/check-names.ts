@@ -5,6 +5,7 @@ export const FIXED_NAMES = [
   'AdvertiseAddress',
   'BootstrapRBAC',
   'CgroupDriver',
+  'ComponentArguments',
   'ConfigOnHost',
   'ConfigOverridden',
   'ContainerRuntimeVersion',

@@ -1,12 +1,14 @@
 import type { Problem } from '../../base/errors.ts';
 import { documentTexts } from '../../codec/document-text.ts';
-import { DEFAULT_MINOR, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, formatMinor, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
 import { type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { pathOfFileUrl } from '../config/defaults.ts';
 import { CONFIG_KINDS } from '../config/document-header.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import { placeFinding } from '../config/origins.ts';
-import { unsupportedVersion } from '../workflows/control-plane/resolve-cluster-configuration.ts';
+import { componentArgumentFindings, loadComponentFlags } from '../control-plane/component-flags.ts';
+import { NEWEST_RELEASE, unsupportedVersion } from '../workflows/control-plane/resolve-cluster-configuration.ts';
+import { kubeletArgumentFindings } from './validate-arguments.ts';
 
 /** Options for the validation of a file; `chosen` is the requested kubelet version. */
 export interface TextOptions extends Omit<ValidationOptions, 'minor' | 'syntax'> {
@@ -32,7 +34,12 @@ export interface TextVerdict {
 export async function validateDocuments(text: string, file: string, rules: TextOptions): Promise<TextVerdict> {
   const { chosen, allowDeprecated, asKubeadm, exists, ...options } = rules;
   const config = loadConfig(text, file, { kinds: CONFIG_KINDS, allowDeprecated, ...(asKubeadm ? {} : { ignores: 'metadata' }) });
-  const own = [...config.problems, ...versionProblems(config), ...(await discoveryProblems(config, rules))].sort(byPosition);
+  const own = [
+    ...config.problems,
+    ...versionProblems(config),
+    ...(await discoveryProblems(config, rules)),
+    ...(await argumentProblems(config, rules)),
+  ].sort(byPosition);
   if (config.kubelet === undefined) return { problems: own, kubeletText: null };
   const declared = parseMinor(config.cluster?.kubernetesVersion ?? '');
   const minor = chosen ?? declared ?? DEFAULT_MINOR;
@@ -62,6 +69,26 @@ async function discoveryProblems({ join, origins }: LoadedConfig, { asKubeadm, e
     ...(asKubeadm ? {} : { severity: 'warning' }),
   };
   return [placeFinding({ path: 'JoinConfiguration.discovery.file.kubeConfigPath', problem }, origins)];
+}
+
+/**
+ * Arguments with which a component or the kubelet exits at startup. Only warnings for kubeadm, which does not check them,
+ * and for a version without control planes.
+ */
+async function argumentProblems(config: LoadedConfig, { chosen, catalogue, asKubeadm }: TextOptions): Promise<readonly Problem[]> {
+  const { cluster = {}, origins } = config;
+  const version = chosen === null ? cluster.kubernetesVersion : `v${formatMinor(chosen)}.0`;
+  const ofComponents = componentArgumentFindings(
+    { ...cluster, ...(version === undefined ? {} : { kubernetesVersion: version }) },
+    await loadComponentFlags(),
+    NEWEST_RELEASE,
+  );
+  const ofKubelet = kubeletArgumentFindings(config, { minor: parseMinor(version ?? ''), catalogue });
+  const problems = [...ofComponents, ...ofKubelet].map((finding) => {
+    const { path: _, ...problem } = finding.problem;
+    return placeFinding({ ...finding, problem }, origins);
+  });
+  return asKubeadm ? problems.map((problem) => ({ ...problem, severity: 'warning' })) : problems;
 }
 
 function byPosition(a: Problem, b: Problem): number {

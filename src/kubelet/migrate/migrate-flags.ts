@@ -62,7 +62,9 @@ export function migrateFlags(given: readonly Arg[], options: FlagMigrationOption
     const name = renamed.get(flag.name) ?? flag.name;
     return kept.has(flag.name) || renamed.has(flag.name) ? [{ name, value: flag.value }] : [];
   });
-  return { flags, edits, steps: [...steps, ...dockerByDefault(values, options), ...strangeFlags(flags, options)] };
+  const isReported = ({ what }: MigrationStep): boolean => steps.some((step) => step.what === what && step.did === 'kept');
+  const strange = strangeFlags(flags, options).filter((step) => !isReported(step));
+  return { flags, edits, steps: [...steps, ...dockerByDefault(values, options), ...strange] };
 }
 
 /** A flag unknown to the old kubelet: the minor or the flag is wrong. */

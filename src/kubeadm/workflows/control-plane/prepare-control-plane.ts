@@ -14,6 +14,7 @@ import type { PlannedPatch } from '../../../kubelet/patch-files.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS, type DefaultedCluster } from '../../config/defaults.ts';
 import { type ApiEndpoint, argValue, type EnvVar, type Timeouts } from '../../config/model.ts';
+import type { Origins } from '../../config/origins.ts';
 import { adviseControlPlane } from '../../control-plane/advise.ts';
 import { controlPlaneImages } from '../../control-plane/images.ts';
 import { listenAddresses } from '../../control-plane/listen-addresses.ts';
@@ -29,6 +30,7 @@ import type { WriteFilesInput } from '../../phases/write-files.ts';
 import type { KubeconfigDefinition } from '../../pki/kubeconfig-list.ts';
 import { pkiPaths } from '../../pki/validate-pki.ts';
 import { type Finding, isIgnored, type PreflightVerdict } from '../../preflight/check.ts';
+import { componentArguments } from '../../preflight/component-arguments.ts';
 import { controlPlaneFindings } from '../../preflight/control-plane-checks.ts';
 import { proxyOfSubnets } from '../../preflight/http-proxy.ts';
 import type { NodeOptions } from '../node-options.ts';
@@ -51,6 +53,8 @@ export interface ControlPlaneOptions extends NodeOptions {
   readonly issuer: CertificateIssuer;
   /** Directory of the kubeconfigs. Default: /etc/kubernetes */
   readonly kubeconfigDir?: string | undefined;
+  /** Positions of the configuration file. */
+  readonly configOrigins?: Origins;
   /** Default route of the local host, for files staged into a directory. */
   readonly localDefaultRoute: DefaultRoute;
   /** CA directories of the local host, for a staging directory without an operating system. */
@@ -217,6 +221,7 @@ export async function prepareControlPlane(
         etcdClientFiles: [...observed.host.files.keys()].filter((path) => given?.has(path) !== true),
         now: context.clock.now().getTime(),
       });
+  const args = options.singlePhase ? [] : await componentArguments(cluster, options.configOrigins);
   const { serviceSubnet, podSubnet } = cluster.networking;
   const proxied = options.singlePhase ? [] : proxyOfSubnets([serviceSubnet, podSubnet], options.proxyEnvironment);
   return {
@@ -232,7 +237,7 @@ export async function prepareControlPlane(
     },
     wait: { criSocket: registration.criSocket, timeoutMs: goDurationMs(timeouts.controlPlaneComponentHealthCheck) },
     timeouts,
-    preflight: preflightVerdict(context, options, observedNode, [...findings, ...proxied, ...more]),
+    preflight: preflightVerdict(context, options, observedNode, [...findings, ...args, ...proxied, ...more]),
     refusals: pki.problems,
     warnings: [...observed.warnings, ...pki.warnings, ...adviseControlPlane(node)],
   };

@@ -31,7 +31,8 @@ import { type ReplaceStaticPodInput, replaceStaticPod } from '../../phases/upgra
 import { ETCD_HEALTH_MS, restoreEtcdData } from '../../phases/upgrade/restore-etcd-data.ts';
 import { type OtherControlPlanes, otherControlPlanes, skipUntilAllUpgraded } from '../../phases/upgrade/skip-until-all-upgraded.ts';
 import { type WriteFilesInput, writeFilesPhase } from '../../phases/write-files.ts';
-import { isIgnored } from '../../preflight/check.ts';
+import { isIgnored, validateFindings } from '../../preflight/check.ts';
+import { componentArguments } from '../../preflight/component-arguments.ts';
 import { etcdTagOf, isOlderTag, proxyVariablesOf, readManifest, versionUrl } from '../../upgrade/static-pod-state.ts';
 import { backupTimestamp, upgradeBackup } from '../../upgrade/upgrade-record.ts';
 import type { UpgradedDocuments } from '../cluster-baseline.ts';
@@ -40,6 +41,7 @@ import type { ApiAccess } from '../control-plane/api-access.ts';
 import { type ApiServerBootstrapInput, deferUntilApiServer } from '../control-plane/api-access.ts';
 import type { ConnectEtcd } from '../control-plane/etcd-access.ts';
 import { keepStarted } from '../control-plane/prepare-control-plane.ts';
+import { toWarning } from '../design-observed-node.ts';
 import { prepareUpgrade, type UpgradeNodeInput, type UpgradeNodeOptions } from '../upgrade-node.ts';
 import { type ControlPlaneHostFacts, observeControlPlaneHost } from './control-plane-host.ts';
 import { etcdHealthCheck } from './etcd-health.ts';
@@ -198,6 +200,8 @@ export async function prepareControlPlaneUpgrade(
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
   const addon = { forceUpload: false, assumeEmptyCluster: false };
   const ignored = isIgnored('ImagePull', options.ignorePreflightErrors);
+  const findings = options.skipPreflight ? [] : await componentArguments(cluster);
+  const checked = validateFindings(findings, options.ignorePreflightErrors, context.host.name);
   return {
     ...prepared,
     input: {
@@ -233,8 +237,8 @@ export async function prepareControlPlaneUpgrade(
         checksVersion: files.has('kube-apiserver') && imageOf('kube-apiserver').endsWith(`:${versionTag(target.version)}`),
       },
     },
-    warnings: [...prepared.warnings, ...certificates.warnings, ...dataDirWarnings(usedDir, newDir)],
-    refusals: [...prepared.refusals, ...certificates.problems],
+    warnings: [...prepared.warnings, ...certificates.warnings, ...dataDirWarnings(usedDir, newDir), ...checked.warnings.map(toWarning)],
+    refusals: [...prepared.refusals, ...certificates.problems, ...checked.errors],
   };
 }
 
