@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { RunTime } from '../src/base/clock.ts';
 import type { LocalFiles } from '../src/base/local-files.ts';
 import { parseGoDuration } from '../src/base/text/go-duration.ts';
-import { DEFAULT_TIMING } from '../src/dynamic/agent/health.ts';
 import { kubeletCluster } from '../src/dynamic/agent/kubelet-cluster.ts';
 import { runAgent } from '../src/dynamic/agent/run-agent.ts';
 import { readNodes } from '../src/dynamic/workflows/read-nodes.ts';
@@ -24,6 +23,7 @@ import type { ClusterConnections, TemplateSource } from '../src/kubeadm/ports.ts
 import { nodeCluster } from '../src/kubeadm/use-cases/node-cluster.ts';
 import type { Catalogue, LiveChange } from '../src/kubelet/catalogue.ts';
 import { clientIdentity } from '../src/kubelet/facts/kubelet-identity.ts';
+import { DEFAULT_TIMING } from '../src/kubelet/health/assess.ts';
 import { loadCatalogue } from '../src/kubelet/load-catalogue.ts';
 import type { Lab, LabHost } from './lab-options.ts';
 

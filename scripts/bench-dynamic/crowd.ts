@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
 import { systemClock } from '../../src/base/adapters/clock-system.ts';
-import { DEFAULT_TIMING } from '../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../src/dynamic/agent/run-agent.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { hashInPath, pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
 import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { DEFAULT_TIMING } from '../../src/kubelet/health/assess.ts';
 import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
 import { type FakeHost, fakeHost } from '../../test/support/fake-host.ts';
 import { fakeUnit } from '../../test/support/fake-units.ts';

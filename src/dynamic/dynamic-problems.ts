@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { type ConfigSource, describeSource } from '../kubelet/config-source.ts';
-import { noLongerReached } from '../kubelet/kubelet-path.ts';
+import { noLongerReached } from '../kubelet/health/kubelet-path.ts';
 import type { PodRisk } from '../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../kubelet/workload/pod-risks.ts';
 import type { Backend, NodeConfig } from './node-config.ts';

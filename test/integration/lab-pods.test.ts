@@ -7,8 +7,8 @@ import { labNetwork } from '../../lab/hosts/lab-network.ts';
 import { StandInKubelet } from '../../lab/hosts/stand-in-kubelet.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { PROBE_NAME, probePod, readProbe } from '../../src/kubelet/health/probe-pod.ts';
 import { readPod } from '../../src/kubelet/workload/pod.ts';
-import { PROBE_NAME, probePod, readProbe } from '../../src/kubelet/workload/probe-pod.ts';
 
 const NODE = 'node1';
 const PROBE = JSON.stringify(probePod({ name: PROBE_NAME, image: 'registry.k8s.io/pause:3.10' }));

@@ -9,7 +9,6 @@ import { createRootTree } from '../../lab/hosts/root-tree.ts';
 import { writeStandInCommands } from '../../lab/hosts/stand-in-commands.ts';
 import { StandInHost } from '../../lab/hosts/stand-in-host.ts';
 import { Secret } from '../../src/base/text/secret.ts';
-import { DEFAULT_TIMING } from '../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../src/dynamic/agent/run-agent.ts';
 import type { AgentState } from '../../src/dynamic/agent/state.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
@@ -18,6 +17,7 @@ import { clientCertificateKubeconfig } from '../../src/kube/kubeconfig-render.ts
 import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
 import { POINTER_DROP_IN, renderPointerDropIn } from '../../src/kubeadm/node-agent/agent-units.ts';
 import type { Catalogue } from '../../src/kubelet/catalogue.ts';
+import { DEFAULT_TIMING } from '../../src/kubelet/health/assess.ts';
 import { loadTemplates } from '../../src/template-files.ts';
 import { fakeClock } from './fake-clock.ts';
 import type { FakeCluster } from './fake-cluster.ts';

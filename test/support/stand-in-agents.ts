@@ -1,9 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts';
-import { DEFAULT_TIMING, type Observation } from '../../src/dynamic/agent/health.ts';
 import { type AgentEvent, next } from '../../src/dynamic/agent/next.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
 import { type AgentState, desiredPayload, newAgentState } from '../../src/dynamic/agent/state.ts';
-import type { TrialBaseline } from '../../src/dynamic/agent/trial-baseline.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
@@ -11,6 +9,8 @@ import {
   describeSource,
   parseSourceAnnotation,
 } from '../../src/kubelet/config-source.ts';
+import { DEFAULT_TIMING, type Observation } from '../../src/kubelet/health/assess.ts';
+import type { TrialBaseline } from '../../src/kubelet/health/baseline.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 const BASELINE: TrialBaseline = {

@@ -1,7 +1,7 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
+import { DEFAULT_TIMING, type FailureSign } from '../../kubelet/health/assess.ts';
 import type { LocalResponse } from '../ports.ts';
 import { type AccessProblem, describeAccess } from './access-problem.ts';
-import { DEFAULT_TIMING, type FailureSign } from './health.ts';
 import { type AgentState, isObserved } from './state.ts';
 import { configStatusOf } from './status.ts';
 

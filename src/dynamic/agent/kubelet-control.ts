@@ -9,8 +9,8 @@ import type { Operation } from '../../host/plan/operation.ts';
 import { hashInPath, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
 import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
 import { type KubeletCommandLine, kubeletCommandLine } from '../../kubelet/facts/kubelet-process.ts';
+import type { Observation } from '../../kubelet/health/assess.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
-import type { Observation } from './health.ts';
 import { type ManagerStateSwitches, NO_STATE_SWITCH } from './manager-state-switch.ts';
 
 /** Observation of a kubelet on its host. */

@@ -14,20 +14,20 @@ import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/running-config.ts';
-import { missingShutdownLock } from '../../kubelet/shutdown-lock.ts';
-import { pauseImageOn } from '../../kubelet/workload/run-probe.ts';
+import type { Observation } from '../../kubelet/health/assess.ts';
+import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
+import { minorOfNode, type NodeReport, readNodeReport } from '../../kubelet/health/node-report.ts';
+import { pauseImageOn } from '../../kubelet/health/run-probe.ts';
+import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
+import type { ProbedKubelet, WorkloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { shutdownField, shutdownSeconds } from '../../kubelet/workload/shutdown-risks.ts';
 import type { CheckpointStore } from '../checkpoint-store.ts';
 import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts';
-import type { Observation } from './health.ts';
 import { inspectKubelet } from './kubelet-control.ts';
-import { minorOfNode, type NodeReport, readNodeReport } from './node-report.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
 import { createProcessFact, type FactReadFailure } from './process-fact.ts';
 import { type AgentState, desiredPayload } from './state.ts';
-import type { TrialBaseline } from './trial-baseline.ts';
-import type { ProbedKubelet, WorkloadWatch } from './workload-watch.ts';
 
 /** Observes a kubelet: on its host, by its configz and through its Node. */
 export interface KubeletWatch {

@@ -1,5 +1,14 @@
 import { type ConfigIdentity, describeIdentity } from '../../kubelet/config-source.ts';
-import { assessGood, assessTrial, DEFAULT_TIMING, EMPTY_HEALTH_HISTORY, type Failure, type Observation, type Timing } from './health.ts';
+import {
+  assessGood,
+  assessTrial,
+  DEFAULT_TIMING,
+  EMPTY_HEALTH_HISTORY,
+  type Failure,
+  type Observation,
+  type Timing,
+} from '../../kubelet/health/assess.ts';
+import { mergeBaselines, type TrialBaseline, withoutPods } from '../../kubelet/health/baseline.ts';
 import {
   type AgentState,
   assignedOf,
@@ -14,7 +23,6 @@ import {
   type SyncFailure,
 } from './state.ts';
 import { lostAssignmentReason } from './status.ts';
-import { mergeBaselines, type TrialBaseline, withoutPods } from './trial-baseline.ts';
 
 /** Event of an agent's state machine. */
 export type AgentEvent =

@@ -9,6 +9,8 @@ import { configMapData, type KubeObject } from '../../kube/object.ts';
 import type { Catalogue, LiveChange } from '../../kubelet/catalogue.ts';
 import { describeSource } from '../../kubelet/config-source.ts';
 import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
+import type { Timing } from '../../kubelet/health/assess.ts';
+import { workloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
@@ -19,7 +21,6 @@ import { createEventQueue, type EventQueue } from './event-queue.ts';
 import { execute } from './execute.ts';
 import { type AssignmentFollower, type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
 import { forbiddenCheckpoints } from './forbidden-checkpoints.ts';
-import type { Timing } from './health.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
 import { type AgentEvent, nextTimer } from './next.ts';
@@ -28,7 +29,6 @@ import { requireStartable } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { prepareVerified } from './require-signature.ts';
 import { type AgentState, neededHashes } from './state.ts';
-import { workloadWatch } from './workload-watch.ts';
 
 export interface AgentOptions {
   readonly nodeName: string;

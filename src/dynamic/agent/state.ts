@@ -1,7 +1,7 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
+import { EMPTY_HEALTH_HISTORY, type FailureSign, type HealthHistory } from '../../kubelet/health/assess.ts';
+import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
 import type { ConfigErrorCode } from '../error-texts.ts';
-import { EMPTY_HEALTH_HISTORY, type FailureSign, type HealthHistory } from './health.ts';
-import type { TrialBaseline } from './trial-baseline.ts';
 
 /**
  * A configuration for a node: its source, and the hash of the resulting files. Payloads with the same hash

@@ -10,7 +10,7 @@ import type { ConfigIdentity, ConfigSource } from '../../kubelet/config-source.t
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
-import { configzPath } from '../../kubelet/kubelet-path.ts';
+import { configzPath } from '../../kubelet/health/kubelet-path.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { findPodRisks } from '../../kubelet/workload/pod-risks.ts';

@@ -18,7 +18,7 @@ import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { type ObservedFlags, observeKubeletFlags } from '../../kubelet/effective/observe-kubelet.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
-import type { HealthTarget } from '../../kubelet/kubelet-health.ts';
+import type { HealthTarget } from '../../kubelet/health/wait-healthy.ts';
 import { noSuchNode } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
 

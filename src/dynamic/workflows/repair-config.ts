@@ -6,7 +6,7 @@ import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { type ConfigIdentity, describeIdentity, sameIdentity, sameSource } from '../../kubelet/config-source.ts';
 import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import type { KubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
-import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { waitForHealthyKubelet } from '../../kubelet/health/wait-healthy.ts';
 import { planAgentRepair, reportAgent } from '../agent/agent-report.ts';
 import { damagedCheckpoints, planStoreRepair, reportStore, type StoreReport, storeRollback } from '../native-report.ts';
 import { nativeCheckpointDirectory } from '../native-store.ts';

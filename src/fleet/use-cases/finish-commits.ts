@@ -7,7 +7,7 @@ import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
 import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
-import { waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { waitForHealthyKubelet } from '../../kubelet/health/wait-healthy.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
 

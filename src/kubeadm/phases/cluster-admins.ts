@@ -6,7 +6,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { isAdministrator } from '../../kube/has-permission.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
-import { watchKubelet } from '../../kubelet/crash-watch.ts';
+import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
 import { bootstrapRbac } from '../bootstrap-rbac.ts';
 
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;

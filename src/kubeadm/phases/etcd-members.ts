@@ -7,7 +7,7 @@ import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 import { ETCD_PAUSE, type EtcdMemberState, isTransientEtcdError } from '../../kube/etcd-cluster.ts';
-import { watchKubelet } from '../../kubelet/crash-watch.ts';
+import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
 import type { EtcdMember } from '../control-plane/model.ts';
 import type { WriteFilesInput } from './write-files.ts';
 

@@ -9,7 +9,7 @@ import type { PhasePlan } from '../../host/plan/change.ts';
 import { decodeDataField, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
 import { clientCertificateFileKubeconfig } from '../../kube/kubeconfig-render.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
-import { type HealthTarget, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
+import { type HealthTarget, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 
 export interface KubeletFinalizeInput {
   /** Certificate directory of the kubelet: its flag `cert-dir`, default /var/lib/kubelet/pki. */

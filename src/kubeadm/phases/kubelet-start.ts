@@ -29,8 +29,15 @@ import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { fieldsToShow } from '../../kubelet/fields-in-force.ts';
-import { type HealthTarget, isHealthy, kubeletHealth, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/kubelet-health.ts';
-import { isConfigzReadable, type KubeletProof, prepareProof } from '../../kubelet/kubelet-proof.ts';
+import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
+import { isConfigzReadable, type KubeletProof, prepareProof } from '../../kubelet/health/verify-change.ts';
+import {
+  type HealthTarget,
+  isHealthy,
+  kubeletHealth,
+  waitForHealthyKubelet,
+  waitForStartedKubelet,
+} from '../../kubelet/health/wait-healthy.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import {
   CONFIG_DROP_IN_NAMES,
@@ -38,7 +45,6 @@ import {
   isOwnConfigDropIn,
   ownConfigDropInPaths,
 } from '../../kubelet/own-config-drop-ins.ts';
-import { verifyShutdown } from '../../kubelet/shutdown-lock.ts';
 import { hashInPath } from '../node-agent/layout.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 

@@ -8,9 +8,9 @@ import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient, untilInterrupted } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
 import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
-import { watchKubelet } from '../../kubelet/crash-watch.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
+import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
 import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
 import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfCsr, readNodeCsr } from '../node-csr.ts';
 

@@ -8,7 +8,7 @@ import type { Change, HostChange } from '../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { KUBELET_CLIENT_PEM, KUBELET_CONF } from '../../kube/well-known.ts';
-import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/kubelet-health.ts';
+import { type HealthTarget, waitForHealthyKubelet } from '../../kubelet/health/wait-healthy.ts';
 import { type WaitBootstrapInput, waitForIdentity } from './kubelet-wait-bootstrap.ts';
 
 export interface RenewKubeletInput {

@@ -11,7 +11,7 @@ import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 import { MANIFESTS_DIR } from '../../kube/well-known.ts';
-import { watchKubelet } from '../../kubelet/crash-watch.ts';
+import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
 import { type ComponentEndpoint, componentEndpoints } from '../control-plane/component-endpoints.ts';
 import { manifestPath } from '../control-plane/paths.ts';
 

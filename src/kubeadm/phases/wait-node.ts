@@ -7,9 +7,9 @@ import { type Cluster, firstThenPollClient } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { checkCrashes, watchKubelet } from '../../kubelet/crash-watch.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
-import { probeNewNode } from '../../kubelet/workload/workload-proof.ts';
+import { checkCrashes, watchKubelet } from '../../kubelet/health/crash-watch.ts';
+import { probeNewNode } from '../../kubelet/health/verify-pods.ts';
 
 export interface WaitNodeInput {
   readonly nodeName: string;

@@ -6,7 +6,6 @@ import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type Catalogue, formatMinor } from '../../kubelet/catalogue.ts';
-import { explainFailure } from '../../kubelet/crash-watch.ts';
 import { defaultKubeletConfiguration } from '../../kubelet/defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
 import { masked } from '../../kubelet/effective/field-changes.ts';
@@ -25,9 +24,10 @@ import {
   type NodeExplanation,
 } from '../../kubelet/effective/node-explanation.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
-import { healthText, kubeletHealthNow } from '../../kubelet/kubelet-health.ts';
+import { explainFailure } from '../../kubelet/health/crash-watch.ts';
+import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
+import { healthText, kubeletHealthNow } from '../../kubelet/health/wait-healthy.ts';
 import { assignedAt, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
-import { missingShutdownLock } from '../../kubelet/shutdown-lock.ts';
 import { reportedStatus } from '../../kubelet/source-in-force.ts';
 import { shutdownField } from '../../kubelet/workload/shutdown-risks.ts';
 import { observeNodeSource } from './observe-node-source.ts';

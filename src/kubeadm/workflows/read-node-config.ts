@@ -4,7 +4,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
-import { configzPath } from '../../kubelet/kubelet-path.ts';
+import { configzPath } from '../../kubelet/health/kubelet-path.ts';
 
 /** The effective configuration of a kubelet, from /configz. */
 export interface NodeConfigz {

@@ -41,6 +41,8 @@ export interface NodePod {
   readonly restarts: number;
 }
 
+/** Label of probe pods: those of a run over SSH and of an agent. */
+export const PROBE_LABEL = 'kubeletadm.dev/probe';
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 /** Reads a Pod. Unexpected values count as absent. */
@@ -71,6 +73,11 @@ export function readPod({ metadata, spec, status }: KubeObject): NodePod {
 /** Whether the pod occupies its node: it has not ended. */
 export function isActive({ phase }: Pick<NodePod, 'phase'>): boolean {
   return phase !== 'Succeeded' && phase !== 'Failed';
+}
+
+/** Whether the pod is a probe pod, of any run or of an agent. */
+export function isProbe({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[PROBE_LABEL] === 'true';
 }
 
 /** Field selector of the pods of a node; the Node authorizer allows a kubelet's credential only these. */

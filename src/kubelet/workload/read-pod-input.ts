@@ -5,11 +5,10 @@ import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { ALIGNMENT_FIELDS, wantsFullCores } from './alignment-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
-import { amountsOf, podsOfNode, readPod } from './pod.ts';
+import { amountsOf, isProbe, podsOfNode, readPod } from './pod.ts';
 import { podFeatures } from './pod-features.ts';
 import { affects, type RiskChange } from './risk-facts.ts';
 import type { NodeOffer, RiskInput, RiskPod } from './risk-input.ts';
-import { isProbe } from './run-probe.ts';
 
 /** The pods and the resources of a node, and the DNS Services of the cluster. */
 export type PodInput = Pick<RiskInput, 'pods' | 'node' | 'dnsServices'>;

@@ -9,7 +9,7 @@ import type { Host } from '../../../host/host.ts';
 import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
-import { watchKubelet } from '../../../kubelet/crash-watch.ts';
+import { watchKubelet } from '../../../kubelet/health/crash-watch.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type ManifestFacts, type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/dynamic/agent/health.ts';
 import { type AgentEvent, next, nextTimer } from '../../../../src/dynamic/agent/next.ts';
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
+import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/kubelet/health/assess.ts';
 import { numberOfRuns } from '../../../support/thorough.ts';
 import { BASELINE, candidate, healthy, START, wantedHash } from './support.ts';
 

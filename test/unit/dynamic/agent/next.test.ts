@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TIMING, type FailureSign, type Observation } from '../../../../src/dynamic/agent/health.ts';
 import { nextTimer } from '../../../../src/dynamic/agent/next.ts';
 import { formatStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
-import { baselineFromJson } from '../../../../src/dynamic/agent/trial-baseline.ts';
+import { DEFAULT_TIMING, type FailureSign, type Observation } from '../../../../src/kubelet/health/assess.ts';
+import { baselineFromJson } from '../../../../src/kubelet/health/baseline.ts';
 import { BASELINE, candidate, healthy, START, testAgent } from './support.ts';
 
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
+import { newAgentState } from '../../../../src/dynamic/agent/state.ts';
+import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
 import {
   assessTrial,
   DEFAULT_TIMING,
   EMPTY_HEALTH_HISTORY,
   type HealthHistory,
   type Observation,
-} from '../../../../src/dynamic/agent/health.ts';
-import { newAgentState } from '../../../../src/dynamic/agent/state.ts';
-import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
+} from '../../../../src/kubelet/health/assess.ts';
 
 const HASH = 'a'.repeat(64);
 const WELL: Observation = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { PROBE_NAME, probePod, readProbe } from '../../../../src/kubelet/health/probe-pod.ts';
 import { readPod } from '../../../../src/kubelet/workload/pod.ts';
-import { PROBE_NAME, probePod, readProbe } from '../../../../src/kubelet/workload/probe-pod.ts';
 import { NODE, newWorld, payload } from './world.ts';
 
 const MANIFESTS = '/etc/kubernetes/manifests';

@@ -3,7 +3,6 @@ import { isJsonObject, type JsonObject } from '../../../../src/base/json.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../../../src/codec/source.ts';
 import type { AccessProblem } from '../../../../src/dynamic/agent/access-problem.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../../src/dynamic/agent/health.ts';
 import { runAgent } from '../../../../src/dynamic/agent/run-agent.ts';
 import type { AgentState } from '../../../../src/dynamic/agent/state.ts';
 import { CONFIG_CONDITION } from '../../../../src/dynamic/agent/status.ts';
@@ -20,6 +19,7 @@ import { hashInPath, pointerFile } from '../../../../src/kubeadm/node-agent/layo
 import type { LiveChange } from '../../../../src/kubelet/catalogue.ts';
 import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../../src/kubelet/health/assess.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';

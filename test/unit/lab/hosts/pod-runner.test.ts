@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
+import { podLosses, runningPods } from '../../../../src/kubelet/health/losses.ts';
+import { PROBE_NAME, probePod, readProbe } from '../../../../src/kubelet/health/probe-pod.ts';
 import { podsOfNode, readPod } from '../../../../src/kubelet/workload/pod.ts';
-import { podLosses, runningPods } from '../../../../src/kubelet/workload/pod-losses.ts';
-import { PROBE_NAME, probePod, readProbe } from '../../../../src/kubelet/workload/probe-pod.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakePods } from '../../../support/fake-pods.ts';

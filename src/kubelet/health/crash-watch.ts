@@ -1,12 +1,12 @@
-import { AppError } from '../base/errors.ts';
-import { printable } from '../base/text/printable.ts';
-import type { Wait } from '../base/wait-until.ts';
-import { journalCommand, oldestFirst } from '../host/facts/journal.ts';
-import { type UnitState, unitState } from '../host/facts/unit.ts';
-import { observe } from '../host/observe.ts';
-import type { PhaseContext } from '../host/phase.ts';
-import { isConnectionLost } from '../host/run-host.ts';
-import { explainKubeletFailure, type KubeletFailure, lastKubeletError } from './facts/kubelet-failure.ts';
+import { AppError } from '../../base/errors.ts';
+import { printable } from '../../base/text/printable.ts';
+import type { Wait } from '../../base/wait-until.ts';
+import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import { isConnectionLost } from '../../host/run-host.ts';
+import { explainKubeletFailure, type KubeletFailure, lastKubeletError } from '../facts/kubelet-failure.ts';
 
 /** Exits for a reason that waiting cannot fix. */
 const ENOUGH_FATAL_EXITS = 2;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { PROBE_MS, type ProbedKubelet, workloadWatch } from '../../../../src/dynamic/agent/workload-watch.ts';
 import type { Host } from '../../../../src/host/host.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
+import { PROBE_MS, type ProbedKubelet, workloadWatch } from '../../../../src/kubelet/health/trial-pods.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

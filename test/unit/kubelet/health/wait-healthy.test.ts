@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/base/errors.ts';
-import { isHealthy, waitForHealthyKubelet, waitForStartedKubelet } from '../../../src/kubelet/kubelet-health.ts';
-import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
-import { fakeCluster } from '../../support/fake-cluster.ts';
-import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
-import { crashes, type FakeUnit, fakeUnit, runs } from '../../support/fake-units.ts';
-import { recordingReporter } from '../../support/recording-reporter.ts';
+import { AppError } from '../../../../src/base/errors.ts';
+import { isHealthy, waitForHealthyKubelet, waitForStartedKubelet } from '../../../../src/kubelet/health/wait-healthy.ts';
+import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
+import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
+import { crashes, type FakeUnit, fakeUnit, runs } from '../../../support/fake-units.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const URL = 'http://127.0.0.1:10248/healthz';
 const TARGET = { url: URL, timeoutMs: 240_000 };

@@ -1,7 +1,7 @@
-import { isAppError } from '../base/errors.ts';
-import type { JsonObject } from '../base/json.ts';
-import type { ReportEvent } from '../base/reporter.ts';
-import type { Cluster } from '../kube/cluster.ts';
+import { isAppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { ReportEvent } from '../../base/reporter.ts';
+import type { Cluster } from '../../kube/cluster.ts';
 
 /** The kubelet of a Node as the API server reaches it, which `kubectl logs`, `kubectl exec` and metrics-server need. */
 export interface ReachedKubelet {

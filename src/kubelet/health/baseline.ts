@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
-import type { PodBefore } from '../../kubelet/workload/pod-losses.ts';
+import type { PodBefore } from './losses.ts';
 
 /** The pods of a node before a trial, and whether a probe pod could be started then. */
 export interface WorkloadBaseline {

@@ -1,14 +1,14 @@
-import { isAppError } from '../base/errors.ts';
-import { waitUntil } from '../base/wait-until.ts';
-import { combineFacts, defineFact } from '../host/facts/fact.ts';
-import type { HttpFact } from '../host/facts/query.ts';
-import { type UnitState, unitState } from '../host/facts/unit.ts';
-import { hostPause, observe } from '../host/observe.ts';
-import type { PhaseContext } from '../host/phase.ts';
-import { conditionOf, readyHeartbeat } from '../kube/node-conditions.ts';
-import type { KubeObject } from '../kube/object.ts';
+import { isAppError } from '../../base/errors.ts';
+import { waitUntil } from '../../base/wait-until.ts';
+import { combineFacts, defineFact } from '../../host/facts/fact.ts';
+import type { HttpFact } from '../../host/facts/query.ts';
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import { hostPause, observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import { conditionOf, readyHeartbeat } from '../../kube/node-conditions.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { kubeletCommandLine } from '../facts/kubelet-process.ts';
 import { crashWatch, explainFailure, kubeletUnhealthy, readLastError } from './crash-watch.ts';
-import { kubeletCommandLine } from './facts/kubelet-process.ts';
 
 /** Target of health checks. `url` is null when healthzPort is 0: then only the unit is checked. */
 export interface HealthTarget {

@@ -3,6 +3,7 @@ import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import { PROBE_LABEL } from '../workload/pod.ts';
 
 /**
  * The result of a probe pod.
@@ -26,7 +27,6 @@ export interface ProbePodOptions {
 
 /** Namespace of probe pods: it exists in every cluster. */
 export const PROBE_NAMESPACE = KUBE_SYSTEM;
-export const PROBE_LABEL = 'kubeletadm.dev/probe';
 /** Name of the static probe pod; the API server shows it as `NAME-NODE`. */
 export const PROBE_NAME = 'kubeletadm-probe';
 

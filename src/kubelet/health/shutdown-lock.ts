@@ -1,13 +1,13 @@
-import { AppError } from '../base/errors.ts';
-import type { JsonObject } from '../base/json.ts';
-import { waitUntil } from '../base/wait-until.ts';
-import { defineFact } from '../host/facts/fact.ts';
-import { journalCommand, oldestFirst } from '../host/facts/journal.ts';
-import type { Host } from '../host/host.ts';
-import { hostPause, observe } from '../host/observe.ts';
-import type { PhaseContext } from '../host/phase.ts';
-import { LOGIND_NAME, LOGIND_OBJECT } from '../host/systemd/logind.ts';
-import { shutdownField, shutdownSeconds } from './workload/shutdown-risks.ts';
+import { AppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { waitUntil } from '../../base/wait-until.ts';
+import { defineFact } from '../../host/facts/fact.ts';
+import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
+import type { Host } from '../../host/host.ts';
+import { hostPause, observe } from '../../host/observe.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import { LOGIND_NAME, LOGIND_OBJECT } from '../../host/systemd/logind.ts';
+import { shutdownField, shutdownSeconds } from '../workload/shutdown-risks.ts';
 
 /** The kubelet takes the lock when it starts its managers, seconds after healthz returns 200. */
 const WAIT_MS = 30_000;

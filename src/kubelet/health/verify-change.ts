@@ -1,20 +1,20 @@
-import type { Clock } from '../base/clock.ts';
-import { AppError, isAppError } from '../base/errors.ts';
-import type { JsonObject } from '../base/json.ts';
-import { API_PAUSE, waitUntil } from '../base/wait-until.ts';
-import { unitState } from '../host/facts/unit.ts';
-import { observe } from '../host/observe.ts';
-import type { PhaseContext, VerifyCommit } from '../host/phase.ts';
-import type { Cluster } from '../kube/cluster.ts';
-import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../kube/node-conditions.ts';
-import type { KubeObject } from '../kube/object.ts';
-import { type ConfigSource, describeSource } from './config-source.ts';
+import type { Clock } from '../../base/clock.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
+import { unitState } from '../../host/facts/unit.ts';
+import { observe } from '../../host/observe.ts';
+import type { PhaseContext, VerifyCommit } from '../../host/phase.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { type ConfigSource, describeSource } from '../config-source.ts';
+import { readConfigz } from '../effective/configz.ts';
+import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from '../fields-in-force.ts';
+import { sourceInForce } from '../source-in-force.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
-import { readConfigz } from './effective/configz.ts';
-import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from './fields-in-force.ts';
 import { noLongerReached, pathNotChecked, type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
-import { sourceInForce } from './source-in-force.ts';
-import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './workload/workload-proof.ts';
+import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './verify-pods.ts';
 
 /** The Node of a changed kubelet. */
 export interface NodeToProve {

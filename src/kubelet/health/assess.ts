@@ -1,6 +1,6 @@
-import type { PodLoss } from '../../kubelet/workload/pod-losses.ts';
-import type { ProbeResult } from '../../kubelet/workload/probe-pod.ts';
-import type { TrialBaseline } from './trial-baseline.ts';
+import type { TrialBaseline } from './baseline.ts';
+import type { PodLoss } from './losses.ts';
+import type { ProbeResult } from './probe-pod.ts';
 
 /** A sign that a kubelet fails with its configuration. */
 export type FailureSign =

@@ -1,4 +1,4 @@
-import { isActive, type NodePod } from './pod.ts';
+import { isActive, type NodePod } from '../workload/pod.ts';
 
 /**
  * A way in which a change of a kubelet's configuration ends a pod that ran before.

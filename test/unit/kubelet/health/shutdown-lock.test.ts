@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/base/errors.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
-import { verifyShutdown } from '../../../src/kubelet/shutdown-lock.ts';
-import { fakeClock } from '../../support/fake-clock.ts';
-import { type FakeCommand, fakeHost } from '../../support/fake-host.ts';
-import { recordingReporter } from '../../support/recording-reporter.ts';
+import { AppError } from '../../../../src/base/errors.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { verifyShutdown } from '../../../../src/kubelet/health/shutdown-lock.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { type FakeCommand, fakeHost } from '../../../support/fake-host.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 /** As a kubelet 1.36.2 holds it on a host with systemd 252. */
 const LOCK = 'a(ssssuu) 1 "shutdown" "kubelet" "Kubelet needs time to handle node shutdown" "delay" 0 2150\n';

@@ -6,9 +6,9 @@ import type { PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient } from '../../kube/cluster.ts';
 import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { isActive, podsOfNode, readPod } from './pod.ts';
-import { type PodBefore, type PodLoss, type PodLossKind, podLosses, runningPods, withoutStartErrors } from './pod-losses.ts';
-import { deleteStaleProbePods, isProbe, pauseImageOn, runProbe } from './run-probe.ts';
+import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
+import { type PodBefore, type PodLoss, type PodLossKind, podLosses, runningPods, withoutStartErrors } from './losses.ts';
+import { deleteStaleProbePods, pauseImageOn, runProbe } from './run-probe.ts';
 
 /** Evidence that a changed kubelet still runs pods. Recorded before the change. */
 export interface WorkloadProof {

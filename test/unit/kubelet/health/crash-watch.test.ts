@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { waitUntil } from '../../../src/base/wait-until.ts';
-import type { PhaseContext } from '../../../src/host/phase.ts';
-import { applyPhases } from '../../../src/host/run-workflow.ts';
-import { waitNode } from '../../../src/kubeadm/phases/wait-node.ts';
-import { watchKubelet } from '../../../src/kubelet/crash-watch.ts';
-import { healthText } from '../../../src/kubelet/kubelet-health.ts';
-import { fakeClock } from '../../support/fake-clock.ts';
-import { fakeCluster } from '../../support/fake-cluster.ts';
-import { fakeHost } from '../../support/fake-host.ts';
-import { crashes, fakeUnit, runs } from '../../support/fake-units.ts';
-import { recordingReporter } from '../../support/recording-reporter.ts';
+import { waitUntil } from '../../../../src/base/wait-until.ts';
+import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { applyPhases } from '../../../../src/host/run-workflow.ts';
+import { waitNode } from '../../../../src/kubeadm/phases/wait-node.ts';
+import { watchKubelet } from '../../../../src/kubelet/health/crash-watch.ts';
+import { healthText } from '../../../../src/kubelet/health/wait-healthy.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
+import { fakeHost } from '../../../support/fake-host.ts';
+import { crashes, fakeUnit, runs } from '../../../support/fake-units.ts';
+import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const error = (pid: number, text: string): string => `E1128 11:00:00.1   ${pid} x.go:1] ${text}`;
 const RESERVED =

@@ -7,11 +7,11 @@ import type { Host } from '../../host/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { isActive, podsOfNode, readPod } from '../../kubelet/workload/pod.ts';
-import { type PodLoss, podLosses, runningPods, withoutStartErrors } from '../../kubelet/workload/pod-losses.ts';
-import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from '../../kubelet/workload/probe-pod.ts';
-import { readStaticPods } from '../../kubelet/workload/risk-facts.ts';
-import type { WorkloadBaseline } from './trial-baseline.ts';
+import { isActive, podsOfNode, readPod } from '../workload/pod.ts';
+import { readStaticPods } from '../workload/risk-facts.ts';
+import type { WorkloadBaseline } from './baseline.ts';
+import { type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
+import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
 
 /** The pods of a node during a trial. */
 export interface WorkloadObservation {

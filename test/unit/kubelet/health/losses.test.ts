@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
+import { podLosses, runningPods } from '../../../../src/kubelet/health/losses.ts';
 import { readPod } from '../../../../src/kubelet/workload/pod.ts';
-import { podLosses, runningPods } from '../../../../src/kubelet/workload/pod-losses.ts';
 import { type FakePod, fakePod, RUNNING, waitingPod } from '../../../support/pods-on-node.ts';
 
 const podOf = ({ uid = 'u1', deleted = false, ...pod }: Partial<FakePod> & { readonly uid?: string; readonly deleted?: boolean }) => {

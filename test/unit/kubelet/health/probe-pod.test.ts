@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { probePod, readProbe } from '../../../../src/kubelet/workload/probe-pod.ts';
+import { probePod, readProbe } from '../../../../src/kubelet/health/probe-pod.ts';
 import { fakePod, RUNNING, waitingPod } from '../../../support/pods-on-node.ts';
 
 const read = (status: JsonObject) => readProbe(fakePod({ name: 'probe', status }));

@@ -7,8 +7,8 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
-import { readPod } from './pod.ts';
-import { PROBE_LABEL, PROBE_NAME, probePod, readProbe } from './probe-pod.ts';
+import { isProbe, readPod } from '../workload/pod.ts';
+import { PROBE_NAME, probePod, readProbe } from './probe-pod.ts';
 
 /** What a probe pod, created through the API server, showed about the kubelet of a node. */
 export type ProbeOutcome =
@@ -75,11 +75,6 @@ export async function deleteStaleProbePods(
   pods: readonly KubeObject[],
 ): Promise<void> {
   for (const pod of pods) if (isProbe(pod) && !readPod(pod).isStatic) await deleteProbe(context, cluster, phase, podRef(pod));
-}
-
-/** Whether the pod is a probe pod, of any run or of an agent. */
-export function isProbe({ metadata }: KubeObject): boolean {
-  return metadata.labels?.[PROBE_LABEL] === 'true';
 }
 
 /**

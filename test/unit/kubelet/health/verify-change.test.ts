@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import type { Cluster } from '../../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { waitForNode } from '../../../../src/kubeadm/phases/wait-node.ts';
-import { type KubeletProof, prepareProof } from '../../../../src/kubelet/kubelet-proof.ts';
+import { type KubeletProof, prepareProof } from '../../../../src/kubelet/health/verify-change.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';

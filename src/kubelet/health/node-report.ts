@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../base/json.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { DEFAULT_MINOR, type Minor, nearestKnownMinor } from '../../kubelet/catalogue.ts';
-import type { Observation } from './health.ts';
+import { DEFAULT_MINOR, type Minor, nearestKnownMinor } from '../catalogue.ts';
+import type { Observation } from './assess.ts';
 
 /** State reported by the Node, as far as it concerns the running kubelet. */
 export type NodeReport = Pick<Observation, 'ready' | 'pressures'>;
