@@ -1,5 +1,5 @@
 import { isAppError } from '../../base/errors.ts';
-import { waitUntil } from '../../base/wait-until.ts';
+import { quickAtFirst, waitUntil } from '../../base/wait-until.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import type { HttpFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
@@ -26,7 +26,8 @@ const START_MS = 5_000;
 const STAY_MS = 10_000;
 /** A healthy process of this age has started its managers, whenever it became healthy. */
 const MATURE_MS = 20_000;
-const STAY_PAUSE_MS = 500;
+/** At first short: a kubelet that has just registered its Node starts its managers within a second. */
+const STAY_PAUSE = quickAtFirst({ quickMs: 100, forMs: 2_000, slowMs: 500 });
 
 /** The kubelet's current unit state and healthz response. */
 export function kubeletHealth(url: string | null) {
@@ -155,7 +156,7 @@ async function stayHealthy(context: PhaseContext, phase: string, { nodeName, hea
     { ...context, phase },
     {
       timeoutMs: target.timeoutMs,
-      pauseMs: () => STAY_PAUSE_MS,
+      pauseMs: STAY_PAUSE,
       probe: async (elapsedMs) => {
         const state = await observe(host, healthWith(target.url, {}), signal);
         const run = runOf(state.unit);
@@ -184,11 +185,11 @@ function runOf(unit: UnitState | null): string {
 
 /**
  * Whether a Node shows that the running process has started its managers: it has reported Ready, or only the pod network
- * as the reason against it. A kubelet reports its first status after the check that starts the managers, and its runtime
+ * or CSI as the reason against it. A kubelet reports its first status after the check that starts the managers, and its runtime
  * counts as not checked until they have started.
  * @param earlier the last heartbeat before this process could report; null: none
  * @see kubernetes/kubernetes pkg/kubelet/kubelet.go `Run`, `updateRuntimeUp`; pkg/kubelet/nodestatus/setters.go
- *   `ReadyCondition` (1.36): errors of the runtime come first
+ *   `ReadyCondition` (1.36): errors of the runtime come before those of the network and of storage
  */
 async function hasStartedManagers(
   context: PhaseContext,
@@ -204,8 +205,11 @@ async function hasStartedManagers(
   // Both times are of the host, in seconds: a heartbeat in the second of the start may be of the process before.
   const isOwn = seconds > startedAt || (seconds === startedAt && heartbeat !== earlier);
   const ready = conditionOf(node, 'Ready');
-  return isOwn && (ready?.status === 'True' || ready?.message?.startsWith('container runtime network not ready: ') === true);
+  return isOwn && (ready?.status === 'True' || RUNTIME_READY.test(ready?.message ?? ''));
 }
+
+/** The first error is none of the runtime. Several errors are in brackets. */
+const RUNTIME_READY = /^\[?(?:container runtime network not ready: |CSINode is not yet initialized)/;
 
 /** Null: it does not exist, or cannot be read. */
 async function readNode({ cluster }: PhaseContext, name: string): Promise<KubeObject | null> {

@@ -200,6 +200,21 @@ describe('waitForHealthyKubelet', () => {
   it.each([
     ['Ready', 'True', undefined, 5, 0],
     ['not Ready because of the pod network alone', 'False', 'container runtime network not ready: NetworkReady=false', 5, 0],
+    ['not Ready because CSI is not initialized', 'False', 'CSINode is not yet initialized', 5, 0],
+    [
+      'not Ready because of the pod network and CSI',
+      'False',
+      '[container runtime network not ready: NetworkReady=false, CSINode is not yet initialized]',
+      5,
+      0,
+    ],
+    [
+      'not Ready because of its runtime and CSI',
+      'False',
+      '[container runtime status check may not have completed yet, CSINode is not yet initialized]',
+      5,
+      10_000,
+    ],
     ['not Ready because its runtime was not checked', 'False', '[container runtime status check may not have completed yet]', 5, 10_000],
     ['Ready by an earlier process', 'True', undefined, 0, 10_000],
   ])('a Node that is %s: waits until it has stayed healthy, or not', async (_, status, message, heartbeat, expected) => {
@@ -230,6 +245,21 @@ describe('waitForHealthyKubelet', () => {
     await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' }, status: { conditions } });
     await stays();
     expect(it.clock.elapsedMs).toBe(0);
+  });
+
+  it('sees within 100 ms that a Node which was just registered is Ready', async () => {
+    const it = world();
+    it.unit.starts = 1;
+    runs(it.unit);
+    healthy(it.host)();
+    const cluster = fakeCluster();
+    const context = { host: it.host, cluster, clock: it.clock, reporter: it.reporter };
+    const stays = await waitForStartedKubelet(context, 'kubelet-start', TARGET, 'node1');
+    const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime: new Date(1_000).toISOString() }];
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' }, status: { conditions } };
+    it.clock.at(320, () => void cluster.create(node));
+    await stays();
+    expect(it.clock.elapsedMs).toBe(400);
   });
 
   it('does not believe the report of a process that followed a killed one, but waits until it has stayed healthy', async () => {
