@@ -4,9 +4,12 @@ import { printableJson } from '../base/text/printable.ts';
 import { inlineValue } from '../codec/inline-value.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { readSharedConfig, type SharedConfigRequest } from '../dynamic/use-cases/read-shared-config.ts';
+import { type NodeChoice, openNodeNames } from '../fleet/use-cases/find-node-names.ts';
 import type { Services } from './services.ts';
 
-export interface ConfigFromNodeRequest extends SharedConfigRequest {
+export interface ConfigFromNodeRequest extends Omit<SharedConfigRequest, 'node'> {
+  /** One Node. */
+  readonly choice: NodeChoice;
   /** The file that receives the node-specific fields; undefined: these fields are omitted. */
   readonly overlayOut: string | undefined;
   readonly format: 'yaml' | 'json';
@@ -15,7 +18,8 @@ export interface ConfigFromNodeRequest extends SharedConfigRequest {
 /** `config from-node NODE`: the effective configuration of a running kubelet, as a file to push. */
 export async function runFromNode(services: Services, request: ConfigFromNodeRequest): Promise<ExitCode> {
   const { overlayOut: target } = request;
-  const { document, ownDocument, nodeSpecific, masked } = await readSharedConfig(services, request);
+  const [node = ''] = await openNodeNames(services, request.cluster, request.choice);
+  const { document, ownDocument, nodeSpecific, masked } = await readSharedConfig(services, { ...request, node });
   const printLine = (line: string): void => services.output.stderr(`${line}\n`);
   for (const path of masked) printLine(`warning: ${path} is omitted: the kubelet masks its value [CONFIGZ_MASKED]`);
   const where = target === undefined ? 'omitted' : `in ${target}`;

@@ -4,7 +4,7 @@ import type { CsrSourcesRequest } from '../fleet/use-cases/csr-sources.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import { addClusterOptions, addSshOptions, addTableOptions, addTargetOption } from './options.ts';
+import { addClusterOptions, addHostOption, addSshOptions, addTableOptions } from './options.ts';
 import { flagText, hostsRequest, kubeconfigRequest, planRequest, selectorOf, tableRequest } from './request-parts.ts';
 
 /** `csr list`, `csr approve`. */
@@ -34,9 +34,12 @@ const SELECTED =
   'host, reached over SSH: select the CSRs of its Node, and compare them with the names and addresses of the host (repeatable)';
 
 function addSources(command: Command, hostText: string): Command {
-  addTargetOption(addClusterOptions(command), hostText);
+  addHostOption(addClusterOptions(command), hostText);
   addOptionGroup(command, HEADINGS.host, (host) =>
-    host.option('-f, --file <file>', "fleet file whose names and addresses are compared with the CSRs; '-' for standard input"),
+    host.option(
+      '-f, --file <file>',
+      "fleet file whose names and addresses are compared with the CSRs, and that --host may name hosts of; '-' for standard input",
+    ),
   );
   return addSshOptions(command);
 }
@@ -65,7 +68,11 @@ function csrName(argument: string): string {
 }
 
 function sourcesRequest(options: CommandOptions): CsrSourcesRequest {
-  return { fleetFile: flagText(options, 'file'), hosts: hostsRequest(options), cluster: kubeconfigRequest(options) };
+  return {
+    fleetFile: flagText(options, 'file'),
+    hosts: { ...hostsRequest(options), file: flagText(options, 'file') },
+    cluster: kubeconfigRequest(options),
+  };
 }
 
 const NOTES = `A kubelet with serverTLSBootstrap: true requests its serving certificate with a CSR, which no Kubernetes controller approves. The command checks the requester, the subject, the usages and each name and address (SAN). Names and addresses of the API server, of Services, of pods and of other Nodes are always refused.

@@ -21,12 +21,14 @@ import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import {
   addClusterOptions,
   addDryRunOptions,
+  addFleetNames,
   addKubeconfigOptions,
   addNodeSelectionOptions,
   addSshOptions,
   addTableOptions,
   addTargetOption,
   collect,
+  HOST_FORMS,
   readOutputOption,
 } from './options.ts';
 import {
@@ -35,6 +37,7 @@ import {
   flagDuration,
   flagList,
   flagText,
+  fleetNames,
   hostAddress,
   hostsRequest,
   kubeconfigRequest,
@@ -151,9 +154,9 @@ function defineReads(dynamic: Command, on: On): void {
   const history = dynamic
     .command('history')
     .description('Show the configuration changes of a node, from the events that the API server still stores')
-    .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in fleet.yaml')
+    .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in the fleet file')
     .addOption(readOutputOption());
-  on(addClusterOptions(history), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
+  on(addFleetNames(addClusterOptions(history)), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
 }
 
 function defineGc(dynamic: Command, on: On): void {
@@ -180,7 +183,7 @@ function defineInspect(dynamic: Command, on: On): void {
   const inspect = dynamic
     .command('inspect')
     .description('Show the checkpoints on a host (local copies of assigned ConfigMaps), and which of them are in use or damaged')
-    .argument('<host>', '[user@]address[:port] over SSH; localhost: the local host')
+    .argument('<host>', `${HOST_FORMS}; localhost: the local host`)
     .option(
       '--repair',
       'start a failing kubelet with its local configuration (kubelets up to 1.23: with the last known good configuration, if its checkpoint is intact)',
@@ -190,7 +193,11 @@ function defineInspect(dynamic: Command, on: On): void {
     addDryRunOptions(inspect),
     'kubeconfig for more checks: the author of the assignment, differences between checkpoints and ConfigMaps, and with --repair whether the failing configuration is still assigned (default: none)',
   );
-  on(addLockOption(addSshOptions(inspect)), inspectRequest, async () => (await import('./dynamic-inspect.ts')).runDynamicInspect);
+  on(
+    addLockOption(addSshOptions(addFleetNames(inspect))),
+    inspectRequest,
+    async () => (await import('./dynamic-inspect.ts')).runDynamicInspect,
+  );
   addSections(inspect, { notes: CHECKPOINT_NOTES });
 }
 
@@ -458,7 +465,12 @@ function statusRequest(args: readonly string[], options: CommandOptions): Dynami
 
 function historyRequest([node, ...more]: readonly string[], options: CommandOptions): DynamicHistoryRequest {
   if (node === undefined || more.length > 0) throw usageError('dynamic history needs one node', 'Pass one node');
-  const choice = { kind: 'names', names: [parseNodeName(node)], connection: connectionRequest(options) } as const;
+  const choice = {
+    kind: 'names',
+    names: [parseNodeName(node)],
+    file: fleetNames(options),
+    connection: connectionRequest(options),
+  } as const;
   return { choice, cluster: kubeconfigRequest(options), format: readFormat(options) };
 }
 
@@ -483,6 +495,7 @@ function inspectRequest([address, ...more]: readonly string[], options: CommandO
     throw usageError('--dry-run requires --repair', 'Add --repair, or omit --dry-run: without --repair the command changes nothing');
   return {
     address: hostAddress(address),
+    file: fleetNames(options),
     repair: options.repair === true,
     directory: flagText(options, 'dynamicConfigDir') ?? null,
     cluster: kubeconfigRequest(options),

@@ -6,12 +6,13 @@ import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './ag
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicDisableCommandRequest, DynamicEnableCommandRequest } from './dynamic-enable.ts';
 import { addSections } from './help-layout.ts';
-import { AGENT_IMPACT_NOTES, addClusterOptions, addDryRunOptions, addSshOptions } from './options.ts';
+import { AGENT_IMPACT_NOTES, addClusterOptions, addDryRunOptions, addFleetNames, addSshOptions, HOST_FORMS } from './options.ts';
 import {
   backendOf,
   connectionRequest,
   flagNode,
   flagText,
+  fleetNames,
   hostAddress,
   kubeconfigRequest,
   planRequest,
@@ -71,7 +72,7 @@ interface Defaults {
 /** The options that both commands share. `addOwn` adds options between them. */
 function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command): Command => same): Command {
   command
-    .argument('<host...>', '[user@]address[:port] over SSH; localhost: the local host')
+    .argument('<host...>', `${HOST_FORMS}; localhost: the local host`)
     .option('--node-name <name>', 'name of the Node (default: the name under which the host is registered)')
     .option(
       '-n, --namespace <namespace>',
@@ -79,7 +80,7 @@ function addHosts(command: Command, defaults: Defaults, addOwn = (same: Command)
     )
     .option('--program-dir <dir>', `directory of the agent program on the host (default: ${defaults.programDir})`);
   addDryRunOptions(addOwn(command), 'print the plan and a diff; change nothing');
-  return addConfirmOptions(addHostRolloutOptions(addSshOptions(addClusterOptions(command))));
+  return addConfirmOptions(addHostRolloutOptions(addSshOptions(addFleetNames(addClusterOptions(command)))));
 }
 
 const NOTES = `Installing the agent does not restart the kubelet and does not modify files of kubeadm. A systemd drop-in adds an environment file to the kubelet unit. When a configuration is assigned to the node, the agent writes the path of the configuration to this file and restarts the kubelet.
@@ -128,6 +129,7 @@ function disableRequest(args: readonly string[], options: CommandOptions): Dynam
     throw usageError('--node-name applies to one host, but several were given', 'Run the command for each host separately');
   return {
     addresses,
+    file: fleetNames(options),
     nodeName,
     namespace: flagText(options, 'namespace') ?? null,
     programDirectory: programDirectory(options),

@@ -79,8 +79,7 @@ function initCommand(fleet: Command, on: On): void {
 function inventoryCommand(fleet: Command, on: On): void {
   const inventory = addFleetSelectionOptions(
     addFleetFileOption(fleet.command('inventory').description('Print the resolved inventory of a fleet file')),
-    { nodes: false },
-  ).option('--host <name>', 'print only the host with this name in the fleet file, and the source (file:line) of each setting');
+  ).option('--host <name>', 'print only the host or Node with this name in the fleet file, and the source (file:line) of each setting');
   addTableOptions(inventory);
   on(
     inventory,
@@ -93,6 +92,8 @@ function inventoryCommand(fleet: Command, on: On): void {
   );
   addSections(inventory, { examples: '  kubeletadm fleet inventory -f fleet.yaml\n  kubeletadm fleet inventory --host edge-017' });
 }
+
+const HOST_NAMES = 'names of hosts or Nodes in the fleet file, or [user@]address[:port]';
 
 /** `--host`, as NAME or host/NAME. */
 function inventoryHost(options: CommandOptions): string | undefined {
@@ -132,10 +133,7 @@ function validateCommand(fleet: Command, on: On): void {
  */
 function addCommitCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
-    addSshOptions(
-      addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', 'names in the fleet file, or [user@]address[:port]'))),
-      FLEET_COMMAND_TIMEOUT,
-    );
+    addSshOptions(addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', HOST_NAMES))), FLEET_COMMAND_TIMEOUT);
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
   on(confirm, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetConfirm);
   const revert = options(fleet.command('revert').description('Roll back a pending change immediately'));
@@ -157,7 +155,7 @@ function historyCommand(fleet: Command, on: On): void {
         fleet
           .command('history')
           .description('Show the recorded changes of hosts: time, operator, reason and changed fields')
-          .argument('[host...]', 'names in the fleet file, or [user@]address[:port] (default: all hosts of the fleet file)'),
+          .argument('[host...]', `${HOST_NAMES} (default: all hosts of the fleet file)`),
       ),
     ).addOption(outputOption(['text', 'json', 'yaml'])),
     FLEET_COMMAND_TIMEOUT,
@@ -193,9 +191,7 @@ function isSelection({ limit, groups, selector }: Selection): boolean {
 }
 
 function trustCommand(fleet: Command, on: On): void {
-  const trust = addFleetHostOptions(fleet.command('trust').description('Show unknown SSH host keys and record them in known_hosts'), {
-    nodes: false,
-  })
+  const trust = addFleetHostOptions(fleet.command('trust').description('Show unknown SSH host keys and record them in known_hosts'))
     .option('-y, --yes', 'record the keys without asking')
     .option('--dry-run', 'only show the keys; exit code 6 if a key is unknown')
     .addOption(outputOption(['text', 'json', 'yaml']));

@@ -153,7 +153,7 @@ export function definePlan(plan: Command, on: On): void {
 function defineShow(show: Command, on: On): void {
   addFleetSelectionOptions(
     addSignerOptions(show.argument('<file>', "saved plan; '-' for standard input").addOption(outputOption(['text', 'json', 'yaml']))),
-    { file: 'the saved plan', nodes: false },
+    { file: 'the saved plan' },
   );
   on(
     show,
@@ -262,16 +262,14 @@ interface FleetTexts {
   readonly parallel?: string;
   /** The text of `--command-timeout`. */
   readonly commandTimeout?: string;
-  /** Whether `--limit` takes names of Nodes. */
-  readonly nodes?: boolean;
 }
 
 /** Selection of hosts, and the connection to the hosts. */
 export function addFleetHostOptions(
   command: Command,
-  { parallel = 'maximum number of hosts processed at once', commandTimeout = FLEET_COMMAND_TIMEOUT, nodes = true }: FleetTexts = {},
+  { parallel = 'maximum number of hosts processed at once', commandTimeout = FLEET_COMMAND_TIMEOUT }: FleetTexts = {},
 ): Command {
-  addFleetSelectionOptions(addFleetFileOption(command), { nodes });
+  addFleetSelectionOptions(addFleetFileOption(command));
   addOptionGroup(command, HEADINGS.fleet, (fleet) =>
     fleet.option('--parallel <hosts>', parallel, integerBetween(1, MAX_PARALLEL), DEFAULT_PARALLEL),
   );

@@ -8,8 +8,17 @@ import type { ConfigExplainRequest } from './config-explain.ts';
 import type { ConfigFromNodeRequest } from './config-from-node.ts';
 import type { ConfigMigrateRequest } from './config-migrate.ts';
 import { addSections } from './help-layout.ts';
-import { addClusterOptions, addSshOptions, collect, outputOption, readOutputOption, withoutEffect } from './options.ts';
-import { connectionRequest, flagChoice, flagList, flagText, kubeconfigRequest, outputRequest, readFormat } from './request-parts.ts';
+import { addClusterOptions, addFleetNames, addSshOptions, collect, outputOption, readOutputOption, withoutEffect } from './options.ts';
+import {
+  connectionRequest,
+  flagChoice,
+  flagList,
+  flagText,
+  fleetNames,
+  kubeconfigRequest,
+  outputRequest,
+  readFormat,
+} from './request-parts.ts';
 
 /** The newest minor of the catalogue, which help does not load. */
 export const NEWEST_KUBERNETES_MINOR = '1.37';
@@ -115,7 +124,7 @@ function diffCommand(config: Command, on: On): void {
       `kubelet version used for both configurations (default: the version of each configuration, if known, otherwise ${DEFAULT_KUBERNETES_MINOR})`,
     )
     .option('--exit-code', 'exit with code 6 if the configurations differ');
-  addSshOptions(addClusterOptions(diff.addOption(outputOption(['text', 'json', 'yaml']))));
+  addSshOptions(addClusterOptions(addFleetNames(diff.addOption(outputOption(['text', 'json', 'yaml'])))));
   on(diff, diffRequest, async () => (await import('./config-diff.ts')).runDiff);
   addSections(diff, {
     examples: `  kubeletadm config diff old.yaml new.yaml --kubernetes-version 1.34
@@ -170,7 +179,7 @@ function fromNodeCommand(config: Command, on: On): void {
   const fromNode = config
     .command('from-node')
     .description('Export the effective configuration (configz) of a kubelet as a file, without node-specific and deprecated fields')
-    .argument('<node>', 'name of the Node, as NAME or node/NAME')
+    .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in the fleet file')
     .option('--without-defaults', 'omit default values')
     .addOption(
       new Option(
@@ -179,7 +188,7 @@ function fromNodeCommand(config: Command, on: On): void {
       ).choices(['overlay', 'configuration']),
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');
-  addClusterOptions(fromNode.addOption(outputOption(['yaml', 'json'])));
+  addFleetNames(addClusterOptions(fromNode.addOption(outputOption(['yaml', 'json']))));
   on(fromNode, fromNodeRequest, async () => (await import('./config-from-node.ts')).runFromNode);
   addSections(fromNode, {
     examples: `  kubeletadm config from-node worker-1 --without-defaults --kubeconfig admin.conf > kubelet.yaml
@@ -212,6 +221,7 @@ function diffRequest([first, second, ...more]: readonly string[], options: Comma
     sides: [first, second],
     kubernetesVersion: flagText(options, 'kubernetesVersion'),
     cluster: kubeconfigRequest(options),
+    file: fleetNames(options),
     connection: connectionRequest(options),
     format: outputRequest(options).format,
     failsIfDifferent: options.exitCode === true,
@@ -248,7 +258,7 @@ function fromNodeRequest(args: readonly string[], options: CommandOptions): Conf
   const [node, ...more] = args;
   if (node === undefined || more.length > 0) throw usageError('config from-node needs one node', 'Pass one node');
   return {
-    node: parseNodeName(node),
+    choice: { kind: 'names', names: [parseNodeName(node)], file: fleetNames(options), connection: connectionRequest(options) },
     kind: options.kind === undefined ? undefined : flagChoice(options, 'kind', ['overlay', 'configuration']),
     withoutDefaults: options.withoutDefaults === true,
     overlayOut: flagText(options, 'overlayOut'),

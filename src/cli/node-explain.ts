@@ -17,7 +17,7 @@ export interface NodeExplainRequest extends ExplainNodeRequest {
 export async function runNodeExplain(services: Services, request: NodeExplainRequest): Promise<ExitCode> {
   const { field, format, target, connection } = request;
   if (request.takeover && 'address' in target) {
-    const takeover = await explainNodeTakeover(services, { address: target.address, connection });
+    const takeover = await explainNodeTakeover(services, { address: target.address, file: request.file, connection });
     services.output.stdout(format === 'json' || format === 'yaml' ? renderDocument(takeover, format) : takeoverText(takeover));
     return 0;
   }

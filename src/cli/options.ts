@@ -175,8 +175,23 @@ export function addTargetOption(
   command: Command,
   description = 'target host, reached over SSH (repeatable; default: the local host)',
 ): Command {
-  return addOptionGroup(command, HEADINGS.host, (host) => host.option('--host <[user@]address[:port]>', description, collect));
+  return addFleetNames(addHostOption(command, description));
 }
+
+/** `--host` of a command that has another option for the fleet file. */
+export function addHostOption(command: Command, description: string): Command {
+  return addOptionGroup(command, HEADINGS.host, (host) => host.option('--host <host>', `${description}; HOST is ${HOST_FORMS}`, collect));
+}
+
+/** The forms of a host on a command line. */
+export const HOST_FORMS = '[user@]address[:port], or the name of a host or Node in the fleet file';
+
+/** `--fleet`: the names that hosts and Nodes on the command line may have. */
+export function addFleetNames(command: Command): Command {
+  return addOptionGroup(command, HEADINGS.host, (host) => host.option('--fleet <file>', FLEET_NAMES));
+}
+
+const FLEET_NAMES = 'fleet file that names of hosts and Nodes refer to (default: fleet.yaml, if it exists)';
 
 /** The text of `--command-timeout` for commands without a fleet file. */
 const COMMAND_TIMEOUT = 'time limit for each command on a host (default: 1m0s)';
@@ -229,16 +244,15 @@ export function addFleetFileOption(command: Command, description = "fleet file; 
   return addOptionGroup(command, HEADINGS.fleet, (fleet) => fleet.option('-f, --file <file>', description));
 }
 
-function hostPatterns(nodes = ' or Nodes'): string {
-  return `hosts to select: names of hosts (* and ? are wildcards)${nodes}, ranges such as edge-[001:020], or groups; a leading ! excludes them (repeatable)`;
-}
+const HOST_PATTERNS =
+  'hosts to select: names of hosts (* and ? are wildcards) or Nodes, ranges such as edge-[001:020], or groups; a leading ! excludes them (repeatable)';
 
 /** Selection of Nodes by label or by the hosts of a fleet file, in place of names. */
 export function addNodeSelectionOptions(command: Command, fleetNote = ''): Command {
   return command
     .option('-l, --selector <labels>', 'in place of node names, a label selector of Nodes, as in kubectl')
     .option('--group <groups>', 'in place of node names, groups of a fleet file (repeatable)', collectList)
-    .option('--limit <hosts>', `in place of node names, ${hostPatterns()}`, collectList)
+    .option('--limit <hosts>', `in place of node names, ${HOST_PATTERNS}`, collectList)
     .option(
       '-f, --fleet <file>',
       `fleet file that --group, --limit and host names refer to; '-' for standard input${fleetNote} (default: fleet.yaml)`,
@@ -248,15 +262,11 @@ export function addNodeSelectionOptions(command: Command, fleetNote = ''): Comma
 /**
  * Selection of hosts of a fleet.
  * @param file the place of the names and labels
- * @param nodes whether `--limit` takes names of Nodes, which may be read from the hosts
  */
-export function addFleetSelectionOptions(
-  command: Command,
-  { file = 'the fleet file', nodes = true }: { readonly file?: string; readonly nodes?: boolean } = {},
-): Command {
+export function addFleetSelectionOptions(command: Command, { file = 'the fleet file' }: { readonly file?: string } = {}): Command {
   return addOptionGroup(command, HEADINGS.fleet, (fleet) =>
     fleet
-      .option('--limit <hosts>', hostPatterns(nodes ? undefined : ''), collectList)
+      .option('--limit <hosts>', HOST_PATTERNS, collectList)
       .option(
         '--group <groups>',
         'groups of hosts to select (repeatable); with --limit or --selector, a host must match every option',

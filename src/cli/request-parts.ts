@@ -163,7 +163,7 @@ function commandTimeoutMs(options: CommandOptions): number | undefined {
 export function hostsRequest(options: CommandOptions): HostsRequest {
   const addresses = flagList(options, 'host').map(hostAddress);
   requireDifferent(addresses, '--host ');
-  return { addresses, rootDir: flagText(options, 'rootfs'), connection: connectionRequest(options) };
+  return { addresses, rootDir: flagText(options, 'rootfs'), file: fleetNames(options), connection: connectionRequest(options) };
 }
 
 /**
@@ -179,13 +179,14 @@ export function hostDirectory(options: CommandOptions, option: string, flag: str
   throw usageError(`${flag} ${text} is not an absolute path, which --host requires`);
 }
 
-/**
- * The address of a host from an argument: `[user@]ADDRESS[:port]`, or the same behind `host/`.
- * @throws AppError USAGE (exit code 2) for a Node
- */
+/** The fleet file that names of hosts and Nodes refer to; undefined: `fleet.yaml`, if it exists. */
+export function fleetNames(options: CommandOptions): string | undefined {
+  return flagText(options, 'fleet');
+}
+
+/** A host from an argument: `[user@]ADDRESS[:port]`, the same behind `host/`, or `node/NAME`. */
 export function hostAddress(argument: string): string {
-  if (!isNodeReference(argument)) return argument.replace(/^hosts?\//, '');
-  throw usageError(`${argument} names a Node, but the command connects to a host over SSH`, 'Pass the address of the host');
+  return isNodeReference(argument) ? `node/${parseNodeName(argument)}` : argument.replace(/^hosts?\//, '');
 }
 
 /**

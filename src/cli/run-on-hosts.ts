@@ -2,6 +2,7 @@ import { onAbort } from '../base/abort.ts';
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FleetMember, FleetProgress, HostOutcome } from '../fleet/fleet.ts';
+import { isLocalHost, targetName } from '../fleet/host-target.ts';
 import { type HostsWorkflow, type OpenedCommand, runWorkflowOnHosts } from '../fleet/use-cases/run-workflow-on-hosts.ts';
 import type { Change, Warning } from '../host/plan/change.ts';
 import { planDocument, planIsEmpty } from '../host/plan/document.ts';
@@ -59,7 +60,9 @@ export async function runOnHosts(services: Services, run: HostsRun): Promise<Hos
   for (const { code, message } of run.warnings) run.reporter.report({ level: 'warning', code, message });
   const several = run.targets.length > 1;
   const { verbosity, format } = run.plan;
-  const title = [run.title, ...(several ? [] : run.targets.map(({ address }) => address ?? ''))].join(' ').trim();
+  const title = [run.title, ...(several ? [] : run.targets.map((target) => (isLocalHost(target) ? '' : targetName(target))))]
+    .join(' ')
+    .trim();
   const follows = followHosts(services, run.reporter, { title, verbosity, applies: !run.dryRun, isSingle: !several });
   let interruption: InterruptionWatch | null = null;
   const workflow = { ...run, skipPhases: [...run.plan.skipPhases, ...run.skipPhases] };

@@ -7,7 +7,7 @@ import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import type { KubeletSetup } from '../kubelet/effective/kubelet-setup.ts';
 import { assessNextStart } from '../kubelet/effective/next-start.ts';
 import { observeKubeletSetups } from '../kubelet/effective/observe-kubelet.ts';
-import { clientIdentity } from '../kubelet/facts/kubelet-identity.ts';
+import { clientIdentity, registeredNode } from '../kubelet/facts/kubelet-identity.ts';
 import { kubeletBinary } from '../kubelet/facts/kubelet-version.ts';
 import type { Drift } from './drift.ts';
 
@@ -25,10 +25,9 @@ export interface HostStatusFacts {
 
 /** Converts facts to table values. */
 export function statusOf({ kubelet, identity }: StatusFacts): HostStatusFacts {
-  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   return {
     kubeletVersion: kubelet === null ? null : 'version' in kubelet ? kubelet.version : 'unknown',
-    nodeName: certified ?? null,
+    nodeName: registeredNode(identity),
   };
 }
 

@@ -21,6 +21,11 @@ export interface FleetHostTarget {
   readonly directory: string;
 }
 
+/** The name of a target in messages and results. */
+export function targetName({ member, address, rootDir }: HostTarget): string {
+  return member?.name ?? address ?? rootDir ?? 'localhost';
+}
+
 /** Whether the target is the local host alone. */
 export function isLocalHost(target: HostTarget | undefined): boolean {
   return target?.address === undefined && target?.member === undefined && target?.rootDir === undefined;

@@ -120,9 +120,9 @@ function originsDocument(host: ResolvedHost): JsonObject {
   return Object.fromEntries([...host.origins()].map(([path, origin]) => [path, `${place(origin)} (${origin.layer})`]));
 }
 
-/** The columns of the table of hosts, and those of the wide table. */
+/** The columns of the table of hosts before and after the column NODE, and those of the wide table. */
 export const INVENTORY_COLUMNS = {
-  columns: ['NAME', 'ADDRESS', 'BASTION', 'ROLE', 'GROUPS', 'NODE'],
+  columns: ['NAME', 'ADDRESS', 'BASTION', 'ROLE', 'GROUPS'],
   wide: ['NODE-IP', 'LABELS', 'TAINTS'],
 } as const;
 
@@ -130,7 +130,7 @@ export const INVENTORY_COLUMNS = {
 export function inventoryRows(
   fleet: ResolvedFleet,
   hosts: readonly ResolvedHost[],
-): readonly { readonly name: string; readonly cells: readonly string[]; readonly wide: readonly string[] }[] {
+): readonly { readonly name: string; readonly host: string; readonly cells: readonly string[]; readonly wide: readonly string[] }[] {
   const cell = (text: string): string => printable(text, 300) || '-';
   const rows = hosts.map((host) => {
     const { name, ssh, role, groups, nodeRegistration: node } = host;
@@ -138,13 +138,15 @@ export function inventoryRows(
     const labels = Object.entries(labelsOfHost(host)).map(([key, value]) => `${key}=${value}`);
     return {
       name: `host/${name}`,
-      cells: [name, destination(ssh), bastion, role, groups.join(','), node.name ?? ''].map(cell),
+      host: name,
+      cells: [name, destination(ssh), bastion, role, groups.join(',')].map(cell),
       wide: [argValue(node.kubeletExtraArgs, 'node-ip') ?? '', labels.join(','), (node.taints ?? []).map(formatTaint).join(',')].map(cell),
     };
   });
   const bastions = fleet.bastions.map((bastion) => ({
     name: `host/${bastion.name}`,
-    cells: [bastion.name, destination(bastion), '-', 'bastion', '-', '-'].map(cell),
+    host: bastion.name,
+    cells: [bastion.name, destination(bastion), '-', 'bastion', '-'].map(cell),
     wide: ['-', '-', '-'],
   }));
   return [...rows, ...bastions];

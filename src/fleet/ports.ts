@@ -71,11 +71,14 @@ export interface LocalCommands {
 /** Ports for reading a fleet file. */
 export type FleetFilePorts = LocalFiles & SshConfigSource & LocalCommands;
 
+/** Ports for finding hosts by name. */
+export type NamedHostPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'>;
+
 /** Ports for naming the owner of a host's lock. */
 export type LockOwnerPorts = Pick<HostConnections, 'self'> & Pick<SecretSource, 'newId'>;
 
 /** Ports for commands that bootstrap, join and reset hosts. */
-export type NodeCommandPorts = LocalFiles & RunTime & HostConnections & ClusterConnections & SecretSource & TemplateSource;
+export type NodeCommandPorts = FleetFilePorts & RunTime & HostConnections & ClusterConnections & SecretSource & TemplateSource;
 
 /** Ports for a run over the hosts of a fleet and its cluster. */
 export type FleetRunPorts = LocalFiles &

@@ -1,10 +1,10 @@
-import { usageError } from '../base/errors.ts';
+import { type AppError, usageError } from '../base/errors.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import type { LabelSelector, Labels } from '../kube/label-selector.ts';
 import { CONTROL_PLANE_LABEL } from '../kube/node-marks.ts';
 import { argValue } from '../kubeadm/config/model.ts';
 import { matchPattern } from '../ssh/pattern.ts';
-import type { ResolvedHost } from './model.ts';
+import type { ResolvedFleet, ResolvedHost } from './model.ts';
 import { expandRanges } from './range.ts';
 
 export interface Selection {
@@ -65,13 +65,33 @@ export function hostsOfPattern<H extends Selectable>(hosts: readonly H[], text: 
   const { isNode, name } = patternOf(text);
   const found = isNode ? [] : hosts.filter(hostMatcher(name));
   if (found.length > 0) return found;
-  const declared = new Set(hosts.map(declaredNode));
   const matches = hostMatcher(name.toLowerCase());
+  const nodeOf = nodesByFile(hosts);
   return hosts.filter((host) => {
-    const own = host.name.toLowerCase();
-    const node = declaredNode(host) ?? (declared.has(own) ? null : own);
+    const node = nodeOf(host);
     return node !== null && matches({ name: node, groups: [] });
   });
+}
+
+/** The host with a name, else that of a Node, as far as the fleet file names the Nodes. `node/NAME` is always a Node. */
+export function hostNamed<H extends Selectable>(hosts: readonly H[], text: string): H | undefined {
+  const { isNode, name } = patternOf(text);
+  const named = isNode ? undefined : hosts.find((host) => host.name === name);
+  const nodeOf = nodesByFile(hosts);
+  return named ?? hosts.find((host) => nodeOf(host) === name.toLowerCase());
+}
+
+/** The error of a name that is neither that of a host nor of a Node. */
+export function unknownHost({ file, hosts }: Pick<ResolvedFleet, 'file' | 'hosts'>, text: string): AppError {
+  const likely = closestName(patternOf(text).name, knownNames(hosts));
+  const hint = likely === null ? `List the hosts: kubeletadm fleet inventory -f ${file}` : `Did you mean ${likely}?`;
+  return usageError(`${file} has no host or nodeName ${patternOf(text).name}`, hint);
+}
+
+/** The Node of a host by the fleet file: declared, else with the name of the host, unless another host declares that. */
+function nodesByFile(hosts: readonly Selectable[]): (host: Selectable) => string | null {
+  const declared = new Set(hosts.map(declaredNode));
+  return (host) => declaredNode(host) ?? (declared.has(host.name.toLowerCase()) ? null : host.name.toLowerCase());
 }
 
 /** The Node that the fleet file declares for a host: `nodeName`. Null: none. */

@@ -1,4 +1,4 @@
-import type { ClientIdentity } from '../kubelet/facts/kubelet-identity.ts';
+import { type ClientIdentity, registeredNode } from '../kubelet/facts/kubelet-identity.ts';
 import { readFlagsEnv } from '../kubelet/flags-env.ts';
 
 export interface NodeNameFacts {
@@ -17,10 +17,9 @@ const OVERRIDE = '--hostname-override=';
  * unverified and only for messages and defaults; changes in the cluster require `identifyNode`.
  */
 export function nodeNameOf({ identity, nodeSettings, flagsEnv, hostname }: NodeNameFacts): string | null {
-  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   const overridden = readFlagsEnv(flagsEnv)
     .findLast((word) => word.startsWith(OVERRIDE))
     ?.slice(OVERRIDE.length);
   const saved = /^ {2}name: (.+)$/m.exec(nodeSettings)?.[1];
-  return certified ?? overridden ?? saved ?? hostname;
+  return registeredNode(identity) ?? overridden ?? saved ?? hostname;
 }

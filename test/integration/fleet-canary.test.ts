@@ -85,6 +85,6 @@ groups: [{name: edge}]
   it('must be a host of the run', async () => {
     const { code, stderr } = await run('apply', '-y', '-f', fleet(), '--canary', 'node9');
     expect(code).toBe(2);
-    expect(stderr).toContain('--canary node9: no host of the run has this name, group or label');
+    expect(stderr).toContain('--canary node9: no host of the run has this name, Node, group or label');
   });
 });

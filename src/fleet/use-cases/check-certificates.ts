@@ -1,18 +1,20 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError, type Problem } from '../../base/errors.ts';
-import type { LocalFiles } from '../../base/local-files.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki/validate-certificates.ts';
 import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { HostConnections } from '../ports.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { NamedHostPorts } from '../ports.ts';
+import type { HostsRequest } from './host-access.ts';
+import { readHostTargets } from './named-hosts.ts';
 
 /** The certificates of a host. */
 export interface HostCertificates {
   readonly name: string;
+  /** The Node that its kubelet has registered; null: unknown. */
+  readonly node: string | null;
   readonly certificates: readonly CertificateVerdict[];
   /** An issue that concerns more than one certificate; null: none. */
   readonly issue: string | null;
@@ -25,7 +27,7 @@ export interface CheckCertificatesRequest {
 }
 
 /** Ports of `certs check`. */
-export type CheckCertificatesPorts = LocalFiles & Pick<RunTime, 'clock' | 'signal'> & Pick<HostConnections, 'connectHost'>;
+export type CheckCertificatesPorts = NamedHostPorts & Pick<RunTime, 'clock' | 'signal'>;
 
 /**
  * Checks the certificates of hosts.
@@ -58,7 +60,8 @@ async function checkHost(services: CheckCertificatesPorts, target: HostTarget, w
     );
     const options = { withinMs, now: found.now ?? services.clock.now() };
     const certificates = [...validateCertificates(found, options), ...validateControlPlane(controlPlane, options)];
-    return { name: host.name, certificates, issue: found.issue };
+    const node = certificates.find(({ role }) => role === 'client')?.subject?.match(/\bCN=system:node:([^,\s]+)/)?.[1] ?? null;
+    return { name: host.name, node, certificates, issue: found.issue };
   } finally {
     await host.close();
   }

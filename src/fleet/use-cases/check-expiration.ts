@@ -6,7 +6,8 @@ import { type OpenedPkiSettings, openPkiSettings, type PkiRequest } from '../../
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
+import { readHostTargets } from './named-hosts.ts';
 
 export interface CheckExpirationRequest extends PkiRequest {
   readonly hosts: HostsRequest;

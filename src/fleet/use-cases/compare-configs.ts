@@ -1,6 +1,5 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { Problem } from '../../base/errors.ts';
-import type { LocalFiles } from '../../base/local-files.ts';
 import type { Host } from '../../host/host.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
@@ -9,12 +8,15 @@ import { DEFAULT_MINOR, type Minor, OLDEST_MINOR } from '../../kubelet/catalogue
 import { type ConfigDiff, type ConfigSide, diffConfigs } from '../../kubelet/diff/diff-configs.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
-import type { HostConnections } from '../ports.ts';
-import { type ConnectionRequest, readHostTarget } from './host-access.ts';
+import type { NamedHostPorts } from '../ports.ts';
+import type { ConnectionRequest } from './host-access.ts';
+import { findTarget } from './named-hosts.ts';
 
 export interface CompareRequest {
   /** The compared configurations, as the user names them. */
   readonly sides: readonly [string, string];
+  /** The fleet file of names; undefined: `fleet.yaml`, if it exists. */
+  readonly file?: string | undefined;
   /** Undefined: the version of each side. */
   readonly kubernetesVersion: string | undefined;
   readonly cluster: KubeconfigRequest;
@@ -28,7 +30,7 @@ export interface ComparedConfigs {
 }
 
 /** Ports of `config diff`. */
-export type ComparePorts = LocalFiles & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+export type ComparePorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
 
 /**
  * Compares the effective configurations of two kubelets. A side without a version has the version of the other.
@@ -46,7 +48,14 @@ export async function compareConfigs(
   const cluster = lazyCluster(services, request.cluster);
   try {
     const { input, signal } = services;
-    const connectTo = async (address: string): Promise<Host> => services.connectHost(await readHostTarget(services, address, connection));
+    const connectTo = async (address: string): Promise<Host> => {
+      const found = await findTarget(
+        services,
+        { name: address, file: request.file, connection },
+        { changes: false, allowsAddresses: true },
+      );
+      return services.connectHost(found.target);
+    };
     const context = { input, signal, connectTo, catalogue, cluster: cluster.open };
     const [a, b] = [await readDiffSide(sides[0], context), await readDiffSide(sides[1], context)];
     const before = toSide(a, chosen ?? a.minor ?? b.minor, warning);

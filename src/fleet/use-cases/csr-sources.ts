@@ -16,11 +16,12 @@ import type { KnownNames } from '../../kubeadm/validate-serving-csr.ts';
 import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import type { ServingSources } from '../../kubeadm/workflows/serving-csrs.ts';
 import { parseSshDestination } from '../../ssh/destination.ts';
-import type { HostTarget } from '../host-target.ts';
+import { type HostTarget, targetName } from '../host-target.ts';
 import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
 import { readFleet, resolveFleetPath } from './load-fleet.ts';
+import { readHostTargets } from './named-hosts.ts';
 
 /** Ports for reading the sources of names. */
 export type CsrSourcePorts = FleetFilePorts &
@@ -75,7 +76,7 @@ async function namesOfHosts(
   const found: KnownNames[] = [];
   for (const target of await readHostTargets(services, hosts)) {
     const { claim, host, names } = await namesOfHost(services, target, { trust, cluster: opened.cluster });
-    const own = claims.of(target.address ?? '');
+    const own = claims.of(targetName(target));
     own.set(host, claim);
     if (own.problems().length > 0) throw new AppError(own.problems(), { exitCode: 3 });
     found.push(...names);
@@ -103,9 +104,10 @@ async function namesOfHost(
     if (claim === null || refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
     const node = claim.nodeName;
     const reported = [...(os.hostname === null ? [] : [os.hostname]), ...(addresses ?? [])];
-    const given = target.address === undefined ? [] : [parseSshDestination(target.address).host];
+    const { address = target.member?.ssh.address } = target;
+    const given = address === undefined ? [] : [parseSshDestination(address).host];
     const names = [
-      { node, values: given, source: `--host ${target.address}` },
+      { node, values: given, source: `--host ${targetName(target)}` },
       { node, values: reported, source: `host ${host.name}` },
     ];
     return { host: host.name, claim, names };

@@ -6,8 +6,8 @@ import type { HostTarget } from '../host-target.ts';
 import type { ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { selectHosts } from '../select.ts';
-import { fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
+import { fleetTargets } from './host-access.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 
 export interface ExecuteRequest extends FleetHostsRequest {

@@ -16,10 +16,8 @@ import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { declaredConfiguration } from '../inventory-document.ts';
 import type { ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, FleetRunPorts, HostConnections } from '../ports.ts';
-import { hostsOfNodes } from './find-node-names.ts';
-import { fleetTargets } from './fleet-members.ts';
-import { type ConnectionRequest, readHostTarget } from './host-access.ts';
-import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
+import type { ConnectionRequest } from './host-access.ts';
+import { findTarget } from './named-hosts.ts';
 
 export interface ExplainNodeRequest {
   /** A Node, read through the API server, or a host. */
@@ -49,8 +47,9 @@ async function explainTarget(services: ExplainNodePorts, request: ExplainNodeReq
   const cluster = lazyCluster(services, request.cluster);
   try {
     if ('node' in target) return await explainNodeKubelet(await cluster.open(), target.node, catalogue);
-    const member = await fleetHost(services, request, target.address);
-    const host = await services.connectHost(member?.target ?? (await readHostTarget(services, target.address, connection)));
+    const named = { name: target.address, file: request.file, connection };
+    const { member, target: found } = await findTarget(services, named, { changes: false });
+    const host = await services.connectHost(found);
     try {
       const asked = request.cluster.kubeconfig === undefined ? null : await cluster.open();
       const explanation = await explainHostKubelet(host, { cluster: asked, catalogue, signal: services.signal });
@@ -59,7 +58,7 @@ async function explainTarget(services: ExplainNodePorts, request: ExplainNodeReq
         : {
             ...explanation,
             fields: explanation.fields.map(
-              withFleetLayer(member.host, { catalogue, minor: parseMinor(explanation.kubernetesVersion) ?? NEWEST_MINOR }),
+              withFleetLayer(member, { catalogue, minor: parseMinor(explanation.kubernetesVersion) ?? NEWEST_MINOR }),
             ),
           };
     } finally {
@@ -68,16 +67,6 @@ async function explainTarget(services: ExplainNodePorts, request: ExplainNodeReq
   } finally {
     await cluster.close();
   }
-}
-
-/** The host of the fleet file; null: the default file does not exist or has no such host. */
-async function fleetHost(services: ExplainNodePorts, { file, connection }: ExplainNodeRequest, name: string) {
-  if (file === undefined && !(await services.input.exists(fleetFileOf(file)))) return null;
-  const fleet = await readFleet(services, { file });
-  const find = (wanted: string | undefined): ResolvedHost | undefined => fleet.hosts.find((one) => one.name === wanted);
-  const host =
-    find(name) ?? (file === undefined ? undefined : find((await hostsOfNodes(services, fleet, { names: [name], connection })).get(name)));
-  return host === undefined ? null : { host, target: (await fleetTargets(services, connection, directoryOf(services, fleet.file)))(host) };
 }
 
 /** Adds the layer of the fleet file that declares a field, and its value where the host has another. */
@@ -101,9 +90,9 @@ function withFleetLayer(
 /** What a takeover of a host by `join` would change; changes nothing. Errors are those of the host. */
 export async function explainNodeTakeover(
   services: ExplainNodePorts & Pick<FleetRunPorts, 'templates'>,
-  { address, connection }: Pick<ExplainNodeRequest, 'connection'> & { readonly address: string },
+  { address, ...request }: Pick<ExplainNodeRequest, 'connection' | 'file'> & { readonly address: string },
 ): Promise<Takeover> {
-  const host = await services.connectHost(await readHostTarget(services, address, connection));
+  const host = await services.connectHost((await findTarget(services, { ...request, name: address }, { changes: false })).target);
   try {
     return await explainTakeover(host, {
       catalogue: await loadCatalogue(),

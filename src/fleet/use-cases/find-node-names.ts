@@ -11,8 +11,8 @@ import { statusFacts, statusOf } from '../host-status.ts';
 import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { declaredNode, hostsOfPattern, knownNames, patternOf, type Selection, selectHosts } from '../select.ts';
-import { fleetTargets } from './fleet-members.ts';
 import type { ConnectionRequest } from './host-access.ts';
+import { fleetTargets } from './host-access.ts';
 import { directoryOf, type FleetRequest, fleetFileOf, readFleet } from './load-fleet.ts';
 
 /** Selection of nodes on the command line. */

@@ -82,12 +82,13 @@ async function finishCommits(
   { request, done }: FinishOptions,
   work: (waiting: PendingCommit) => Promise<void>,
 ): Promise<FinishedCommits> {
-  const { names, targetOf, isSelection } = await namedHosts(services, request, { changes: true });
+  const hosts = await namedHosts(services, request, { changes: true });
+  const isSelection = request.hosts.length === 0;
   const { reporter, onHost } = request;
   let finishedHosts = 0;
-  const failures = await inParallel(names, PARALLEL, async (name): Promise<AppError | null> => {
+  const failures = await inParallel(hosts, PARALLEL, async ({ name, target }): Promise<AppError | null> => {
     try {
-      const host = await services.connectHost(await targetOf(name), reporter);
+      const host = await services.connectHost(target, reporter);
       try {
         const record = await observe(host, commitRecord, services.signal);
         // A selection covers only hosts with a pending change.
@@ -113,6 +114,6 @@ async function finishCommits(
   const failed = failures.filter((failure) => failure !== null);
   const [first] = failed;
   if (first === undefined) return { finishedHosts, exitCode: 0, problems: [] };
-  const exitCode = failed.length < names.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
+  const exitCode = failed.length < hosts.length ? 4 : failed.every((failure) => failure.exitCode === first.exitCode) ? first.exitCode : 1;
   return { finishedHosts, exitCode, problems: failed.flatMap(({ problems }) => problems) };
 }

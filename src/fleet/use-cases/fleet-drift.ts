@@ -29,6 +29,8 @@ const PARALLEL = 20;
 /** The differences of a host from the fleet file. */
 export interface HostDrift {
   readonly host: string;
+  /** The Node of its kubelet, otherwise of the fleet file; null: unknown. */
+  readonly node: string | null;
   readonly drift: readonly Drift[];
 }
 
@@ -96,9 +98,10 @@ export async function fleetDrift(
       const decode = minor === null ? undefined : (declared: JsonObject) => decodeDeclaredFields(declared, { catalogue, minor });
       const options = { verbosity, kubelet, evidence: { history: kubelet?.history, decode } };
       const drift = driftOf(outcome, options);
-      if (!drift.some(({ field }) => field !== undefined) || access.admin === null) return { host: outcome.host, drift };
+      const node = kubelet?.node ?? outcome.node ?? null;
+      if (!drift.some(({ field }) => field !== undefined) || access.admin === null) return { host: outcome.host, node, drift };
       const running = await runningFields(access.admin, kubelet?.node ?? null, catalogue);
-      return { host: outcome.host, drift: driftOf(outcome, { ...options, evidence: { ...options.evidence, running } }) };
+      return { host: outcome.host, node, drift: driftOf(outcome, { ...options, evidence: { ...options.evidence, running } }) };
     });
     return {
       outcomes,

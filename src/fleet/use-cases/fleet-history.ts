@@ -5,17 +5,20 @@ import type { Reporter } from '../../base/reporter.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { observe } from '../../host/observe.ts';
+import { clientIdentity, registeredNode } from '../../kubelet/facts/kubelet-identity.ts';
 import { type HistoryEntry, hostHistory } from '../host-history.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
 
 const PARALLEL = 50;
 
-const FACTS = combineFacts({ history: hostHistory, record: commitRecord });
+const FACTS = combineFacts({ history: hostHistory, record: commitRecord, identity: clientIdentity });
 
 /** The recorded changes of a host. */
 export interface HostHistory {
   readonly host: string;
+  /** The Node that its kubelet has registered; null: unknown. */
+  readonly node: string | null;
   /** The oldest first; null: the host was not read. */
   readonly entries: readonly HistoryEntry[] | null;
 }
@@ -36,21 +39,21 @@ export async function fleetHistory(
   request: NamedHostsRequest,
   reporter: Reporter,
 ): Promise<FleetHistory> {
-  const { names, targetOf } = await namedHosts(services, request, { changes: false });
+  const named = await namedHosts(services, request, { changes: false });
   const problems: Problem[] = [];
-  const hosts = await inParallel(names, PARALLEL, async (name): Promise<HostHistory> => {
+  const hosts = await inParallel(named, PARALLEL, async ({ name, target }): Promise<HostHistory> => {
     try {
-      const host = await services.connectHost(await targetOf(name), reporter);
+      const host = await services.connectHost(target, reporter);
       try {
-        const { history, record } = await observe(host, FACTS, services.signal);
-        return { host: name, entries: history.map(withRollback(record)) };
+        const { history, record, identity } = await observe(host, FACTS, services.signal);
+        return { host: name, node: registeredNode(identity), entries: history.map(withRollback(record)) };
       } finally {
         await host.close();
       }
     } catch (error) {
       if (!isAppError(error)) throw error;
       problems.push(...error.problems.map((problem) => ({ ...problem, host: name })));
-      return { host: name, entries: null };
+      return { host: name, node: null, entries: null };
     }
   });
   const isPartial = hosts.some(({ entries }) => entries !== null);

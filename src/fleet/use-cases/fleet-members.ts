@@ -1,4 +1,3 @@
-import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import { NO_HOOKS } from '../../host/hooks.ts';
@@ -27,7 +26,7 @@ import type { PlannedHost } from '../saved-plan.ts';
 import { workflowMember } from '../workflow-member.ts';
 import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { type ConnectionRequest, commandLimit, readSshOptions, withSshConfig } from './host-access.ts';
+import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions } from './host-writing.ts';
 import { installSources } from './install-sources.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
@@ -159,7 +158,7 @@ export async function fleetMembers(
       return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
     };
     const member = role === 'control-plane' ? controlPlaneMemberOf(await controlPlaneSettings()) : workerMember();
-    return approvedMember(member, task, { replan });
+    return approvedMember({ ...member, node: nodeRegistration.name }, task, { replan });
   };
   return Promise.all(tasks.map(memberOf));
 }
@@ -229,21 +228,6 @@ function exactly(member: FleetMember, { operations, planned, origin, replan, com
       });
     },
   };
-}
-
-/** The SSH target of each host, by fleet file and command line. */
-export async function fleetTargets(
-  services: LocalFiles,
-  connection: ConnectionRequest,
-  directory: string,
-): Promise<(host: Pick<PlannedHost, 'name' | 'ssh'>) => HostTarget> {
-  const ssh = await readSshOptions(services, connection);
-  const limit = commandLimit(connection);
-  return ({ name, ssh: own }) => ({
-    member: { name, ssh: own, directory },
-    ssh: withSshConfig(services, ssh, { ...own, directory }),
-    ...limit,
-  });
 }
 
 interface ControlPlaneParts {

@@ -3,7 +3,7 @@ import type { LabelSelector } from '../../kube/label-selector.ts';
 import { type Amount, hostsOf } from '../amount.ts';
 import type { FleetRules, HostOutcome } from '../fleet.ts';
 import type { PlannedHost } from '../saved-plan.ts';
-import { hostMatcher, labelsOfHost } from '../select.ts';
+import { hostsOfPattern, labelsOfHost } from '../select.ts';
 
 /** Limits as numbers or percentages of hosts. */
 export interface RulesRequest {
@@ -66,11 +66,10 @@ export function canaryRules(
 }
 
 function namedCanaries(hosts: readonly CanaryHost[], wanted: string | LabelSelector): readonly string[] {
-  const matches = typeof wanted === 'string' ? hostMatcher(wanted) : (host: CanaryHost) => wanted.matches(labelsOfHost(host));
-  const names = hosts.filter(matches).map(({ name }) => name);
-  if (names.length > 0) return names;
+  const found = typeof wanted === 'string' ? hostsOfPattern(hosts, wanted) : hosts.filter((host) => wanted.matches(labelsOfHost(host)));
+  if (found.length > 0) return found.map(({ name }) => name);
   throw usageError(
-    `--canary ${typeof wanted === 'string' ? wanted : wanted.text}: no host of the run has this name, group or label`,
+    `--canary ${typeof wanted === 'string' ? wanted : wanted.text}: no host of the run has this name, Node, group or label`,
     'List hosts, groups and labels: kubeletadm fleet inventory -o wide',
   );
 }

@@ -4,6 +4,7 @@ import { SECRET_VARIABLES } from '../../base/secret-variables.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { SshOptions } from '../../ssh/options.ts';
 import type { HostTarget } from '../host-target.ts';
+import type { ResolvedHost } from '../model.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 
 /** Where a password is read: from standard input, from the terminal, or from an environment variable. */
@@ -20,28 +21,13 @@ export interface ConnectionRequest extends Omit<SshOptions, 'password' | 'sudoPa
 
 /** The hosts of a command. */
 export interface HostsRequest {
-  /** Empty: the local host. */
+  /** Addresses, or names of hosts and Nodes of the fleet file. Empty: the local host. */
   readonly addresses: readonly string[];
+  /** The fleet file; undefined: `fleet.yaml`, if it exists. */
+  readonly file?: string | undefined;
   /** The directory that all files are written to instead of `/`. */
   readonly rootDir?: string | undefined;
   readonly connection: ConnectionRequest;
-}
-
-/** The targets of a command. Passwords are read from standard input or the environment. */
-export async function readHostTargets(
-  services: LocalFiles,
-  { addresses, rootDir, connection }: HostsRequest,
-): Promise<readonly HostTarget[]> {
-  const staged = { rootDir, ...commandLimit(connection) };
-  if (addresses.length === 0) return [staged];
-  const ssh = await readSshOptions(services, connection);
-  return addresses.map((address) => ({ address, ssh, ...staged }));
-}
-
-/** The target of one address; `localhost` is the local host, without SSH. */
-export async function readHostTarget(services: LocalFiles, address: string, connection: ConnectionRequest): Promise<HostTarget> {
-  const limit = commandLimit(connection);
-  return address === 'localhost' ? limit : { address, ssh: await readSshOptions(services, connection), ...limit };
 }
 
 /** The time limit of one command, if the command line sets it. */
@@ -132,4 +118,19 @@ export function withSshConfig(
 ): SshOptions {
   if (ssh.configFile !== undefined || configFile === undefined) return ssh;
   return { ...ssh, configFile: resolveFleetPath(configFile, `${directory}/.`, homeDirectory) };
+}
+
+/** The SSH target of each host, by fleet file and command line. */
+export async function fleetTargets(
+  services: LocalFiles,
+  connection: ConnectionRequest,
+  directory: string,
+): Promise<(host: Pick<ResolvedHost, 'name' | 'ssh'>) => HostTarget> {
+  const ssh = await readSshOptions(services, connection);
+  const limit = commandLimit(connection);
+  return ({ name, ssh: own }) => ({
+    member: { name, ssh: own, directory },
+    ssh: withSshConfig(services, ssh, { ...own, directory }),
+    ...limit,
+  });
 }

@@ -1,6 +1,5 @@
 import type { RunTime } from '../../base/clock.ts';
 import { isAppError } from '../../base/errors.ts';
-import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Backend } from '../../dynamic/node-config.ts';
 import { hasAgent, type ReadAgent, readAgent } from '../../dynamic/workflows/read-agent.ts';
@@ -13,14 +12,17 @@ import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { Assigner } from '../../kubelet/assigned-by.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { HostConnections } from '../ports.ts';
-import { type ConnectionRequest, readHostTarget } from './host-access.ts';
+import type { NamedHostPorts } from '../ports.ts';
+import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { findTarget } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface InspectRequest {
-  /** The host; `localhost`: the local host. */
+  /** The host, by a name of the fleet file or by address; `localhost`: the local host. */
   readonly address: string;
+  /** The fleet file; undefined: `fleet.yaml`, if it exists. */
+  readonly file?: string | undefined;
   /** The checkpoint directory; null: from the command line of the kubelet. */
   readonly directory: string | null;
   readonly cluster: KubeconfigRequest;
@@ -28,7 +30,7 @@ export interface InspectRequest {
 }
 
 /** Ports of `dynamic inspect`. */
-export type InspectPorts = LocalFiles & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+export type InspectPorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
 
 /** The files of the agent, or of the kubelet's own dynamic configuration. */
 export type InspectedHost = { readonly host: string; readonly assigner: InspectedAssigner } & (
@@ -46,7 +48,7 @@ export type InspectedAssigner = Assigner | { readonly why: string } | null;
 export async function inspectNodeConfig(services: InspectPorts, request: InspectRequest): Promise<InspectedHost> {
   const { directory } = request;
   const { signal } = services;
-  const target = await readHostTarget(services, request.address, request.connection);
+  const { target } = await findTarget(services, { ...request, name: request.address }, { changes: false });
   const catalogue = await loadCatalogue();
   const cluster = request.cluster.kubeconfig === undefined ? null : lazyCluster(services, request.cluster);
   const host = await services.connectHost(target);
@@ -81,7 +83,7 @@ export async function openRepair(
   request: InspectRequest & { readonly dryRun: boolean; readonly writing: WritingRequest },
   reporter: Reporter,
 ): Promise<OpenedCommand> {
-  const target = await readHostTarget(services, request.address, request.connection);
+  const { target } = await findTarget(services, { ...request, name: request.address }, { changes: true });
   const cluster = isKubeconfigGiven(request.cluster) ? lazyCluster(services, request.cluster, { writes: reporter }) : null;
   const close = async (): Promise<void> => cluster?.close();
   try {

@@ -1,9 +1,10 @@
-import type { LocalFiles } from '../../base/local-files.ts';
 import { collectWorkflow } from '../../dynamic/workflows/collect-checkpoints.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { NamedHostPorts } from '../ports.ts';
+import type { HostsRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { readHostTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface CheckpointCollectionRequest {
@@ -16,7 +17,7 @@ export interface CheckpointCollectionRequest {
 
 /** Prepares `dynamic gc --host`: deletes the unused checkpoints on hosts. */
 export async function openCheckpointCollection(
-  services: LocalFiles,
+  services: NamedHostPorts,
   { olderThan, checkpointDirectory, plan, writing }: CheckpointCollectionRequest,
   hosts: HostsRequest,
 ): Promise<OpenedCommand> {

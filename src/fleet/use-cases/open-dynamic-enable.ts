@@ -14,15 +14,18 @@ import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../ku
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts, ProgramSource } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
-import { type ConnectionRequest, commandLimit, readSshOptions } from './host-access.ts';
+import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { findTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface DynamicDisableRequest {
+  /** Names of the fleet file, or addresses. */
   readonly addresses: readonly string[];
+  /** The fleet file; undefined: `fleet.yaml`, if it exists. */
+  readonly file?: string | undefined;
   /** Null: the one registered by the host. */
   readonly nodeName: string | null;
   /** Null: the default, or the value given to `dynamic enable`. */
@@ -136,10 +139,10 @@ interface CommonOptions {
 /** A workflow on the named hosts, with the cluster of these nodes. */
 async function openOn(
   services: NodeCommandPorts,
-  { addresses, nodeName, cluster: named, connection, plan, rules, writing }: DynamicDisableRequest,
+  { addresses: names, nodeName, cluster: named, plan, rules, writing, ...request }: DynamicDisableRequest,
   { reporter, plannerOf }: { readonly reporter: Reporter; readonly plannerOf: (common: CommonOptions) => Promise<PlanOnHost> },
 ): Promise<OpenedCommand> {
-  const targets = await readTargets(services, addresses, connection);
+  const targets = (await findTargets(services, { ...request, names }, { changes: true })).map(({ target }) => target);
   const catalogue = await loadCatalogue();
   const opened = await openCluster(services, named, { dryRun: false, staged: false, writes: reporter });
   const { cluster, warnings } = opened;
@@ -160,14 +163,4 @@ async function openOn(
     await close();
     throw error;
   }
-}
-
-async function readTargets(
-  services: NodeCommandPorts,
-  addresses: readonly string[],
-  connection: ConnectionRequest,
-): Promise<readonly HostTarget[]> {
-  const ssh = addresses.every((address) => address === 'localhost') ? null : await readSshOptions(services, connection);
-  const limit = commandLimit(connection);
-  return addresses.map((address) => (address === 'localhost' || ssh === null ? limit : { address, ssh, ...limit }));
 }

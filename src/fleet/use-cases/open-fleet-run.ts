@@ -6,8 +6,9 @@ import type { HostTarget } from '../host-target.ts';
 import type { FleetCluster } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { PlannedHost } from '../saved-plan.ts';
-import { type FleetTask, fleetMembers, fleetTargets } from './fleet-members.ts';
+import { type FleetTask, fleetMembers } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
+import { fleetTargets } from './host-access.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 

@@ -1,11 +1,12 @@
-import type { LocalFiles } from '../../base/local-files.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import type { SecretSource } from '../../kubeadm/ports.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { generateCsrWorkflow } from '../../kubeadm/workflows/generate-csr.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { NamedHostPorts } from '../ports.ts';
+import type { HostsRequest } from './host-access.ts';
+import { readHostTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface GenerateCsrRequest {
@@ -24,7 +25,7 @@ export interface GenerateCsrRequest {
  * @throws AppError: problems of the configuration, all at once (exit code 2)
  */
 export async function openGenerateCsr(
-  services: LocalFiles & Pick<SecretSource, 'certificateIssuer'>,
+  services: NamedHostPorts & Pick<SecretSource, 'certificateIssuer'>,
   request: GenerateCsrRequest,
 ): Promise<OpenedCommand> {
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});

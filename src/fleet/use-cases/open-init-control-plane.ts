@@ -15,8 +15,7 @@ import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { type OpenedCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
-import type { HostTarget } from '../host-target.ts';
-import { isLocalHost } from '../host-target.ts';
+import { type HostTarget, isLocalHost, targetName } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 /** Options for a new control plane. */
@@ -81,7 +80,7 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
 }
 
 function oneHost(targets: readonly HostTarget[]): AppError {
-  const names = targets.map(({ address }) => address).join(', ');
+  const names = targets.map(targetName).join(', ');
   const message = `init bootstraps the first control plane of a cluster on one host, but ${targets.length} hosts were given: ${names}`;
   const hint = 'Run kubeletadm init with one --host, then join the other hosts: kubeletadm join --control-plane';
   return new AppError({ code: 'USAGE', message, hint }, { exitCode: 2 });

@@ -13,8 +13,9 @@ import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access
 import { type InitOptions, initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { initWaitWorkflow, onlyWaits } from '../../kubeadm/workflows/wait-on-host.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { readHostTargets } from './named-hosts.ts';
 import type { ControlPlaneRequest, openInitControlPlane } from './open-init-control-plane.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 

@@ -31,8 +31,9 @@ import { joinWaitWorkflow, onlyWaits, WAIT_PHASES } from '../../kubeadm/workflow
 import type { HostTarget } from '../host-target.ts';
 import { connectionsTo, type NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { readHostTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface JoinRequest {
@@ -177,7 +178,7 @@ async function openAccess(
   services: NodeCommandPorts,
   { document, cluster, caFile, targets, reporter }: JoinAccessInput,
 ): Promise<JoinAccess> {
-  const forOthers = targets.some(({ address }) => address !== undefined);
+  const forOthers = targets.some(({ address, member }) => address !== undefined || member !== undefined);
   const server = await serverToJoin(services, document);
   const probe = server === null ? null : { server, trust: { kind: 'unverified' } as const };
   const from = probe && (await findHostWithApiServerAccess(services, { probe, hosts: connectionsTo(services, targets), reporter }));

@@ -1,14 +1,14 @@
 import type { RunTime } from '../../base/clock.ts';
 import { formatProblem, type Problem, usageError } from '../../base/errors.ts';
-import type { LocalFiles } from '../../base/local-files.ts';
 import type { Host } from '../../host/host.ts';
 import type { TextOptions, TextVerdict } from '../../kubeadm/use-cases/validate-documents.ts';
 import { findKubelet, type KubeletToQuery, queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
 import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue.ts';
 import { compareVerdicts } from '../../kubelet/validate/compare-verdicts.ts';
 import { UNSAFE_DIRECTORY } from '../../kubelet/validate/directory-rules.ts';
-import type { HostConnections } from '../ports.ts';
-import { commandLimit, type HostsRequest, readHostTargets } from './host-access.ts';
+import type { NamedHostPorts } from '../ports.ts';
+import { commandLimit, type HostsRequest } from './host-access.ts';
+import { readHostTargets } from './named-hosts.ts';
 
 /** Which kubelets validate files as well. */
 export interface KubeletsRequest {
@@ -28,7 +28,7 @@ export interface KubeletsToQuery {
 }
 
 /** Ports for running kubelets on hosts. */
-export type KubeletPorts = LocalFiles & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+export type KubeletPorts = NamedHostPorts & Pick<RunTime, 'signal'>;
 
 type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>;
 

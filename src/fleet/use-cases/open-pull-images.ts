@@ -2,7 +2,9 @@ import { planWorkflow } from '../../host/run-workflow.ts';
 import { listImages } from '../../kubeadm/use-cases/list-images.ts';
 import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/resolve-init-documents.ts';
 import { pullImagesWorkflow } from '../../kubeadm/workflows/pull-images.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { NamedHostPorts } from '../ports.ts';
+import type { HostsRequest } from './host-access.ts';
+import { readHostTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface PullImagesRequest extends DocumentsRequest {
@@ -20,7 +22,7 @@ export interface OpenedPullImages extends OpenedCommand {
  * Prepares `config images pull`.
  * @throws AppError: problems of the configuration, all at once (exit code 2)
  */
-export async function openPullImages(services: DocumentPorts, request: PullImagesRequest): Promise<OpenedPullImages> {
+export async function openPullImages(services: DocumentPorts & NamedHostPorts, request: PullImagesRequest): Promise<OpenedPullImages> {
   const { images, criSocket: configured, warnings } = await listImages(services, request);
   const criSocket = request.criSocket ?? configured;
   return {

@@ -5,8 +5,9 @@ import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
 import { renewCertsWorkflow } from '../../kubeadm/workflows/renew-certs.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { readHostTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface RenewCertsRequest extends PkiRequest {

@@ -16,8 +16,9 @@ import {
 } from '../../kubeadm/workflows/upgrade/upgrade-apply.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { resolveTarget } from './control-plane-of.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { readHostTargets } from './named-hosts.ts';
 import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 import { type UpgradedKubeletRequest, upgradeNodeOptions } from './upgrade-node-options.ts';

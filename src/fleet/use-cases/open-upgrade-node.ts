@@ -15,8 +15,9 @@ import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
+import { readHostTargets } from './named-hosts.ts';
 import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 import { type UpgradedKubeletRequest, upgradeNodeOptions } from './upgrade-node-options.ts';

@@ -27,11 +27,11 @@ import {
   FIRST_CONTROL_PLANE,
   type FleetTask,
   fleetMembers,
-  fleetTargets,
   OTHER_CONTROL_PLANES,
   WORKERS,
 } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
+import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions } from './host-writing.ts';
 import { fleetInitOptions } from './init-options.ts';
 import { installSources } from './install-sources.ts';

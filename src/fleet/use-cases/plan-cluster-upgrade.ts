@@ -12,7 +12,8 @@ import { diffManifests } from '../../kubeadm/workflows/upgrade/diff-manifests.ts
 import { planUpgrade } from '../../kubeadm/workflows/upgrade/plan-upgrade.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import { resolveTarget, withControlPlane } from './control-plane-of.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
+import { readHostTargets } from './named-hosts.ts';
 
 export interface PlanClusterUpgradeRequest {
   /** The file of `--config`. */

@@ -8,7 +8,8 @@ import { type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-
 import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { initWorkflow } from '../../kubeadm/workflows/init.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import { type HostsRequest, readHostTargets } from './host-access.ts';
+import type { HostsRequest } from './host-access.ts';
+import { readHostTargets } from './named-hosts.ts';
 
 export interface RenderRequest {
   /** The files to render; empty: all of them. */

@@ -17,9 +17,9 @@ import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { selectHosts } from '../select.ts';
 import { workflowMember } from '../workflow-member.ts';
 import type { InterruptedRun } from './apply-fleet.ts';
-import { fleetTargets } from './fleet-members.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
+import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
@@ -246,7 +246,7 @@ async function resetMembers(
         deleteNode: trust === null ? undefined : { trust, nodeName: nodeRegistration.name },
       };
       const target = targetOf(host);
-      const member = workflowMember({
+      const planned = workflowMember({
         name,
         planHost: (context) => planWorkflow(resetWorkflow, context, options, { dryRun, skipPhases: [] }),
         connect: (reporter) => services.connectHost(target, reporter),
@@ -255,6 +255,7 @@ async function resetMembers(
         writing: dryRun ? null : await writing(target),
         claims,
       });
+      const member = { ...planned, node: nodeRegistration.name };
       if (!isControlPlane(host)) return { ...member, stage: WORKERS };
       return { ...member, stage: host === last ? LAST_CONTROL_PLANE : OTHER_CONTROL_PLANES, isExclusive: true };
     }),

@@ -8,7 +8,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
 import { type FleetMember, type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
 import { fleetStopped } from '../fleet-failure.ts';
-import type { HostTarget } from '../host-target.ts';
+import { type HostTarget, targetName } from '../host-target.ts';
 import type { HostConnections, LockOwnerPorts } from '../ports.ts';
 import { type MemberWriteOptions, workflowMember } from '../workflow-member.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
@@ -141,7 +141,7 @@ function memberOf(
   const { planHost, cluster, clusterOf, onlyPhase } = run;
   const phases = { skipPhases: [...new Set(run.skipPhases)], onlyPhase };
   return workflowMember({
-    name: target.address ?? target.rootDir ?? 'localhost',
+    name: targetName(target),
     planHost: (context) => planHost(context, { dryRun: run.dryRun, allow: run.allow, ...phases }),
     connect: (reporter) => ports.connectHost(target, reporter),
     cluster,

@@ -25,9 +25,12 @@ export interface TrustRequest extends FleetHostsRequest {
   readonly dryRun: boolean;
 }
 
+/** A host or jump host, with the Node that the fleet file declares. */
+type KeyTarget = SshTarget & { readonly node?: string | undefined };
+
 /** The finding for one host or jump host. */
 export interface HostKeyFinding {
-  readonly target: SshTarget;
+  readonly target: KeyTarget;
   readonly shown?: PresentedHostKey | undefined;
   readonly failure?: readonly Problem[] | undefined;
   /** The file to which the key was written in this run. */
@@ -82,7 +85,7 @@ interface Inspection {
 /** Jump hosts come first, because a connection through them requires their key to be known. */
 async function inspectRounds(
   keys: HostKeys,
-  targets: readonly SshTarget[],
+  targets: readonly KeyTarget[],
   { parallel, signal, mayRecord }: Inspection,
 ): Promise<readonly HostKeyFinding[]> {
   const findings: HostKeyFinding[] = [];
@@ -126,12 +129,12 @@ function isKnownKey(finding: HostKeyFinding): boolean {
 }
 
 /** Hosts and their jump hosts, each once, the nearest to the local host first. */
-function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, selection: Selection): readonly SshTarget[] {
+function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, selection: Selection): readonly KeyTarget[] {
   const hosts = selectHosts(fleet.hosts, selection);
-  const targets = new Map<string, SshTarget>();
+  const targets = new Map<string, KeyTarget>();
   const directory = fleet.file === '-' ? '' : dirname(fleet.file);
   for (const host of hosts) {
-    const target = fleetSshTarget(host, config, { directory, overrides });
+    const target: KeyTarget = { ...fleetSshTarget(host, config, { directory, overrides }), node: host.nodeRegistration.name };
     for (const [i, hop] of [...target.proxyJump, target].entries()) {
       const route = target.proxyJump.slice(0, i);
       const key = [...route, hop].map((each) => knownHostsNames(each).name).join(' ');
@@ -141,12 +144,12 @@ function targetsOf(fleet: ResolvedFleet, { config, overrides }: HostKeys, select
   return [...targets.values()];
 }
 
-function roundsOf(targets: readonly SshTarget[]): readonly (readonly SshTarget[])[] {
+function roundsOf(targets: readonly KeyTarget[]): readonly (readonly KeyTarget[])[] {
   const depths = [...new Set(targets.map(({ proxyJump }) => proxyJump.length))].sort((a, b) => a - b);
   return depths.map((depth) => targets.filter(({ proxyJump }) => proxyJump.length === depth));
 }
 
-async function inspect(keys: HostKeys, target: SshTarget, signal: AbortSignal): Promise<HostKeyFinding> {
+async function inspect(keys: HostKeys, target: KeyTarget, signal: AbortSignal): Promise<HostKeyFinding> {
   try {
     return { target, shown: await keys.inspect(target, signal) };
   } catch (error) {

@@ -14,6 +14,7 @@ import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import { FLAGS_ENV, INSTANCE_CONFIG, KUBEADM_TMP_DIR, KUBELET_CONF_D } from '../../kube/well-known.ts';
 import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { registeredNode } from '../../kubelet/facts/kubelet-identity.ts';
 import { isSocketFlag, joinFlags } from '../../kubelet/flags-env.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
@@ -230,10 +231,8 @@ function socketInUse(
 
 /** The Node name: of the flag, the client certificate, the saved settings, or the hostname. */
 function nameOf({ nodeSettings, flags, observed }: { nodeSettings: NodeSettings; flags: UpgradedFlags; observed: ObservedNode }): string {
-  const { identity } = observed.facts;
-  const certified = identity.state === 'usable' ? /^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] : undefined;
   const overridden = flags.flags.findLast(({ name }) => name === 'hostname-override')?.value;
-  return overridden ?? certified ?? nodeSettings.nodeRegistration.name ?? observed.registration.name;
+  return overridden ?? registeredNode(observed.facts.identity) ?? nodeSettings.nodeRegistration.name ?? observed.registration.name;
 }
 
 /** kubeadm's feature gate NodeLocalCRISocket, enabled by default. */

@@ -40,6 +40,11 @@ export const clientIdentity = defineFact(
   },
 );
 
+/** The Node that a kubelet has registered, by its client certificate; null: none. The certificate on a host proves nothing. */
+export function registeredNode(identity: ClientIdentity): string | null {
+  return identity.state === 'usable' ? (/^system:node:(.+)$/.exec(identity.commonName ?? '')?.[1] ?? null) : null;
+}
+
 /** Credentials of the kubelet's user in a kubeconfig. Null: not a kubeconfig. */
 interface ReadKubeconfig {
   readonly server: string | null;

@@ -20,10 +20,10 @@ describe('the resolved inventory', () => {
   it('is printed as a table', () => {
     const rows = inventoryRows(fleet, fleet.hosts);
     expect(renderTable([INVENTORY_COLUMNS.columns, ...rows.map(({ cells }) => cells)])).toEqual([
-      'NAME  ADDRESS       BASTION  ROLE     GROUPS  NODE',
-      'e1    core@fd00::1  b        worker   edge    e1',
-      'e2    core@fd00::2  b        worker   edge    e2',
-      'b     core@b:2222   -        bastion  -       -',
+      'NAME  ADDRESS       BASTION  ROLE     GROUPS',
+      'e1    core@fd00::1  b        worker   edge',
+      'e2    core@fd00::2  b        worker   edge',
+      'b     core@b:2222   -        bastion  -',
     ]);
     expect(rows.map(({ name, wide }) => [name, ...wide])).toEqual([
       ['host/e1', '-', 'pool=edge', '-'],
