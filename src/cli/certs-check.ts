@@ -3,6 +3,7 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type CheckCertificatesRequest, checkCertificates, type HostCertificates } from '../fleet/use-cases/check-certificates.ts';
+import { nodeColumn } from './node-column.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
@@ -20,10 +21,12 @@ export async function runCertsCheck(services: Services, request: CertsCheckReque
 }
 
 function renderReports(reports: readonly HostCertificates[]): string {
-  const header = ['HOST', 'CERTIFICATE', 'SUBJECT', 'ISSUER', 'EXPIRES', 'RESIDUAL TIME', 'STATE'];
+  const node = nodeColumn(reports.map(({ name, node }) => ({ host: name, node })));
+  const header = ['HOST', ...node.header, 'CERTIFICATE', 'SUBJECT', 'ISSUER', 'EXPIRES', 'RESIDUAL TIME', 'STATE'];
   const rows = reports.flatMap(({ name, certificates }) =>
     certificates.map((one) => [
       name,
+      ...node.cells(name),
       one.role,
       one.subject ?? '-',
       one.issuer ?? '-',
@@ -40,8 +43,9 @@ function document(reports: readonly HostCertificates[]): object {
   return {
     apiVersion: 'kubeletadm.dev/v1alpha1',
     kind: 'CertificateReport',
-    hosts: reports.map(({ name, certificates, issue }) => ({
+    hosts: reports.map(({ name, node, certificates, issue }) => ({
       name,
+      node,
       ok: issue === null && certificates.every(({ state }) => state !== 'error'),
       ...(issue === null ? {} : { issue }),
       certificates: certificates.map(({ role, path, subject, issuer, notBefore, notAfter, residualMs, state, notes }) => ({

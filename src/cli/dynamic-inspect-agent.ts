@@ -42,6 +42,11 @@ export function assignerMember(assigner: InspectedAssigner): object {
   return assigner === null || 'why' in assigner ? {} : { assignedBy: assignerDocument(assigner) };
 }
 
+/** A host, with its Node if that has another name. */
+export function hostText(host: string, node: string | null): string {
+  return node === null || node === host ? host : `${host} (Node ${node})`;
+}
+
 /** A finding in a line. */
 export function findingLine(finding: Problem): string {
   return `${finding.severity === 'warning' ? 'warning: ' : ''}${formatProblem(finding)}`;
@@ -52,11 +57,11 @@ export function findingDocument({ code, message, hint, severity }: Problem): obj
   return { code, severity: severity ?? 'error', message, ...(hint ? { hint } : {}) };
 }
 
-function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: ReadAgent, findings: readonly Problem[]): string {
+function render({ host, assigner }: InspectedHost, { reading, kubeletVersion, nodeName }: ReadAgent, findings: readonly Problem[]): string {
   const { state, pointer, runs, identity, now } = reading;
   const ago = (seconds: number): string => formatAge(Math.max(0, now - seconds) * 1000);
   const lines = [
-    `${host}: kubelet ${kubeletVersion}, agent in ${reading.directory}`,
+    `${hostText(host, nodeName)}: kubelet ${kubeletVersion}, agent in ${reading.directory}`,
     `kubelet: ${unitText(reading.kubelet)}; agent: ${unitText(reading.agent)}`,
     `state: ${state === null ? 'none' : stateText(state, ago(state.since / 1000))}`,
     `assigned: ${identityText(state === null || state.phase === 'local' ? null : state.assigned.identity, 'nothing')}`,

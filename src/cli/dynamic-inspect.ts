@@ -7,7 +7,15 @@ import type { ReadStore } from '../dynamic/workflows/read-store.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { type InspectedHost, type InspectRequest, inspectNodeConfig, openRepair } from '../fleet/use-cases/inspect-node-config.ts';
 import { describeIdentity } from '../kubelet/config-source.ts';
-import { assignerLines, assignerMember, findingDocument, findingLine, type Inspected, inspectedAgent } from './dynamic-inspect-agent.ts';
+import {
+  assignerLines,
+  assignerMember,
+  findingDocument,
+  findingLine,
+  hostText,
+  type Inspected,
+  inspectedAgent,
+} from './dynamic-inspect-agent.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
@@ -44,11 +52,11 @@ function inspectedStore(inspected: InspectedHost, found: ReadStore, format: Docu
 
 const NAMES = { assigned: 'assigned', lastKnownGood: 'last known good' } as const;
 
-function render({ host, assigner }: InspectedHost, { reading, kubeletVersion }: ReadStore, report: StoreReport): string {
+function render({ host, assigner }: InspectedHost, { reading, kubeletVersion, nodeName }: ReadStore, report: StoreReport): string {
   const { unit } = reading;
   const age = report.assignedAgeSeconds === null ? '' : `, written ${formatAge(report.assignedAgeSeconds * 1000)} ago`;
   const lines = [
-    `${host}: kubelet ${kubeletVersion}, store ${reading.directory}/store`,
+    `${hostText(host, nodeName)}: kubelet ${kubeletVersion}, store ${reading.directory}/store`,
     ...(unit === null ? [] : [`unit: ${unit.activeState} (${unit.subState}), ${unit.restarts} restarts, Restart=${unit.restartPolicy}`]),
     `assigned: ${describeMeta(report.assigned)}${age}`,
     ...assignerLines(assigner),

@@ -8,6 +8,7 @@ import { fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import { nodeColumn } from './node-column.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderDocument } from './show-document.ts';
 
@@ -56,8 +57,9 @@ function tableOf(drifts: readonly HostDrift[]): readonly string[] {
       if (row === undefined) rows.set(key, { hosts: [host], one });
       else row.hosts.push(host);
     }
-  const lines = [...rows.values()].map(({ hosts, one }) => [namesText(hosts), one.what, one.why]);
-  return renderTable([['HOSTS', 'WHAT', 'DRIFT'], ...lines]);
+  const node = nodeColumn(drifts);
+  const lines = [...rows.values()].map(({ hosts, one }) => [namesText(hosts), ...node.cells(...hosts), one.what, one.why]);
+  return renderTable([['HOSTS', ...node.header, 'WHAT', 'DRIFT'], ...lines]);
 }
 
 function documentOf(outcomes: readonly HostOutcome[], drifts: readonly HostDrift[]): object {

@@ -5,6 +5,7 @@ import { renderTable } from '../base/text/table.ts';
 import type { HistoryEntry } from '../fleet/host-history.ts';
 import { fleetHistory, type HostHistory } from '../fleet/use-cases/fleet-history.ts';
 import type { NamedHostsRequest } from '../fleet/use-cases/named-hosts.ts';
+import { nodeColumn } from './node-column.ts';
 import type { Services } from './services.ts';
 import { type OutputRequest, renderDocument } from './show-document.ts';
 
@@ -24,12 +25,14 @@ export async function runFleetHistory(services: Services, { output, ...request }
 function tableOf(hosts: readonly HostHistory[]): readonly string[] {
   const changes = hosts.flatMap(({ host, entries }) => (entries ?? []).map((entry) => ({ host, entry })));
   if (changes.length === 0) return hosts.some(({ entries }) => entries !== null) ? ['No changes are recorded.'] : [];
-  const header = ['TIME', 'HOST', 'OPERATOR', 'SSH USER', 'COMMAND', 'RESULT', 'IMPACT', 'REASON', 'CHANGES'];
+  const node = nodeColumn(hosts);
+  const header = ['TIME', 'HOST', ...node.header, 'OPERATOR', 'SSH USER', 'COMMAND', 'RESULT', 'IMPACT', 'REASON', 'CHANGES'];
   const rows = changes
     .toSorted((a, b) => a.entry.time.localeCompare(b.entry.time))
     .map(({ host, entry }) => [
       entry.time.slice(0, 19).concat('Z'),
       host,
+      ...node.cells(host),
       entry.operator,
       entry.login ?? '-',
       entry.command,

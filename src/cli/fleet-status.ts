@@ -5,6 +5,7 @@ import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { watchFleetStatus } from '../fleet/use-cases/watch-fleet-status.ts';
 import { describeNodeSource, type NodeSource } from '../kubelet/node-source.ts';
 import { watchFleet } from './fleet-watch.ts';
+import { nodeColumn } from './node-column.ts';
 import type { Services } from './services.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
 import { tableWatch, type WatchedTable } from './watch-table.ts';
@@ -63,15 +64,15 @@ function watchedTable({ rows, failure }: FleetStatus): WatchedTable {
 }
 
 function tableOf(rows: readonly HostStatusRow[]): Table {
-  const namesDiffer = rows.some(({ host, nodeName }) => nodeName !== null && nodeName !== host);
+  const node = nodeColumn(rows.map(({ host, nodeName }) => ({ host, node: nodeName })));
   return {
-    columns: ['HOST', ...(namesDiffer ? ['NODE'] : []), 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'STATUS', 'DRIFT'],
+    columns: ['HOST', ...node.header, 'REACHABLE', 'KUBELET', 'CONFIG', 'SOURCE', 'HEALTH', 'STATUS', 'DRIFT'],
     wide: ['ADDRESS', 'GROUPS'],
     rows: rows.map(({ host, reachable, address, groups, ...known }) => ({
       name: `host/${host}`,
       cells: [
         host,
-        ...(namesDiffer ? [known.nodeName ?? '-'] : []),
+        ...node.cells(host),
         reachable ? 'yes' : 'no',
         ...[known.kubelet, known.config, sourceText(known.source), known.health, known.node, known.drift].map((text) => text ?? '-'),
       ],

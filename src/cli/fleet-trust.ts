@@ -4,6 +4,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type HostKeyFinding, hostKeyState, type TrustRequest, trustHostKeys } from '../fleet/use-cases/trust-host-keys.ts';
 import { hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../ssh/known-hosts.ts';
+import { nodeColumn } from './node-column.ts';
 import type { Services } from './services.ts';
 import { type DocumentFormat, renderDocument } from './show-document.ts';
 
@@ -28,13 +29,16 @@ async function confirmKeys({ output, confirm }: Services, unknown: readonly Host
 const STATES = { known: 'known', unknown: 'unknown', mismatch: 'CHANGED', revoked: 'REVOKED' } as const;
 
 function keyTable(findings: readonly HostKeyFinding[]): readonly string[] {
+  const node = nodeColumn(findings.map(({ target }) => ({ host: target.name, node: target.node })));
   const rows = findings.flatMap(({ target, shown, recorded }) => {
     if (shown === undefined) return [];
     const { key, verdict } = shown;
     const state = recorded === undefined ? STATES[verdict.kind] : `recorded in ${recorded}`;
-    return [[target.name, knownHostsNames(target).name, hostKeyTypeName(key.type), hostKeyFingerprint(key), state]];
+    return [
+      [target.name, ...node.cells(target.name), knownHostsNames(target).name, hostKeyTypeName(key.type), hostKeyFingerprint(key), state],
+    ];
   });
-  return rows.length === 0 ? [] : renderTable([['HOST', 'KNOWN AS', 'TYPE', 'FINGERPRINT', 'STATE'], ...rows]);
+  return rows.length === 0 ? [] : renderTable([['HOST', ...node.header, 'KNOWN AS', 'TYPE', 'FINGERPRINT', 'STATE'], ...rows]);
 }
 
 function show(services: Services, findings: readonly HostKeyFinding[], format: DocumentFormat): void {

@@ -4,6 +4,7 @@ import { renderWrappedTable, truncate } from '../base/text/table.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { reasonOf } from './fleet-report.ts';
 import { formatSeconds } from './live-view.ts';
+import { nodeColumn } from './node-column.ts';
 import { FAILURE_WORDS } from './run-results.ts';
 import type { Services } from './services.ts';
 
@@ -25,6 +26,8 @@ const MAX_HOSTS = 40;
 /** A host or node that needs an action. */
 export interface RecapRow {
   readonly host: string;
+  /** Absent: unknown, or the row is that of a Node. */
+  readonly node?: string | undefined;
   readonly result: string;
   readonly reason: string;
   readonly action: string;
@@ -38,12 +41,13 @@ function hostRows({ outcomes, stopped, retryCommand }: RecapInput): readonly Rec
     if (result === undefined) return [];
     const reason = status === 'stopped' ? (stopped ?? 'the run was stopped') : reasonOf(outcome);
     const action = error?.problems.find(({ hint }) => hint !== undefined)?.hint ?? retryText(retryCommand);
-    return [{ host, result, reason, action }];
+    return [{ host, node: outcome.plan?.host.own?.node ?? outcome.node, result, reason, action }];
   });
 }
 
-/** The rows as cells; hosts with equal rows share one. */
-function foldRows(rows: readonly RecapRow[]): readonly (readonly string[])[] {
+/** The table as cells, below its header; hosts with equal rows share one. */
+function foldRows(rows: readonly RecapRow[], subject: 'HOST' | 'NODE'): readonly (readonly string[])[] {
+  const node = nodeColumn(rows);
   const folded = new Map<string, { readonly hosts: string[]; readonly rest: readonly string[] }>();
   for (const { host, result, reason, action } of rows) {
     const rest = [result, truncate(reason, MAX_REASON), action];
@@ -51,12 +55,13 @@ function foldRows(rows: readonly RecapRow[]): readonly (readonly string[])[] {
     if (same === undefined) folded.set(rest.join('\0'), { hosts: [host], rest });
     else same.hosts.push(host);
   }
-  return [...folded.values()].map(({ hosts, rest }) => [namesOf(hosts), ...rest]);
+  const cells = [...folded.values()].map(({ hosts, rest }) => [namesOf(hosts), ...node.cells(...hosts), ...rest]);
+  return [[subject, ...node.header, 'RESULT', 'REASON', 'ACTION'], ...cells];
 }
 
 /** The cells of the recap of hosts. */
 export function recapRows(input: RecapInput): readonly (readonly string[])[] {
-  return foldRows(hostRows(input));
+  return foldRows(hostRows(input), 'HOST').slice(1);
 }
 
 function retryText(command: string | null): string {
@@ -78,7 +83,7 @@ export function showRecap({ output }: Pick<Services, 'output'>, input: RecapInpu
 /** Prints the table of a recap; nothing without rows. On a terminal, long cells are broken at spaces. */
 export function showRecapTable({ output }: Pick<Services, 'output'>, rows: readonly RecapRow[], subject: 'HOST' | 'NODE'): void {
   if (rows.length === 0) return;
-  const table = [[subject, 'RESULT', 'REASON', 'ACTION'], ...foldRows(rows)];
+  const table = foldRows(rows, subject);
   output.stderr(joinLines(renderWrappedTable(table, { width: output.width === undefined ? undefined : output.width() - 1, flexible: 2 })));
 }
 

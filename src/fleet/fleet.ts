@@ -10,6 +10,8 @@ import { canaryIndexes, isUnreachable, maxHostsToStart, type RolloutRules, rollo
 /** A host of a run. */
 export interface FleetMember {
   readonly name: string;
+  /** The Node that the fleet file declares. */
+  readonly node?: string | undefined;
   /** Stage: a member starts when all members of lower stages have ended. Default: 0. */
   readonly stage?: number;
   /**
@@ -63,6 +65,8 @@ export type HostStatus =
 
 export interface HostOutcome {
   readonly host: string;
+  /** The Node that the fleet file declares. */
+  readonly node?: string | undefined;
   readonly status: HostStatus;
   /** The plan or result, as far as available. */
   readonly plan: WorkflowResult | null;
@@ -355,8 +359,9 @@ class FleetRun {
     await this.#end(index, { status, plan: { ...open.planned, host: done.value }, error: null });
   }
 
-  async #end(index: number, outcome: Omit<HostOutcome, 'host'>): Promise<void> {
-    const whole = { host: (this.#members[index] as FleetMember).name, ...outcome };
+  async #end(index: number, outcome: Omit<HostOutcome, 'host' | 'node'>): Promise<void> {
+    const { name, node } = this.#members[index] as FleetMember;
+    const whole = { host: name, ...(node === undefined ? {} : { node }), ...outcome };
     this.#outcomes[index] = whole;
     const stage = this.#stageOf(index);
     this.#left.set(stage, (this.#left.get(stage) ?? 1) - 1);

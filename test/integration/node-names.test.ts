@@ -44,6 +44,32 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
     ]);
   });
 
+  it('has the column NODE in every table of hosts', async () => {
+    const header = async (...argv: readonly string[]): Promise<readonly string[]> => {
+      const { stdout, stderr } = await runCommand(argv, { env });
+      const line = stdout.split('\n').find((text) => /^(?:TIME +)?(?:HOSTS?|NAME) /.test(text));
+      return (line ?? `none: ${stdout}${stderr}`).split(/ {2,}/).filter((column) => ['HOST', 'HOSTS', 'NAME', 'NODE'].includes(column));
+    };
+    const hosts = ['--host', 'first', '--host', 'node-two'];
+    expect(await header('certs', 'check', ...hosts, '--fleet', file)).toEqual(['HOST', 'NODE']);
+    expect(await header('certs', 'check', '--host', 'node1', '--ssh-config', lab.sshConfig)).toEqual(['HOST']);
+    expect(await header('fleet', 'history', '-f', file)).toEqual(['HOST', 'NODE']);
+    expect(await header('fleet', 'trust', '-f', file, '--dry-run')).toEqual(['HOST', 'NODE']);
+    expect(await header('fleet', 'inventory', '-f', file)).toEqual(['NAME', 'NODE']);
+    const config = join(lab.hosts[0]?.rootDir ?? '', 'var/lib/kubelet/config.yaml');
+    const before = readFileSync(config, 'utf8');
+    writeFileSync(config, `${before}maxPods: 33\n`);
+    expect(await header('fleet', 'drift', '-f', file)).toEqual(['HOSTS', 'NODE']);
+    writeFileSync(config, before);
+    const other = join(directory, 'other.yaml');
+    writeFileSync(
+      other,
+      readFileSync(file, 'utf8').replace('hosts:', 'hosts:\n  - {name: gone, address: node8.invalid, nodeName: node-gone}'),
+    );
+    const { stderr } = await runCommand(['apply', '--yes', '-f', other], { env });
+    expect(stderr).toMatch(/^HOST +NODE +RESULT +REASON +ACTION\ngone +node-gone +unreachable/m);
+  });
+
   it('selects hosts by their Nodes', async () => {
     expect(firstColumn(await run('fleet', 'status', '--limit', 'node1'))).toEqual(['first']);
     expect(firstColumn(await run('fleet', 'status', '--limit', '!node/node1'))).toEqual(['second']);

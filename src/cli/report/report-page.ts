@@ -8,6 +8,7 @@ import { formatClusterName } from '../../host/plan/document.ts';
 import type { HostGroup } from '../../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/node-source.ts';
+import { nodeColumn } from '../node-column.ts';
 import { changeLines } from '../show-plan.ts';
 import { certificatesView } from './report-certificates.ts';
 import { type Tag, timelineView } from './report-timeline.ts';
@@ -143,11 +144,14 @@ function censusView({ title, entries }: ValueDistribution): object {
 }
 
 function rowsView(rows: ReportModel['rows']): object {
+  const nodes = nodeColumn(rows.map(({ host, nodeName }) => ({ host, node: nodeName })));
+  const names = nodes.header.map(() => 'Node');
   return {
-    columns: ['Host', 'Reachable', 'Kubelet', 'Configuration', 'Source', 'Health', 'Node', 'Drift'],
+    columns: ['Host', ...names, 'Reachable', 'Kubelet', 'Configuration', 'Source', 'Health', 'Status', 'Drift'],
     hosts: rows.map(({ host, reachable, kubelet, config, source, health, node, drift }) => ({
       host,
       cells: [
+        ...nodes.cells(host).map((name) => cell(name, null)),
         cell(reachable ? 'yes' : 'no', reachable ? null : 'error'),
         cell(kubelet, null),
         cell(config, null),

@@ -149,7 +149,7 @@ export function statusReport({ rows: unsorted, certificates, failure, ...head }:
       table('Source of the configuration', ({ source }) => (source === null ? null : describeNodeSource(source))),
       table('Kubelet version', ({ kubelet }) => kubelet),
       table('Health of the kubelet', ({ health }) => health),
-      table('Node', ({ node }) => node),
+      table('Status of the Node', ({ node }) => node),
       table('Drift from the fleet file', ({ drift }) => drift),
     ],
     rows,
