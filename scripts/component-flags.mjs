@@ -138,7 +138,8 @@ function compareTrees(known, minor, { tree, like }) {
     const { flags } = known[component];
     const added = flags.filter(({ flag }) => other.has(flag) && !own.has(flag));
     for (const { flag } of added) console.log(`${component}: --${flag} is not in the tree of this minor`);
-    const same = flags.filter((entry) => !added.includes(entry));
+    const isFound = (entry) => !added.includes(entry) && (entry.minors ?? known[component].minors)[1] > minor;
+    const same = flags.filter(isFound);
     const found = same.map(({ flag, type, deprecatedSince }) => ({ flag, type, deprecated: deprecatedSince !== undefined }));
     known[component] = withMinor(known[component], minor, found);
   }

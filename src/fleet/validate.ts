@@ -1,7 +1,7 @@
 import type { Problem } from '../base/errors.ts';
 import type { SourceDocument, SourceEntry, SourceMap } from '../codec/source.ts';
 import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
-import { unknownFlag } from '../kubelet/check-extra-args.ts';
+import { unknownFlag, wrongArgument } from '../kubelet/check-extra-args.ts';
 import { decodeKubeletConfiguration } from '../kubelet/decode.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
 import type { FleetOverlay, ResolvedFleet, ResolvedHost } from './model.ts';
@@ -151,7 +151,9 @@ function mergeMaps(base: SourceMap, overlay: SourceMap): SourceMap {
 }
 
 function flagProblems(host: ResolvedHost, minor: Minor, catalogue: Catalogue): readonly Problem[] {
-  const wrong = (host.nodeRegistration.kubeletExtraArgs ?? []).flatMap((arg) => unknownFlag(arg, minor, catalogue) ?? []);
+  const wrong = (host.nodeRegistration.kubeletExtraArgs ?? []).flatMap(
+    (arg) => unknownFlag(arg, minor, catalogue) ?? wrongArgument(arg, minor, catalogue) ?? [],
+  );
   if (wrong.length === 0) return [];
   const position = host.origins().get('kubeletExtraArgs')?.position ?? host.position;
   return wrong.map((problem) => ({ ...problem, position }));

@@ -98,3 +98,33 @@ nodeRegistration: {kubeletExtraArgs: [{name: pod-infra-container-image, value: a
     ]);
   });
 });
+
+describe('init: extra arguments', () => {
+  const init = async (...options: readonly string[]) => {
+    const text = V1BETA4.replace(/^ {2}- name: (?:network-plugin|cloud-provider|max-pods)\n {4}value: (?:cni|aws|lots)\n/gm, '');
+    writeFileSync(FILE, `${text}scheduler: {extraArgs: [{name: adress, value: a}]}\nencryptionAlgorithm: ECDSA-P256\n`);
+    const argv = ['init', '--config', FILE, '--rootfs', join(directory, 'root'), '--dry-run', '--node-name', 'cp-1', ...options];
+    const { code, stderr } = await runCommand(argv);
+    return {
+      code,
+      lines: stderr
+        .replaceAll(FILE, 'F')
+        .split('\n')
+        .filter((line) => line.includes('[ComponentArguments]')),
+    };
+  };
+
+  it('refuses an argument with which a component exits, with its position', async () => {
+    const { code, lines } = await init();
+    expect(code).toBe(3);
+    expect(lines.map((line) => line.replace(/^.*?preflight: /, ''))).toEqual([
+      'F:20:32 scheduler.extraArgs[0].name: kube-scheduler 1.36 has no flag --adress: the component exits at startup. Remove the argument, or correct its name. To continue anyway, use --ignore-preflight-errors=ComponentArguments. [ComponentArguments]',
+      'F:19:14 etcd.local.extraArgs[0].value: --quota-backend-bytes of etcd 3.6 expects an integer, not "8Gi": the component exits at startup. Correct the value. To continue anyway, use --ignore-preflight-errors=ComponentArguments. [ComponentArguments]',
+    ]);
+  });
+
+  it('continues with --ignore-preflight-errors', async () => {
+    const { code, lines } = await init('--ignore-preflight-errors=ComponentArguments');
+    expect([code, lines.length]).toEqual([0, 2]);
+  });
+});

@@ -1,6 +1,6 @@
 import type { Arg } from '../../base/arg.ts';
 import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { nodeNameOf, unknownFlag } from '../../kubelet/check-extra-args.ts';
+import { nodeNameOf, unknownFlag, wrongArgument } from '../../kubelet/check-extra-args.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
 import { nodeLabelIssues } from '../../kubelet/node-labels.ts';
 import type { Finding } from './check.ts';
@@ -31,7 +31,7 @@ export function kubeletFlagFindings(input: KubeletFlagsInput): readonly Finding[
   const finding = (message: string, hint: string): Finding => ({ id: ID, severity, message, hint });
   const inFile = `KUBELET_EXTRA_ARGS in ${hostFile}`;
   const unknown = host.flags.flatMap((flag) => {
-    const problem = unknownFlag(flag, minor, catalogue);
+    const problem = unknownFlag(flag, minor, catalogue) ?? wrongArgument(flag, minor, catalogue);
     return problem === null ? [] : [finding(`${inFile}: ${problem.message}`, `${problem.hint ?? 'Remove the flag'}`)];
   });
   const others = host.others.map((word) =>

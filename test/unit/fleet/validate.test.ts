@@ -70,6 +70,13 @@ hosts: [{name: n2, groups: [a]}]
       ),
     ]);
   });
+
+  it('reports a value with which the kubelet exits', async () => {
+    const body = 'hosts: [{name: n1, kubeletExtraArgs: [{name: max-pods, value: lots}]}]\n';
+    expect((await validate(body, 36)).lines.filter((line) => line.includes('[FLAG_INVALID_VALUE]'))).toEqual([
+      expect.stringContaining('kubeletExtraArgs max-pods: --max-pods of a 1.36 kubelet expects an integer, not "lots"'),
+    ]);
+  });
 });
 
 describe('validateValues', () => {

@@ -200,7 +200,7 @@ export async function prepareControlPlaneUpgrade(
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
   const addon = { forceUpload: false, assumeEmptyCluster: false };
   const ignored = isIgnored('ImagePull', options.ignorePreflightErrors);
-  const findings = options.skipPreflight ? [] : await componentArguments(cluster);
+  const findings = options.skipPreflight || options.singlePhase ? [] : await componentArguments(cluster);
   const checked = validateFindings(findings, options.ignorePreflightErrors, context.host.name);
   return {
     ...prepared,

@@ -26,6 +26,7 @@ describe('kubeletFlagFindings', () => {
       [`${FILE}: a 1.36 kubelet has no flag --container-runtime: the flag was removed in 1.27`],
     ],
     ['a word that is not a flag', host('--v=4', 'loose'), [`${FILE}: "loose" is not a flag, and the kubelet takes no arguments`]],
+    ['a value of another type', host('--max-pods=lots'), [`${FILE}: --max-pods of a 1.36 kubelet expects an integer, not "lots"`]],
     ['the node name', host('--hostname-override=w1'), []],
     ['another node name', host('--hostname-override=w2'), [`${FILE}: hostname-override is w2, but the node's name is w1`]],
     ['labels', labels('pool=edge,example.com/a=,node.kubernetes.io/x=1,a.node.kubernetes.io/x=1,kubernetes.io/os=linux'), []],

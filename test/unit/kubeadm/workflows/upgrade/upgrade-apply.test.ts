@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isClusterChange } from '../../../../../src/host/plan/change.ts';
+import type { KubeObject } from '../../../../../src/kube/object.ts';
 import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
 import { THOROUGH } from '../../../../support/thorough.ts';
 import { COMPONENTS, type Component, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
@@ -34,6 +35,22 @@ describe('upgrade apply', () => {
     expect(kept.map((path) => path.startsWith(TMP))).toEqual([true]);
     expect(changesOf(await world.apply())).toEqual([]);
     expect(backups(world, 'manifests')).toHaveLength(4);
+  });
+
+  it('refuses an argument of kubeadm-config with which the new component would exit', async () => {
+    const world = await upgradeWorld();
+    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'kube-system', name: 'kubeadm-config' };
+    const { data } = (await world.cluster.get(ref)) as KubeObject & { readonly data: { readonly ClusterConfiguration: string } };
+    const ClusterConfiguration = data.ClusterConfiguration.replace(/^scheduler:.*$/m, 'scheduler: {extraArgs: [{name: port, value: "0"}]}');
+    await world.cluster.patch(ref, 'merge', { data: { ClusterConfiguration } });
+    const refusals = async (ignorePreflightErrors: readonly string[]) => {
+      const { refusals: all } = await world.plan({ ignorePreflightErrors });
+      return all.filter(({ code }) => code === 'ComponentArguments').map(({ message }) => message);
+    };
+    expect(await refusals([])).toEqual([
+      'preflight: scheduler.extraArgs[0].name: kube-scheduler 1.36 has no flag --port: the component exits at startup',
+    ]);
+    expect(await refusals(['ComponentArguments'])).toEqual([]);
   });
 
   it('applies the changes that it printed', async () => {
