@@ -116,7 +116,7 @@ function diffCommand(config: Command, on: On): void {
     .description('Compare two effective configurations, including default values')
     .argument(
       '<first>',
-      "a file, '-' (standard input), cluster (ConfigMap kube-system/kubelet-config), node/NAME (over the API server), host/[user@]ADDRESS[:port] (over SSH), host/localhost (the local host) or defaults/1.X (defaults of a version)",
+      "a file, '-' (standard input), cluster (ConfigMap kube-system/kubelet-config), node/NAME (over the API server), host/[user@]ADDRESS[:port] (over SSH), host/localhost (the local host), fleet/HOST (the configuration on a host with the fields that the fleet file declares for the host) or defaults/1.X (defaults of a version)",
     )
     .argument('<second>', 'second configuration, in the same form')
     .option(
@@ -130,6 +130,8 @@ function diffCommand(config: Command, on: On): void {
     examples: `  kubeletadm config diff old.yaml new.yaml --kubernetes-version 1.34
   kubeletadm config diff cluster node/worker-1 --kubeconfig admin.conf
   kubeletadm config diff host/root@10.0.0.11 host/root@10.0.0.12 -o yaml
+  # what apply would change
+  kubeletadm config diff host/edge-017 fleet/edge-017
   kubeletadm config diff defaults/1.25 defaults/1.36`,
   });
 }

@@ -177,6 +177,40 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
     expect(await run('node', 'explain', 'third')).toMatchObject({ code: 2, stderr: expect.stringContaining('has no host third') });
   });
 
+  it('compares the configuration on a host with the fleet file', async () => {
+    const diff = (...argv: readonly string[]): Promise<CliResult> => runCommand(['config', 'diff', ...argv, '--fleet', file], { env });
+    expect(await diff('host/first', 'fleet/first', '--exit-code')).toMatchObject({ code: 0 });
+    const applied = readFileSync(file, 'utf8');
+    writeFileSync(file, applied.replace('maxPods: 70', 'maxPods: 72, syncFrequency: 120s'));
+    const fields = async (...argv: readonly string[]): Promise<unknown> => {
+      const { stdout, stderr } = await diff(...argv, '-o', 'json');
+      expect(stderr).toBe('');
+      const { differences } = JSON.parse(stdout) as { differences: { path: string; before: object; after: object }[] };
+      return differences.map(({ path, before, after }) => [path, before, after]);
+    };
+    const [on, wanted] = [expect.objectContaining({ value: 70 }), expect.objectContaining({ value: 72 })];
+    const [short, long] = [expect.objectContaining({ value: '1m0s' }), expect.objectContaining({ value: '2m0s' })];
+    expect(await fields('host/first', 'fleet/node1')).toEqual([
+      ['maxPods', on, wanted],
+      ['syncFrequency', short, long],
+    ]);
+    expect(await fields('fleet/second', 'host/node-two')).toEqual([
+      ['maxPods', wanted, on],
+      ['syncFrequency', long, short],
+    ]);
+    // Detected on the hosts, not declared.
+    expect(await fields('fleet/first', 'fleet/second')).toEqual([['resolvConf', expect.anything(), expect.anything()]]);
+    const other = join(directory, 'payload.yaml');
+    writeFileSync(other, 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 73\n');
+    expect(await fields('fleet/first', other)).toContainEqual(['maxPods', wanted, expect.objectContaining({ value: 73 })]);
+    expect(await diff('fleet/third', other)).toMatchObject({ code: 2, stderr: expect.stringContaining('has no host third') });
+    expect(await runCommand(['config', 'diff', 'fleet/first', other], { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('fleet/first: fleet.yaml does not exist, or has no host first'),
+    });
+    writeFileSync(file, applied);
+  });
+
   it('shows no HTTP headers and no password of a URL', async () => {
     const fleetWith = (secret: string): string =>
       readFileSync(file, 'utf8').replace(
@@ -190,6 +224,8 @@ describe('hosts whose Nodes have other names', { timeout: 120_000 }, () => {
     // A plan as JSON is a saved plan, which contains all settings of the hosts.
     const commands = ['fleet drift', 'fleet drift -o json', 'plan', 'node explain first', 'node explain second -o json', 'fleet history'];
     for (const command of commands) texts.push(await run(...command.split(' ')));
+    for (const format of ['text', 'json'])
+      texts.push(await runCommand(['config', 'diff', 'host/first', 'fleet/first', '--fleet', file, '-o', format], { env }));
     for (const { stdout, stderr } of texts) {
       expect(stdout + stderr).toMatch(/staticPodURL|HOST|first/);
       expect(stdout + stderr).not.toContain('hunter');

@@ -1,15 +1,19 @@
 import type { RunTime } from '../../base/clock.ts';
-import type { Problem } from '../../base/errors.ts';
+import { type Problem, usageError } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
-import { type DiffSide, readDiffSide } from '../../kubeadm/use-cases/read-diff-side.ts';
+import { type DiffSide, type DiffSideContext, readDiffSide } from '../../kubeadm/use-cases/read-diff-side.ts';
 import { DEFAULT_MINOR, type Minor, OLDEST_MINOR } from '../../kubelet/catalogue.ts';
+import { decodeDeclaredFields } from '../../kubelet/decode.ts';
 import { type ConfigDiff, type ConfigSide, diffConfigs } from '../../kubelet/diff/diff-configs.ts';
+import { mergeConfig } from '../../kubelet/layers.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
+import { declaredConfiguration } from '../inventory-document.ts';
 import type { NamedHostPorts } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
+import { fleetFileOf } from './load-fleet.ts';
 import { findTarget } from './named-hosts.ts';
 
 export interface CompareRequest {
@@ -57,13 +61,40 @@ export async function compareConfigs(
       return services.connectHost(found.target);
     };
     const context = { input, signal, connectTo, catalogue, cluster: cluster.open };
-    const [a, b] = [await readDiffSide(sides[0], context), await readDiffSide(sides[1], context)];
+    const read = (side: string): Promise<DiffSide> => readSide(services, request, { side, context });
+    const [a, b] = [await read(sides[0]), await read(sides[1])];
     const before = toSide(a, chosen ?? a.minor ?? b.minor, warning);
     const after = toSide(b, chosen ?? b.minor ?? a.minor, warning);
     return { before, after, diff: diffConfigs(before, after, catalogue) };
   } finally {
     await cluster.close();
   }
+}
+
+/**
+ * A side of `readDiffSide`, or `fleet/NAME`: the configuration on a host with the fields that the fleet file declares for the
+ * host, as `apply` would write them. A file of this name is read as a file.
+ */
+async function readSide(
+  services: ComparePorts,
+  { file, connection }: CompareRequest,
+  { side, context }: { readonly side: string; readonly context: DiffSideContext },
+): Promise<DiffSide> {
+  const name = /^fleet\/(.+)$/.exec(side)?.[1];
+  if (name === undefined || (await services.input.exists(side))) return readDiffSide(side, context);
+  const { member, target } = await findTarget(services, { name, file, connection }, { changes: false });
+  if (member === null)
+    throw usageError(`${side}: ${fleetFileOf(file)} does not exist, or has no host ${name}`, 'Pass the fleet file with --fleet');
+  const declared = declaredConfiguration(member);
+  const found = await readDiffSide(`host/${name}`, { ...context, connectTo: () => services.connectHost(target) });
+  return {
+    name: side,
+    minor: found.minor,
+    configOf: (minor) => {
+      const { config, warnings } = found.configOf(minor);
+      return { config: mergeConfig(config, decodeDeclaredFields(declared, { minor, catalogue: context.catalogue })), warnings };
+    },
+  };
 }
 
 function toSide({ name, configOf }: DiffSide, minor: Minor | null, warning: (problem: Problem) => void): ConfigSide {
