@@ -454,7 +454,7 @@ export async function planWorkflow<Options, Input>(
   if (!run.dryRun && refusals.length > 0) throw new AppError(refusals, { exitCode: 3 });
   const planned = await planPhases(phases, held, input);
   host.bypassFactCache();
-  const forbidden = impactNotAllowed({ name: host.name, phases: planned }, run.allow);
+  const forbidden = impactNotAllowed({ name: host.name, phases: planned, origins }, run.allow);
   if (forbidden !== null && !run.dryRun) throw new AppError(forbidden, { exitCode: 3 });
   if (run.dryRun) for (const { phase, plan } of planned) reportWarnings(plan, phase, context);
   const named = (done: readonly NamedPhasePlan[]): HostPlan => ({

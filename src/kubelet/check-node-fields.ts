@@ -33,8 +33,8 @@ function isRule(code: string): boolean {
   return code.startsWith('KUBELET_');
 }
 
-/** Adds the layer of the value: the rendered configuration is not a file yet. */
-function withOrigin(problem: Problem, { history }: LayeredConfig): Problem {
+/** Adds the layer of the value at the path of a problem: the rendered configuration is not a file yet. */
+export function withOrigin(problem: Problem, { history }: Pick<LayeredConfig, 'history'>): Problem {
   const origin = problem.path === undefined ? undefined : stepsOf(leafPath(problem.path), history)?.at(-1)?.origin;
   return origin === undefined ? problem : { ...problem, message: `${problem.message} (${formatOrigin(origin)})` };
 }

@@ -1,9 +1,12 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { withOrigin } from '../../kubelet/check-node-fields.ts';
 import { runningInput, type SetupChange } from '../../kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../kubelet/effective/running-config.ts';
+import { leafPath, leavesOf } from '../../kubelet/layers.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
@@ -64,7 +67,7 @@ export async function checkPodsOfNode(context: PhaseContext, options: NodeOption
   const isRefused = ({ severity }: PodRisk): boolean => severity === 'loss' && podLoss === 'refuse';
   return {
     warnings: risks.filter((risk) => !isRefused(risk)).map(toWarning),
-    refusals: risks.filter(isRefused).map((risk) => podsAtRisk(host.name, risk)),
+    refusals: risks.filter(isRefused).map((risk) => podsAtRisk(host.name, risk, { design, effective: change.after })),
   };
 }
 
@@ -82,13 +85,17 @@ function toWarning(risk: PodRisk): Warning {
   return { code: 'PODS_AT_RISK', message: describeRisk(risk), field: risk.path };
 }
 
-function podsAtRisk(host: string, risk: PodRisk): Problem {
-  return {
-    host,
-    code: 'PODS_AT_RISK',
-    // Most reasons begin with the field.
-    ...(risk.why.startsWith(risk.path) ? {} : { path: risk.path }),
-    message: describeRisk(risk),
-    hint: hintOfRisks([risk]),
-  };
+interface Values {
+  readonly design: Pick<NodeDesign, 'layered'>;
+  /** With flags and drop-in files, which may override the design. */
+  readonly effective: JsonObject;
+}
+
+/** Names the layer of the value, if the kubelet would use the value of the design. */
+function podsAtRisk(host: string, risk: PodRisk, { design: { layered }, effective }: Values): Problem {
+  const found = { host, code: 'PODS_AT_RISK', path: risk.path, message: describeRisk(risk), hint: hintOfRisks([risk]) };
+  const [used, designed] = [effective, layered.config].map((config) => JSON.stringify(leavesOf(config).get(leafPath(risk.path))));
+  const { path, ...problem } = used !== undefined && used === designed ? withOrigin(found, layered) : found;
+  // Most reasons begin with the field.
+  return risk.why.startsWith(risk.path) ? problem : { ...problem, path };
 }

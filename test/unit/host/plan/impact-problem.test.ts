@@ -33,6 +33,13 @@ describe('impactNotAllowed', () => {
     });
   });
 
+  it('names the source of each field', () => {
+    const origins = { '/var/lib/kubelet/config.yaml': { cgroupDriver: 'group edge: fleet.yaml:10:7' } };
+    expect(impactNotAllowed({ ...plan, origins }, 'new-pods-only')?.message).toContain(
+      ': cgroupDriver: a -> b (unsafe; group edge: fleet.yaml:10:7), cpuManagerPolicy: a -> b (drain)',
+    );
+  });
+
   it('names only fields above the class', () => {
     expect(impactNotAllowed(plan, 'drain')?.message).not.toContain('cpuManagerPolicy');
     expect(impactNotAllowed(plan, 'unsafe')).toBeNull();

@@ -36,17 +36,19 @@ const cost = async (work: () => Promise<unknown>) => {
   await work();
   return { calls: cluster.calls.slice(calls), trips: host.roundTrips - trips };
 };
-const REFUSED = {
+const LOSS = 'maxPods 1 is less than the 3 pods of the node: default/b, default/c would be terminated';
+const refused = (message: string) => ({
   exitCode: 3,
   problems: [
     {
       host: 'w1',
       code: 'PODS_AT_RISK',
-      message: 'maxPods 1 is less than the 3 pods of the node: default/b, default/c would be terminated',
+      message,
       hint: 'Change maxPods, or move these pods to other nodes, or pass --allow-pod-loss to let them be terminated',
     },
   ],
-};
+});
+const REFUSED = refused(`${LOSS} (node: w1.yaml:3:1)`);
 
 describe('a change of a node that would terminate pods', () => {
   it('is refused with the names of the pods, and nothing is written', async () => {
@@ -60,7 +62,7 @@ describe('a change of a node that would terminate pods', () => {
   it('is applied with a warning if it is permitted', async () => {
     await joined();
     const { warnings, apply } = await planJoin('maxPods: 1', { podLoss: 'warn' });
-    expect(warnings).toContainEqual({ code: 'PODS_AT_RISK', message: REFUSED.problems[0]?.message, field: 'maxPods' });
+    expect(warnings).toContainEqual({ code: 'PODS_AT_RISK', message: LOSS, field: 'maxPods' });
     await apply(contextOf());
     expect(host.text(CONFIG)).toContain('maxPods: 1\n');
   });
@@ -85,14 +87,14 @@ describe('a change of a node that would terminate pods', () => {
   it('is refused for the flag as for the field', async () => {
     await joined();
     const nodeRegistration = { kubeletExtraArgs: [{ name: 'max-pods', value: '1' }] };
-    expect(await refusalOf(planJoin('maxPods: 110', { nodeRegistration }))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 110', { nodeRegistration }))).toEqual(refused(LOSS));
   });
 
   it('is found by the facts of the host', async () => {
     await joined();
     const { problems } = await refusalOf(planJoin('maxPods: 110\nresolvConf: /no/such'));
     expect(problems.map(({ code, message }) => [code, message])).toEqual([
-      ['PODS_AT_RISK', 'resolvConf /no/such does not exist on the host: no sandbox of a new pod could be created'],
+      ['PODS_AT_RISK', 'resolvConf /no/such does not exist on the host: no sandbox of a new pod could be created (node: w1.yaml:4:1)'],
     ]);
   });
 
