@@ -1,4 +1,5 @@
 import { type AppError, type ExitCode, formatProblem } from '../base/errors.ts';
+import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { problemsOf } from '../fleet/fleet-failure.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
@@ -32,6 +33,7 @@ export async function runFleetApply(services: Services, request: FleetApplyReque
 
 async function applyAndPrint(services: Services, request: FleetApplyRequest, report: RunReport | null): Promise<AppError | null> {
   const { output } = request;
+  const shown = shownWarnings();
   return applyFleet(services, request, {
     warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),
     nothing: (work) => {
@@ -39,17 +41,20 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
     },
     approval: {
       obstacle: output.format === 'json' ? '-o json prints only events' : services.canAsk ? null : 'standard input is not a terminal',
-      planning: () => watchFleet(services, output, { title: 'plan', reads: true }),
+      planning: () => {
+        const watch = watchFleet(services, output, { title: 'plan', reads: true, events: true });
+        return { ...watch, ports: { ...watch.ports, reporterOf: (host) => shown.record(watch.ports.reporterOf(host)) } };
+      },
       approve: (plan) => approve(services, plan, output.verbosity),
     },
-    begin: (interruption, settled, canary) => {
+    begin: (interruption, canary) => {
       const title = ['apply', request.planFile ?? request.run.file ?? ''].join(' ').trim();
       const watch = watchFleet(services, output, { title, events: true, interruption });
-      report?.addOutcomes(settled);
       report?.useCanary(canary);
+      const ports = { ...watch.ports, reporterOf: (host: string) => shown.omit(watch.ports.reporterOf(host)) };
       return {
         ...watch,
-        ports: report?.record(watch.ports) ?? watch.ports,
+        ports: report?.record(ports) ?? ports,
         done: ({ outcomes, stopped }) => {
           const message = summaryLine(outcomes);
           if (watch.asEvents) {
@@ -65,6 +70,27 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
       };
     },
   });
+}
+
+/** The warnings of hosts that were shown while the hosts were planned: the run does not repeat them. */
+function shownWarnings() {
+  const keys = new Set<string>();
+  const keyOf = ({ host, phase, code, message }: ReportEvent): string => [host, phase, code, message].join('\0');
+  return {
+    record: (reporter: Reporter): Reporter => ({
+      ...reporter,
+      report: (event) => {
+        if (event.level === 'warning') keys.add(keyOf(event));
+        reporter.report(event);
+      },
+    }),
+    omit: (reporter: Reporter): Reporter => ({
+      ...reporter,
+      report: (event) => {
+        if (event.level !== 'warning' || !keys.has(keyOf(event))) reporter.report(event);
+      },
+    }),
+  };
 }
 
 /** Shows the folded plan with its counts, and asks. */

@@ -215,7 +215,7 @@ export function defineApply(apply: Command, on: On): void {
       .option('--again', 'reapply a saved plan to hosts that differ from it again after it was applied (default: refuse them)')
       .option(
         '--no-inspect-first',
-        'with --yes: do not inspect all hosts first when only hosts can validate some values; the first changes start sooner',
+        'with --yes: do not inspect all hosts before the first is changed; refused hosts are skipped (default: if a reachable host is refused, no host is changed, unless --max-fail permits the number of refused hosts)',
       )
       .addOption(new Option('--retry <result>', 'apply only to the hosts that failed in the last run').choices(['failed'])),
   );

@@ -83,7 +83,7 @@ export function watchFleet(
         follows.ended(outcome);
         const problems = problemsOf([outcome]).map(formatProblem);
         const data = { status, ...(problems.length === 0 ? {} : { problems }) };
-        if (asEvents)
+        if (asEvents && !reads)
           reporter.report({ level: outcome.error === null ? 'info' : 'error', code: 'HOST_ENDED', host, message: status, data });
       },
       progress: (progress) => {

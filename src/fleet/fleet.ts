@@ -87,6 +87,8 @@ export interface FleetRules extends RolloutRules {
    * (`FleetPorts.claims`). This needs `maxOpen` connections for all hosts.
    */
   readonly observesFirst?: boolean;
+  /** Number of hosts that were refused when all hosts were inspected before this run; they count as failed. */
+  readonly refusedBefore?: number;
 }
 
 /** Counters for progress output. */
@@ -171,6 +173,7 @@ class FleetRun {
     this.#exclusive = new Set(members.flatMap(({ name, isExclusive }) => (isExclusive === true ? [name] : [])));
     this.#uninspected = new Set([...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b));
     this.#canaries = canaryIndexes(members, rules);
+    this.#failed = rules.refusedBefore ?? 0;
     for (const index of members.keys()) this.#left.set(this.#stageOf(index), (this.#left.get(this.#stageOf(index)) ?? 0) + 1);
   }
 

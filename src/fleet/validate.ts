@@ -3,7 +3,7 @@ import type { SourceDocument, SourceEntry, SourceMap } from '../codec/source.ts'
 import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { unknownFlag, wrongArgument } from '../kubelet/check-extra-args.ts';
 import { decodeKubeletConfiguration } from '../kubelet/decode.ts';
-import { isStartupRule, validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
+import { validateKubeletConfiguration } from '../kubelet/validate/validate.ts';
 import type { FleetOverlay, ResolvedFleet, ResolvedHost } from './model.ts';
 
 export interface FleetVerdict {
@@ -48,63 +48,39 @@ export function validateFleet(
   return { problems: problems.sort(byPosition), configurations: groups.length };
 }
 
-export interface ValuesVerdict {
-  /** Errors at the version of each host. Empty: the file may be applied. */
-  readonly errors: readonly Problem[];
-  /** Some values are accepted only by some of the versions that the hosts may run: the hosts decide. */
-  readonly dependsOnHosts: boolean;
-}
-
 /**
  * Validates the values of all hosts before any host is contacted. The version of a host is that of its packages,
  * otherwise `kubernetesVersion`. Without a version, a value is an error if no supported version accepts it.
- * @see Kubernetes version skew policy: a kubelet may be up to three minors older than its API server
+ * @returns the errors at the version of each host; the hosts may refuse further values
  */
-export function validateValues(fleet: ResolvedFleet, catalogue: Catalogue): ValuesVerdict {
+export function validateValues(fleet: ResolvedFleet, catalogue: Catalogue): readonly Problem[] {
   const byMinor = new Map<Minor | null, ResolvedHost[]>();
   for (const host of fleet.hosts) {
     const minor = minorOfHost(host, fleet);
     byMinor.set(minor, [...(byMinor.get(minor) ?? []), host]);
   }
-  const verdicts = [...byMinor].map(([minor, hosts]): ValuesVerdict => {
-    const problemsAt = (at: Minor): readonly Problem[] => validateFleet({ ...fleet, hosts }, { minor: at, catalogue }).problems;
-    const oldest = minor === null ? OLDEST_MINOR : Math.max(OLDEST_MINOR, minor - KUBELET_SKEW);
-    const newest = minor ?? NEWEST_MINOR;
-    const [atNewest, atOldest] = [problemsAt(newest), problemsAt(oldest)];
-    const known = atNewest.filter(isError);
-    const errors = minor === null ? known.filter(isErrorOf(atOldest)) : known;
-    const dependsOnHosts = [...atNewest, ...atOldest].some((problem) => mayRefuse(problem) && !errors.some(isSamePlace(problem)));
-    if (minor !== null || errors.length === 0) return { errors, dependsOnHosts };
+  return [...byMinor].flatMap(([minor, hosts]) => {
+    const errorsAt = (at: Minor): readonly Problem[] =>
+      validateFleet({ ...fleet, hosts }, { minor: at, catalogue }).problems.filter(({ severity }) => severity !== 'warning');
+    if (minor !== null) return errorsAt(minor);
+    const errors = errorsAt(NEWEST_MINOR).filter(isIn(errorsAt(OLDEST_MINOR)));
+    if (errors.length === 0) return [];
     // A feature gate may exist only between the two.
-    const between = Array.from({ length: newest - oldest - 1 }, (_, i) => problemsAt(oldest + 1 + i));
-    const everywhere = errors.filter((problem) => between.every((problems) => isErrorOf(problems)(problem)));
-    return { errors: everywhere, dependsOnHosts: dependsOnHosts || everywhere.length < errors.length };
+    const between = Array.from({ length: NEWEST_MINOR - OLDEST_MINOR - 1 }, (_, i) => errorsAt(OLDEST_MINOR + 1 + i));
+    return errors.filter((problem) => between.every((others) => isIn(others)(problem)));
   });
-  return { errors: verdicts.flatMap(({ errors }) => errors), dependsOnHosts: verdicts.some((verdict) => verdict.dependsOnHosts) };
 }
-
-const KUBELET_SKEW = 3;
 
 function minorOfHost({ preparation: { install } }: ResolvedHost, { kubernetesVersion }: ResolvedFleet): Minor | null {
   const version = install?.kind === 'packages' ? install.version : kubernetesVersion;
   return version === null ? null : parseMinor(version);
 }
 
-function isError({ severity }: Problem): boolean {
-  return severity !== 'warning';
-}
-
-/** Hosts also refuse values with which the kubelet would not start; here these are warnings. */
-function mayRefuse({ severity, code }: Problem): boolean {
-  return severity !== 'warning' || isStartupRule(code);
-}
-
-function isErrorOf(problems: readonly Problem[]): (problem: Problem) => boolean {
-  return (problem) => problems.some((other) => isError(other) && isSamePlace(problem)(other));
-}
-
-function isSamePlace({ path, position }: Problem): (other: Problem) => boolean {
-  return (other) => other.path === path && other.position?.line === position?.line && other.position?.column === position?.column;
+/** Whether the list has a problem of the same place. */
+function isIn(problems: readonly Problem[]): (problem: Problem) => boolean {
+  const placeOf = ({ path, position }: Problem): string => JSON.stringify([path, position?.line, position?.column]);
+  const places = new Set(problems.map(placeOf));
+  return (problem) => places.has(placeOf(problem));
 }
 
 type NotEmpty<T> = readonly [T, ...T[]];

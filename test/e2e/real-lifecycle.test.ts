@@ -150,7 +150,10 @@ describe.skipIf(requirement('the lifecycle of a node with a real kubelet', missi
       const before = files();
       const started = lab.run('node2', 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value');
       const { code, stderr } = await run(...STATIC);
-      expect([code, stderr]).toEqual([3, expect.stringMatching(/cpuManagerPolicy: none -> static \(drain[;)][\s\S]*\[IMPACT_NOT_ALLOWED\]/)]);
+      expect([code, stderr]).toEqual([
+        3,
+        expect.stringMatching(/cpuManagerPolicy: none -> static \(drain[;)][\s\S]*\[IMPACT_NOT_ALLOWED\]/),
+      ]);
       expect(files()).toBe(before);
       expect(lab.run('node2', 'systemctl show kubelet -p ExecMainStartTimestampMonotonic --value')).toBe(started);
     });

@@ -22,8 +22,6 @@ export type ReportPorts = Pick<Services, 'clock' | 'output' | 'requireWritable' 
 export interface RunReport {
   /** The given ports, whose events are recorded. */
   record(ports: FleetPorts): FleetPorts;
-  /** Adds hosts that ended before the events were recorded. */
-  addOutcomes(outcomes: readonly HostOutcome[]): void;
   /** The cluster of the run. */
   useCluster(cluster: ClusterName): void;
   /** @param canary number of hosts that are changed first */
@@ -65,9 +63,6 @@ export async function reportRun<T extends { readonly failure: AppError | null }>
             await ports.ended?.(outcome);
           },
         }),
-      addOutcomes: (more) => {
-        outcomes.push(...more);
-      },
       useCluster: (name) => {
         cluster = name;
       },

@@ -1,24 +1,25 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
-import { type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../fleet.ts';
+import { type FleetPorts, type FleetResult, type FleetRules, runFleet } from '../fleet.ts';
 import { fleetFailure } from '../fleet-failure.ts';
 import type { RunJournal, RunJournals } from '../journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
-import { type Approval, approvePlan, inspectHosts, requireApproval, withPlanned } from './approve-plan.ts';
+import { type Approval, type ApprovedTasks, approvePlan, inspectHosts, requireApproval, withPlanned } from './approve-plan.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { canaryRules, fleetRules } from './fleet-rules.ts';
 import { type AppliedRequest, type FleetTasks, readTasks } from './fleet-tasks.ts';
+import { keptConnections } from './kept-connections.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
-import { journalEntryOf, journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
+import { journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
 
 export interface ApplyFleetRequest extends AppliedRequest {
   /** Apply without asking. A saved plan is always applied without asking. */
   readonly isApproved: boolean;
   readonly run: FleetRunRequest;
-  /** Inspect all hosts before the first is changed, if a value of the file can be validated only on the hosts. */
+  /** Inspect all hosts of a fleet file before the first is changed; an approved plan always does. */
   readonly inspectsFirst: boolean;
   /** Only the hosts that earlier runs did not finish. */
   readonly retriesFailed: boolean;
@@ -47,12 +48,10 @@ export interface ApplyFleetView {
   /** Asks the operator, unless the request is approved already. */
   readonly approval: Approval;
   /**
-   * The run begins.
-   * @param settled hosts that ended while they were planned for the approval (unchanged, refused, unreachable):
-   * the ports of the run receive no events of them
+   * The run begins. Of hosts that ended while all hosts were inspected, the ports of the run receive only the end.
    * @param canary number of hosts that are changed first
    */
-  begin(run: InterruptedRun, settled: readonly HostOutcome[], canary: number): FleetRunView;
+  begin(run: InterruptedRun, canary: number): FleetRunView;
 }
 
 export interface FleetRunView {
@@ -93,52 +92,65 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   const rules = { ...fleetRules(work.request.rules, { total: tasks.length, dryRun: false }), ...canaries };
   const asks = planFile === undefined && !request.isApproved;
   if (asks) requireApproval(view.approval);
-  if (!asks && work.dependsOnHosts && request.inspectsFirst && tasks.length > 1)
-    await inspectHosts(services, { ...work, tasks }, view.approval);
-  const approved = asks ? await approvePlan(services, { ...work, tasks }, { approval: view.approval, canaries }) : { tasks, outcomes: [] };
-  const started = services.clock.now();
-  const journal = await journals.begin(started);
+  const inspects = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
+  const kept = inspects ? keptConnections(services) : null;
+  const ports = { ...services, ...(kept === null ? {} : { connectHost: kept.connectHost }) };
   try {
-    const hosts = tasks.map(({ host }) => host.name);
-    await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
-    const settled = approved.outcomes.filter(({ status }) => status !== 'pending');
-    for (const outcome of settled) await journal.write(journalEntryOf(outcome, services.clock.now()));
-    const running = view.begin(
-      { hosts: approved.tasks.map(({ host }) => host.name), retryCommand: retryCommandOf(planFile, work.request.file) },
-      settled,
-      approved.tasks.length === 1 ? 0 : rules.canary,
-    );
-    const parts = { journal, rules, view: running, planned: approved.outcomes };
-    const result = await applyTasks(services, { ...work, tasks: approved.tasks }, parts);
-    const failure = withUnplanned(work, fleetFailure(result, services));
-    await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: failure?.exitCode ?? 0 });
-    return failure;
+    const all = { ...work, tasks };
+    const approved = asks
+      ? await approvePlan(services, all, { approval: view.approval, canaries })
+      : inspects
+        ? await inspectHosts(ports, all, view.approval)
+        : { tasks, outcomes: [] };
+    kept?.stopKeeping();
+    const started = services.clock.now();
+    const journal = await journals.begin(started);
+    try {
+      const hosts = tasks.map(({ host }) => host.name);
+      await journal.write({ event: 'run-started', time: started.toISOString(), command: 'apply', subject, hosts });
+      const interruption = { hosts, retryCommand: retryCommandOf(planFile, work.request.file) };
+      const running = view.begin(interruption, approved.tasks.length === 1 ? 0 : rules.canary);
+      const refusedBefore = inspects ? approved.outcomes.filter(({ status }) => status === 'refused').length : 0;
+      const result = await applyTasks(ports, work, { journal, rules: { ...rules, refusedBefore }, view: running, approved });
+      const failure = withUnplanned(work, failureOf(fleetFailure(result, services), approved));
+      await journal.write({ event: 'run-ended', time: services.clock.now().toISOString(), exitCode: failure?.exitCode ?? 0 });
+      return failure;
+    } finally {
+      await journal.close();
+    }
   } finally {
-    await journal.close();
+    await kept?.close();
   }
+}
+
+/** Exit code 3 if hosts were refused before any host was changed. */
+function failureOf(failure: AppError | null, { stopped }: ApprovedTasks): AppError | null {
+  return failure === null || stopped === undefined ? failure : new AppError(failure.problems, { exitCode: 3, cause: failure });
 }
 
 interface RunParts {
   readonly journal: RunJournal;
   readonly rules: FleetRules;
   readonly view: FleetRunView;
-  /** All hosts as planned for the approval; empty: the hosts were not planned before. */
-  readonly planned: readonly HostOutcome[];
+  readonly approved: ApprovedTasks;
 }
 
-async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, rules, view, planned }: RunParts): Promise<FleetResult> {
+async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, rules, view, approved }: RunParts): Promise<FleetResult> {
   const { reporter } = view;
-  if (work.tasks.length === 0) {
-    const result = { outcomes: planned, stopped: null };
-    view.close();
-    view.done(result);
-    return result;
-  }
+  const { tasks, outcomes: planned, stopped = null } = approved;
+  const ports = journaled(view.ports, journal, services);
   try {
-    const run = await openFleetRun(services, work.request, { ...work, dryRun: false, reporter });
+    for (const outcome of planned) if (outcome.status !== 'pending') await ports.ended?.(outcome);
+    if (tasks.length === 0) {
+      const result = { outcomes: planned, stopped };
+      view.close();
+      view.done(result);
+      return result;
+    }
+    const run = await openFleetRun(services, work.request, { ...work, tasks, dryRun: false, reporter });
     try {
       if (run.access !== null) requireSameServer(work, run.access);
-      const applied = await runFleet(run.members, rules, { ...journaled(view.ports, journal, services), claims: run.claims });
+      const applied = await runFleet(run.members, rules, { ...ports, claims: run.claims });
       view.close();
       await run.finish(applied);
       const result = planned.length === 0 ? applied : withPlanned(applied, planned);

@@ -10,7 +10,7 @@ import type { FleetTask } from './fleet-members.ts';
 import { type canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import type { FleetTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
-import { openFleetRun } from './open-fleet-run.ts';
+import { type FleetRunInput, openFleetRun } from './open-fleet-run.ts';
 
 /** A plan that the operator approves or declines. */
 export interface PlanToApprove {
@@ -38,6 +38,8 @@ export interface ApprovedTasks {
   readonly tasks: readonly FleetTask[];
   /** All hosts as planned, in the order of the run; empty: the results of the run are those of all hosts. */
   readonly outcomes: readonly HostOutcome[];
+  /** The reason why no host is changed, as a clause. Absent: the hosts are changed. */
+  readonly stopped?: string;
 }
 
 /**
@@ -68,10 +70,7 @@ export async function approvePlan(
 ): Promise<ApprovedTasks> {
   const { result, access } = await planTasks(services, work, approval);
   const { outcomes } = result;
-  if (services.signal.aborted) {
-    const failure = fleetFailure(result, services);
-    if (failure !== null) throw failure;
-  }
+  throwIfInterrupted(services, result);
   const createsCluster = access === null;
   // Without the host that bootstraps the cluster, no other host can be changed.
   const isBlocked = createsCluster && outcomes.some(({ error }) => error !== null);
@@ -98,23 +97,49 @@ export async function approvePlan(
 }
 
 /**
- * Inspects all hosts before the first is changed, for a file with values that only the hosts can validate.
- * @throws AppError with exit code 2 if a host does not accept a value of the file; errors of opening the cluster
+ * Inspects all hosts before the first is changed, with the checks of a run. If a reachable host is refused, no host is
+ * changed, unless `--max-fail` permits as many. The changes are planned again when they are made. Hosts that wait for
+ * the bootstrap of a cluster are not inspected.
+ * @throws AppError with exit code 2 if a host does not accept a value of the file; errors of opening the cluster; an
+ * interruption
  */
-export async function inspectHosts(services: FleetRunPorts, work: FleetTasks, approval: Approval): Promise<void> {
-  await planTasks(services, work, approval);
+export async function inspectHosts(services: FleetRunPorts, work: FleetTasks, approval: Approval): Promise<ApprovedTasks> {
+  const { result, access } = await planTasks(services, work, approval, { isStrict: true });
+  throwIfInterrupted(services, result);
+  if (access === null) return { tasks: work.tasks, outcomes: [] };
+  // The plans are made again: only the results of the other hosts are needed.
+  const outcomes = result.outcomes.map((outcome) => (outcome.status === 'pending' ? { ...outcome, plan: null } : outcome));
+  const refused = outcomes.filter(({ status }) => status === 'refused').length;
+  const { maxFail } = fleetRules(work.request.rules, { total: work.tasks.length, dryRun: false });
+  const stopped = `${refused} of ${outcomes.length} hosts ${refused === 1 ? 'was' : 'were'} refused, and nothing was changed`;
+  if (refused > (maxFail ?? 0))
+    return { tasks: [], outcomes: outcomes.map((one) => (one.status === 'pending' ? { ...one, status: 'stopped' } : one)), stopped };
+  return { tasks: work.tasks.filter((_, i) => outcomes[i]?.status === 'pending'), outcomes };
+}
+
+function throwIfInterrupted(services: FleetRunPorts, result: FleetResult): void {
+  const failure = services.signal.aborted ? fleetFailure(result, services) : null;
+  if (failure !== null) throw failure;
+}
+
+interface PlannedTasks {
+  readonly result: FleetResult;
+  readonly access: FleetAccess | null;
 }
 
 async function planTasks(
   services: FleetRunPorts,
   work: FleetTasks,
   approval: Approval,
-): Promise<{ readonly result: FleetResult; readonly access: FleetAccess | null }> {
+  { isStrict = false }: Pick<FleetRunInput, 'isStrict'> = {},
+): Promise<PlannedTasks> {
   const watch = approval.planning();
   try {
-    const run = await openFleetRun(services, work.request, { ...work, dryRun: true, reporter: watch.reporter });
+    const run = await openFleetRun(services, work.request, { ...work, dryRun: true, isStrict, reporter: watch.reporter });
     try {
-      const rules = fleetRules(work.request.rules, { total: work.tasks.length, dryRun: true });
+      if (isStrict && run.access === null) return { result: { outcomes: [], stopped: null }, access: null };
+      // All refusals are listed, however many are permitted.
+      const rules = { ...fleetRules(work.request.rules, { total: work.tasks.length, dryRun: true }), maxFail: null };
       const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
       requireValidValues(result);
       return { result, access: run.access };

@@ -51,6 +51,8 @@ export interface FleetMembersInput {
   readonly directory: string;
   readonly access: FleetAccess;
   readonly dryRun: boolean;
+  /** See `FleetRunInput`. */
+  readonly isStrict?: boolean;
   /** Plan without hooks: the run only compares the hosts with the file. */
   readonly ignoresHooks?: boolean;
   readonly reporter: Reporter;
@@ -86,7 +88,7 @@ export async function fleetMembers(
     ignorePreflightErrors,
     skipPreflight: false,
     podLoss,
-    dryRun,
+    dryRun: dryRun && input.isStrict !== true,
     staged: false,
     kubeletHealthCheckMs: 240_000,
     apiServer: async () => access.apiServer,

@@ -84,4 +84,4 @@ export function plannedCanaries(
 }
 
 /** Maximum number of open connections, including those of queued hosts. */
-const MOST_OPEN = 200;
+export const MOST_OPEN = 200;

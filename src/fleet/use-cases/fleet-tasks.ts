@@ -28,8 +28,6 @@ export interface FleetTasks {
   readonly unplanned: readonly Problem[];
   /** Selected hosts on which the saved plan changes nothing. */
   readonly unchanged: number;
-  /** Some values can be validated only on the hosts. */
-  readonly dependsOnHosts: boolean;
   /** The hosts that the canaries are chosen from, and those of a saved plan. */
   readonly canaries: CanaryChoice;
   /** The API server a saved plan was made with. */
@@ -80,7 +78,6 @@ export async function readTasks(
       warnings: [],
       unplanned: selected.flatMap(notPlanned),
       unchanged: selected.filter(({ status }) => status === 'unchanged').length,
-      dependsOnHosts: false,
       canaries: { selected, planned: plan.canary },
       hosts: tasks.map(({ host }) => host),
       cluster,
@@ -104,7 +101,7 @@ export async function readTasks(
     throw usageError('--replan requires a saved plan', 'Omit --replan: kubeletadm apply -f fleet.yaml always makes a new plan');
   if (request.again)
     throw usageError('--again requires a saved plan', 'Omit --again: kubeletadm apply -f fleet.yaml can be repeated at any time');
-  const { fleet, dependsOnHosts } = await readValidFleet(services, request);
+  const fleet = await readValidFleet(services, request);
   const selected = selectHosts(fleet.hosts, selection);
   return {
     tasks: selected.map((host) => ({ host })),
@@ -112,7 +109,6 @@ export async function readTasks(
     warnings: fleet.warnings,
     unplanned: [],
     unchanged: 0,
-    dependsOnHosts,
     hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,

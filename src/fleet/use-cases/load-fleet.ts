@@ -37,22 +37,16 @@ export async function readFleet(services: FleetFilePorts, { file }: Pick<FleetRe
   return fleet;
 }
 
-/** A fleet whose values are valid for its hosts, as far as known before a host is contacted. */
-export interface ValidFleet {
-  readonly fleet: ResolvedFleet;
-  /** See `ValuesVerdict`. */
-  readonly dependsOnHosts: boolean;
-}
-
 /**
- * As `readFleet`, for commands that change hosts: the values of all hosts are validated, whichever are selected.
+ * As `readFleet`, for commands that change hosts: the values of all hosts are validated, whichever are selected, as far
+ * as they can be before a host is contacted.
  * @throws AppError with exit code 2 and all errors
  */
-export async function readValidFleet(services: FleetFilePorts, request: Pick<FleetRequest, 'file'>): Promise<ValidFleet> {
+export async function readValidFleet(services: FleetFilePorts, request: Pick<FleetRequest, 'file'>): Promise<ResolvedFleet> {
   const fleet = await readFleet(services, request);
-  const { errors, dependsOnHosts } = validateValues(fleet, await loadCatalogue());
+  const errors = validateValues(fleet, await loadCatalogue());
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
-  return { fleet, dependsOnHosts };
+  return fleet;
 }
 
 /** The path of the fleet file: that of `-f`, otherwise the default. */

@@ -21,6 +21,8 @@ export interface FleetRunInput {
   readonly file: string;
   readonly directory: string;
   readonly dryRun: boolean;
+  /** With `dryRun`: refuse the hosts that a run would refuse, also those without a kubelet or root access. */
+  readonly isStrict?: boolean;
   readonly reporter: Reporter;
 }
 

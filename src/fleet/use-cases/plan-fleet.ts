@@ -78,7 +78,7 @@ export async function planFleet(
   { run: request, out, asDocument, signingKey, validForMs }: PlanFleetRequest,
   view: PlanFleetView,
 ): Promise<PlanFleetResult> {
-  const { fleet } = await readValidFleet(services, request);
+  const fleet = await readValidFleet(services, request);
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = selectHosts(fleet.hosts, request.selection);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });

@@ -30,7 +30,7 @@ export function journaled(ports: FleetPorts, journal: RunJournal, { clock }: Pic
 }
 
 /** The journal's entry of a host that has ended. */
-export function journalEntryOf(outcome: HostOutcome, now: Date): JournalEntry {
+function journalEntryOf(outcome: HostOutcome, now: Date): JournalEntry {
   const { host, status } = outcome;
   const problems = problemsOf([outcome]).map(formatProblem);
   return { event: 'host-ended', time: now.toISOString(), host, status, ...(problems.length === 0 ? {} : { problems }) };

@@ -54,16 +54,6 @@ describe('the report of a run', () => {
     expect(errors.join('')).toMatch(/^wrote report\.html \(\d+ kB\)\n$/);
   });
 
-  it('has the hosts that ended while they were planned for the approval', async () => {
-    const { ports, pages } = world();
-    await reportRun(ports, 'apply', REQUEST, async (report) => {
-      report.addOutcomes([plannedHost('n1', { status: 'unchanged' }), failedHost('n2', 'refused', { code: 'SOME_CODE', message: 'no' })]);
-      await report.record(PORTS).ended?.(plannedHost('n3', { status: 'changed' }));
-      return { failure: null };
-    });
-    for (const word of ['unchanged', 'refused', 'changed']) expect(pages[0]).toContain(`<b>1</b> ${word}`);
-  });
-
   it('has the hosts that had ended and the failure of a run that failed', async () => {
     const { ports, pages } = world();
     const run = reportRun(ports, 'apply', REQUEST, async (report) => {
