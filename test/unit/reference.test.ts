@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manPages } from '../../scripts/reference/man-pages.ts';
 import { referencePages } from '../../scripts/reference/pages.ts';
+import { withSignalTable } from '../../scripts/reference/signal-table.ts';
 import { allHelp } from '../support/help-texts.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 
@@ -33,6 +34,13 @@ describe('docs/reference', () => {
     expect(COMMANDS.filter(({ path }) => !sections.has(path)).map(({ path }) => path)).toEqual([]);
     const missing = OPTIONS.filter(({ path, flag }) => !`${sections.get(path)}${shared}`.includes(flag));
     expect(missing).toEqual([]);
+  });
+});
+
+describe('docs/health.md', () => {
+  it('has the current table of signals; otherwise run npm run reference', () => {
+    const page = readFileSync(join(REPOSITORY, 'docs/health.md'), 'utf8');
+    expect(withSignalTable(page)).toBe(page);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
-import { DEFAULT_TIMING, type FailureSign } from '../../kubelet/health/assess.ts';
+import { SIGNAL_NAMES, SIGNALS, type Signal } from '../../kubelet/health/signals.ts';
 import type { LocalResponse } from '../ports.ts';
 import { type AccessProblem, describeAccess } from './access-problem.ts';
 import { type AgentState, isObserved } from './state.ts';
@@ -30,7 +30,7 @@ export function answerRequest(path: string, { state, isNodeKnown, access }: Agen
   return null;
 }
 
-const SIGNS = Object.keys(DEFAULT_TIMING.maxSignMs) as readonly FailureSign[];
+const CHECKED = SIGNAL_NAMES.filter((name) => !('notChecked' in SIGNALS[name].limits.agent));
 
 /**
  * Renders the metrics of the kubelet's former dynamic configuration in the Prometheus text format: one series
@@ -50,20 +50,20 @@ export function renderAgentMetrics(state: AgentState): string {
     '# HELP kubelet_node_config_error Whether the assignment of the node has an error (1) or not (0).',
     '# TYPE kubelet_node_config_error gauge',
     `kubelet_node_config_error ${error === null ? 0 : 1}`,
-    ...signals('kubeletadm_trial_signal', 'Whether a sign of failure is present in the trial (1) or not (0).', (sign) =>
-      state.phase === 'trial' ? state.watch.signs[sign] !== undefined : false,
+    ...signals('kubeletadm_trial_signal', 'Whether a signal of a failure is present in the trial (1) or not (0).', (name) =>
+      state.phase === 'trial' ? state.watch.signals[name] !== undefined : false,
     ),
     ...signals(
       'kubeletadm_rollback_signal',
-      'Whether a sign of failure caused the rollback of the assigned configuration (1) or not (0).',
-      (sign) => (state.phase === 'fallen-back' ? state.fault.sign === sign : false),
+      'Whether a signal of a failure caused the rollback of the assigned configuration (1) or not (0).',
+      (name) => (state.phase === 'fallen-back' ? state.fault.signal === name : false),
     ),
     '',
   ].join('\n');
 }
 
-function signals(name: string, help: string, isPresent: (sign: FailureSign) => boolean): readonly string[] {
-  const values = SIGNS.map((sign) => `${name}{signal="${sign}"} ${isPresent(sign) ? 1 : 0}`);
+function signals(name: string, help: string, isPresent: (signal: Signal) => boolean): readonly string[] {
+  const values = CHECKED.map((signal) => `${name}{signal="${signal}"} ${isPresent(signal) ? 1 : 0}`);
   return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, ...values];
 }
 

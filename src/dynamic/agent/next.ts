@@ -388,8 +388,8 @@ function notObservedReasonOf({ notObservedReason }: AgentState, { runs }: Observ
   return runs === null ? 'no kubelet process was observed' : 'the kubelet process was not observed with that configuration';
 }
 
-function faultOf({ sign, cause }: Failure): Fault {
-  return { code: 'RUN_FAILED', cause, sign };
+function faultOf({ signal, cause }: Failure): Fault {
+  return { code: 'RUN_FAILED', cause, signal };
 }
 
 function markGood(state: AgentState, payload: Payload, seen: Observation, now: number): AgentTransition {

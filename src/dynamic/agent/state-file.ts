@@ -121,5 +121,8 @@ function rejectionFromJson(json: Json): Rejection | null {
 
 /** A file with a valid checksum was written by an agent: the members of a fault are not checked further. */
 function faultFromJson(json: Json | undefined): Fault | null {
-  return isJsonObject(json) && typeof json.code === 'string' && typeof json.cause === 'string' ? (json as unknown as Fault) : null;
+  if (!isJsonObject(json) || typeof json.code !== 'string' || typeof json.cause !== 'string') return null;
+  // Earlier versions named the signal `sign`.
+  const { sign, ...fault } = json;
+  return (sign === undefined ? fault : { ...fault, signal: sign }) as unknown as Fault;
 }

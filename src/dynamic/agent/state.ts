@@ -1,6 +1,7 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
-import { EMPTY_HEALTH_HISTORY, type FailureSign, type HealthHistory } from '../../kubelet/health/assess.ts';
+import { EMPTY_HEALTH_HISTORY, type HealthHistory } from '../../kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
+import type { Signal } from '../../kubelet/health/signals.ts';
 import type { ConfigErrorCode } from '../error-texts.ts';
 
 /**
@@ -25,8 +26,8 @@ export interface Fault {
     | 'NOT_ALLOWED'
     | 'RUN_FAILED';
   readonly cause: string;
-  /** The sign of failure; absent if the payload never ran. */
-  readonly sign?: FailureSign;
+  /** The signal; absent if the payload never ran. */
+  readonly signal?: Signal;
 }
 
 /** A payload that failed. */
@@ -114,7 +115,7 @@ interface Always {
  *
  * - `local`: nothing is assigned. Ends with an assignment.
  * - `trial`: the assigned payload runs and is being verified. Becomes `good` after enough healthy time,
- *   `fallen-back` at the first lasting sign of failure.
+ *   `fallen-back` at the first lasting signal.
  * - `good`: the assigned payload runs and is the last known good. Becomes `fallen-back` after a crash loop.
  * - `rejected`: the assigned payload was rejected before any change of the kubelet. The last known good or
  *   the local configuration runs.

@@ -135,7 +135,7 @@ function notObservedText(state: AgentState, what: string): string {
   return `${failed}; it is unknown which configuration the kubelet runs (${notObservedReason ?? 'not observed'})`;
 }
 
-/** A trial without a sign of failure, possibly paused. @param noProbe reason why no probe pod is used */
+/** A trial without a signal, possibly paused. @param noProbe reason why no probe pod is used */
 function trialText(unproven: string | null, noProbe: string | null): string {
   const checked = noProbe === null ? 'in trial' : `in trial without a probe pod (${noProbe})`;
   return unproven === null ? checked : `${checked}, ${TRIAL_PAUSED} (${unproven})`;

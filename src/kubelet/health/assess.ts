@@ -1,23 +1,7 @@
 import type { TrialBaseline } from './baseline.ts';
 import type { PodLoss } from './losses.ts';
 import type { ProbeResult } from './probe-pod.ts';
-
-/** A sign that a kubelet fails with its configuration. */
-export type FailureSign =
-  | 'crash'
-  | 'wrong-payload'
-  | 'start'
-  | 'healthz'
-  | 'configz'
-  | 'locked-out'
-  | 'not-serving'
-  | 'not-signed'
-  | 'not-ready'
-  | 'pressure'
-  | 'cpu'
-  | 'shutdown'
-  | PodLoss['kind']
-  | 'probe-pod';
+import { CPU_PERIOD_MS, limitsOf, SIGNALS, type Signal, type SignalLimits } from './signals.ts';
 
 /** A kubelet as observed now; null members are unknown. */
 export interface Observation {
@@ -82,11 +66,11 @@ export interface HealthHistory {
   /** Uninterrupted healthy time. */
   readonly healthyMs: number;
   readonly wasHealthy: boolean;
-  /** Uninterrupted duration of each sign. */
-  readonly signs: Readonly<Partial<Record<FailureSign, number>>>;
+  /** Uninterrupted duration of each signal. */
+  readonly signals: Readonly<Partial<Record<Signal, number>>>;
   /** Times of kubelet failures, newest last. */
   readonly crashes: readonly number[];
-  /** Duration of a state without a failure sign in which not everything could be verified. */
+  /** Duration of a state without a signal in which not everything could be verified. */
   readonly unprovenMs: number;
   /** Facts that have remained unverified for long; null: all verified, or too early to tell. */
   readonly unproven: string | null;
@@ -97,7 +81,7 @@ export const EMPTY_HEALTH_HISTORY: HealthHistory = {
   lastAt: null,
   healthyMs: 0,
   wasHealthy: false,
-  signs: {},
+  signals: {},
   crashes: [],
   unprovenMs: 0,
   unproven: null,
@@ -109,8 +93,8 @@ const UNPROVEN_MS = 30_000;
 export interface Timing {
   /** Healthy time after which a payload becomes the last known good. */
   readonly trialMs: number;
-  /** Maximum duration of each sign in a trial. */
-  readonly maxSignMs: Readonly<Record<FailureSign, number>>;
+  /** Maximum duration of each signal in a trial. */
+  readonly maxSignalMs: SignalLimits;
   /** Interval between checks, in a trial and after it. */
   readonly pollMs: number;
   readonly goodPollMs: number;
@@ -121,33 +105,10 @@ export interface Timing {
   readonly switchRetryMaxMs: number;
 }
 
-/** The kubelet's own trial was ten minutes. A sign that waits for no person may not last longer than a minute. */
+/** The kubelet's own trial was ten minutes. */
 export const DEFAULT_TIMING: Timing = {
   trialMs: 600_000,
-  maxSignMs: {
-    crash: 0,
-    'wrong-payload': 10_000,
-    start: 45_000,
-    healthz: 5_000,
-    configz: 0,
-    // Two answers of the kubelet: a client certificate is checked without the API server.
-    'locked-out': 5_000,
-    'not-serving': 45_000,
-    // A person approves the CSR for the serving certificate. The trial begins after that.
-    'not-signed': 300_000,
-    'not-ready': 30_000,
-    pressure: 20_000,
-    // The average since the start of the process is compared.
-    cpu: 0,
-    // The kubelet takes its lock when it starts its managers, seconds after healthz returns 200.
-    shutdown: 30_000,
-    'pod-rejected': 0,
-    'pod-evicted': 0,
-    'static-pod-gone': 10_000,
-    'pod-not-started': 10_000,
-    // A kubelet tries a failed sandbox again after about ten seconds.
-    'probe-pod': 15_000,
-  },
+  maxSignalMs: limitsOf('agent'),
   pollMs: 1_000,
   goodPollMs: 30_000,
   crashLoop: { times: 3, withinMs: 600_000 },
@@ -155,9 +116,9 @@ export const DEFAULT_TIMING: Timing = {
   switchRetryMaxMs: 60_000,
 };
 
-/** A sign that lasted too long, with its observation as a clause. */
+/** A signal that lasted too long, with its observation as a clause. */
 export interface Failure {
-  readonly sign: FailureSign;
+  readonly signal: Signal;
   readonly cause: string;
 }
 
@@ -176,15 +137,15 @@ export interface Assessment {
 /**
  * Assesses a kubelet in a trial. A kubelet is healthy if its unit is active and has not failed, its process
  * was started with the payload, healthz succeeds, configz (if readable) matches, the Node is Ready, no pod was
- * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a sign of failure.
+ * lost, and a probe pod (if used) started. Unknown facts, for example while the API server is unreachable, are neither healthy nor a signal.
  */
 export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observation, now: number, timing: Timing): Assessment {
   const stepMs = stepOf(watch, now, timing.pollMs);
-  const isStarting = (seen.ageMs ?? timing.maxSignMs.start) < timing.maxSignMs.start;
-  const found = signsOf(watch, trial, seen, isStarting);
-  const signs: Partial<Record<FailureSign, number>> = {};
-  for (const { sign } of found) signs[sign] = watch.signs[sign] === undefined ? 0 : watch.signs[sign] + stepMs;
-  const failure = found.find(({ sign }) => (signs[sign] ?? 0) >= timing.maxSignMs[sign]) ?? null;
+  const isStarting = (seen.ageMs ?? timing.maxSignalMs.start) < timing.maxSignalMs.start;
+  const found = signalsOf(watch, trial, seen, isStarting);
+  const signals: Partial<Record<Signal, number>> = {};
+  for (const { signal } of found) signals[signal] = watch.signals[signal] === undefined ? 0 : watch.signals[signal] + stepMs;
+  const failure = found.find(({ signal }) => (signals[signal] ?? 0) >= timing.maxSignalMs[signal]) ?? null;
   const isHealthy = found.length === 0 && isUp(seen);
   const isProven = isHealthy && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
   const unprovenMs = isHealthy && !isProven ? watch.unprovenMs + stepMs : 0;
@@ -195,10 +156,10 @@ export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observatio
       lastAt: now,
       healthyMs: found.length > 0 ? 0 : watch.healthyMs + (isProven && watch.wasHealthy ? stepMs : 0),
       wasHealthy: watch.wasHealthy || (isHealthy && seen.runs === trial.hash),
-      signs,
+      signals,
       unprovenMs,
       unproven:
-        found.find(({ sign }) => sign === 'not-signed')?.cause ??
+        found.find(({ signal }) => signal === 'not-signed')?.cause ??
         (unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'the state of the kubelet cannot be observed completely'),
     },
     failure,
@@ -220,7 +181,7 @@ export function assessGood(watch: HealthHistory, seen: Observation, now: number,
   const count = unit.activeState === 'failed' ? 'the unit has failed' : `${times} failures within ${Math.round(withinMs / 60_000)} minutes`;
   return {
     history: { ...watch, restarts: unit.restarts, lastAt: now, crashes },
-    failure: isLoop ? { sign: 'crash', cause: ['the kubelet crash-loops', seen.cause ?? count].join(': ') } : null,
+    failure: isLoop ? { signal: 'crash', cause: ['the kubelet crash-loops', seen.cause ?? count].join(': ') } : null,
   };
 }
 
@@ -241,89 +202,74 @@ function isStopped({ unit }: Observation): boolean {
 }
 
 /**
- * Returns the signs of failure, the worst first.
+ * Returns the signals, the worst first.
  * @param isStarting the process started recently and need not be healthy yet, even if its predecessor was
  */
-function signsOf(watch: HealthHistory, { hash, baseline }: Trial, seen: Observation, isStarting: boolean): readonly Failure[] {
-  const { unit, healthz, runs, differing, ready, pressures } = seen;
-  const signs: Failure[] = [];
-  if (hasCrashed(watch, unit)) signs.push({ sign: 'crash', cause: `the kubelet exited: ${seen.cause ?? describeUnit(unit)}` });
-  if (differing !== null && differing.length > 0 && runs === hash)
-    signs.push({ sign: 'configz', cause: `configz differs from the desired configuration in ${differing.slice(0, 5).join(', ')}` });
-  if (runs !== null && runs !== hash)
-    signs.push({ sign: 'wrong-payload', cause: 'the kubelet runs with another configuration than the assigned one' });
-  if (isStopped(seen)) signs.push({ sign: 'start', cause: `the kubelet was stopped: ${describeUnit(unit)}` });
+function signalsOf(watch: HealthHistory, trial: Trial, seen: Observation, isStarting: boolean): readonly Failure[] {
+  return [...processSignals(watch, trial, seen, isStarting), ...nodeSignals(trial.baseline, seen), ...podSignals(seen)];
+}
+
+function failureOf(signal: Signal, seen: string): Failure {
+  return { signal, cause: SIGNALS[signal].message(seen) };
+}
+
+/** The signals from the host: its unit, its process and the API of the kubelet. */
+function processSignals(watch: HealthHistory, { hash, baseline }: Trial, seen: Observation, isStarting: boolean): readonly Failure[] {
+  const { unit, healthz, runs, differing } = seen;
+  const signals: Failure[] = [];
+  if (hasCrashed(watch, unit)) signals.push(failureOf('crash', seen.cause ?? describeUnit(unit)));
+  if (differing !== null && differing.length > 0 && runs === hash) signals.push(failureOf('configz', differing.slice(0, 5).join(', ')));
+  if (runs !== null && runs !== hash) signals.push(failureOf('wrong-payload', 'another configuration than the assigned one'));
+  if (isStopped(seen)) signals.push(failureOf('start', `the kubelet was stopped: ${describeUnit(unit)}`));
   else if (healthz !== null && !healthz.ok) {
-    const cause = `healthz: ${healthz.why}`;
-    signs.push(
-      watch.wasHealthy && !isStarting
-        ? { sign: 'healthz', cause }
-        : { sign: 'start', cause: seen.cause === null ? cause : `${seen.cause} (${cause})` },
-    );
-  } else if (!isUp(seen) && !hasCrashed(watch, unit))
-    signs.push({ sign: 'start', cause: `the kubelet does not start: ${describeUnit(unit)}` });
+    const failed = failureOf('healthz', healthz.why);
+    const cause = seen.cause === null ? failed.cause : `${seen.cause} (${failed.cause})`;
+    signals.push(watch.wasHealthy && !isStarting ? failed : failureOf('start', cause));
+  } else if (!isUp(seen) && !hasCrashed(watch, unit)) signals.push(failureOf('start', `the kubelet does not start: ${describeUnit(unit)}`));
   if (seen.credentialRefusal != null && isUp(seen) && baseline?.isCredentialAccepted !== false) {
     const { why, isRejection, needsApproval = false } = seen.credentialRefusal;
     // The API server authenticates to kubelets with a certificate of the same CA.
-    if (isRejection) signs.push({ sign: 'locked-out', cause: `the kubelet API no longer accepts the credential of this node: ${why}` });
-    else if (needsApproval) signs.push({ sign: 'not-signed', cause: `the kubelet has no serving certificate: ${why}` });
-    else signs.push({ sign: 'not-serving', cause: `the kubelet API no longer answers: ${why}` });
+    signals.push(failureOf(isRejection ? 'locked-out' : needsApproval ? 'not-signed' : 'not-serving', why));
   }
-  if (ready !== null && !ready.is && baseline?.isReady !== false)
-    signs.push({ sign: 'not-ready', cause: `the Node is not Ready: ${ready.why}` });
-  const added = pressures.filter((name) => baseline?.pressures.includes(name) !== true);
-  if (added.length > 0) signs.push({ sign: 'pressure', cause: `the Node has ${added.join(', ')}` });
-  if (seen.shutdownIssue != null) signs.push({ sign: 'shutdown', cause: seen.shutdownIssue });
-  signs.push(...cpuSigns(seen, baseline), ...podSigns(seen));
-  return signs;
+  if (seen.shutdownIssue != null) signals.push(failureOf('shutdown', seen.shutdownIssue));
+  return [...signals, ...cpuSignals(seen, baseline)];
 }
 
-/** The CPU time of a start, and of pods that start with it, is small against the CPU time of this period. */
-const CPU_PERIOD_MS = 180_000;
+/** The signals from the conditions of the Node. */
+function nodeSignals(baseline: TrialBaseline | null, { ready, pressures }: Pick<Observation, 'ready' | 'pressures'>): readonly Failure[] {
+  const added = pressures.filter((name) => baseline?.pressures.includes(name) !== true);
+  return [
+    ...(ready !== null && !ready.is && baseline?.isReady !== false ? [failureOf('not-ready', ready.why)] : []),
+    ...(added.length > 0 ? [failureOf('pressure', added.join(', '))] : []),
+  ];
+}
+
 /** Average CPUs, and the factor to the average before the switch. A kubelet with many pods uses 0.1 to 0.3. */
 const CPU_LIMIT = { cpus: 0.4, times: 3 };
 
 /** A value such as `fileCheckFrequency: 1µs` keeps a kubelet busy, but healthy. */
-function cpuSigns({ cpuShare, ageMs }: Observation, baseline: TrialBaseline | null): readonly Failure[] {
+function cpuSignals({ cpuShare, ageMs }: Observation, baseline: TrialBaseline | null): readonly Failure[] {
   const before = baseline?.cpuShare ?? null;
   if (cpuShare == null || before === null || (ageMs ?? 0) < CPU_PERIOD_MS) return [];
   if (cpuShare <= CPU_LIMIT.cpus || cpuShare <= CPU_LIMIT.times * before) return [];
   const percent = (share: number): string => `${Math.round(share * 100)}%`;
   const minutes = Math.floor((ageMs ?? 0) / 60_000);
-  return [
-    {
-      sign: 'cpu',
-      cause: `the kubelet uses ${percent(cpuShare)} of a CPU, as average of ${minutes} minutes, and used ${percent(before)} before`,
-    },
-  ];
+  return [failureOf('cpu', `${percent(cpuShare)} of a CPU, as average of ${minutes} minutes, and used ${percent(before)} before`)];
 }
 
 const MOST_PODS = 5;
 
-/** The signs from the pods of the node: one for each kind of loss, with the pods' names. */
-function podSigns({ losses, probe }: Observation): readonly Failure[] {
+/** The signals from the pods of the node: one for each kind of loss, with the pods' names. */
+function podSignals({ losses, probe }: Observation): readonly Failure[] {
   const kinds = [...new Set((losses ?? []).map(({ kind }) => kind))];
-  const lost = kinds.map((sign): Failure => {
-    const found = (losses ?? []).filter(({ kind }) => kind === sign);
+  const lost = kinds.map((kind): Failure => {
+    const found = (losses ?? []).filter((loss) => loss.kind === kind);
     const named = found.slice(0, MOST_PODS).map(({ pod, seen }) => `${pod} (${seen})`);
     const rest = found.length - named.length;
-    return { sign, cause: `${describeLoss(sign, found.length)}: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}` };
+    const pods = `${found.length} ${kind === 'static-pod-gone' ? 'static ' : ''}${found.length === 1 ? 'pod' : 'pods'}`;
+    return failureOf(kind, `${pods} that ran before: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`);
   });
-  return probe?.state === 'failed' ? [...lost, { sign: 'probe-pod', cause: `a probe pod cannot be started: ${probe.why}` }] : lost;
-}
-
-function describeLoss(kind: PodLoss['kind'], count: number): string {
-  const pods = count === 1 ? '1 pod' : `${count} pods`;
-  switch (kind) {
-    case 'pod-rejected':
-      return `the kubelet rejected ${pods} that ran before`;
-    case 'pod-evicted':
-      return `the kubelet evicted ${pods} that ran before`;
-    case 'static-pod-gone':
-      return `the kubelet stopped ${count === 1 ? '1 static pod' : `${count} static pods`} that ran before`;
-    case 'pod-not-started':
-      return `the kubelet cannot restart containers of ${pods} that ran before`;
-  }
+  return probe?.state === 'failed' ? [...lost, failureOf('probe-pod', probe.why)] : lost;
 }
 
 function hasCrashed({ restarts }: HealthHistory, unit: Observation['unit']): boolean {

@@ -9,6 +9,7 @@ import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import { isProbe, readPod } from '../workload/pod.ts';
 import { PROBE_NAME, probePod, readProbe } from './probe-pod.ts';
+import { limitsOf } from './signals.ts';
 
 /** What a probe pod, created through the API server, showed about the kubelet of a node. */
 export type ProbeOutcome =
@@ -33,7 +34,7 @@ export interface ProbeRun {
 }
 
 /** A failure that the kubelet reports for this time ends the probe. */
-const FAILED_MS = 5_000;
+const FAILED_MS = limitsOf('ssh')['probe-pod'];
 /** The kubelet stops a probe pod that a killed run has left. */
 const MAX_SECONDS = 300;
 

@@ -8,9 +8,7 @@ import { hostPause, observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { LOGIND_NAME, LOGIND_OBJECT } from '../../host/systemd/logind.ts';
 import { shutdownField, shutdownSeconds } from '../workload/shutdown-risks.ts';
-
-/** The kubelet takes the lock when it starts its managers, seconds after healthz returns 200. */
-const WAIT_MS = 30_000;
+import { limitsOf } from './signals.ts';
 
 /** Whether the kubelet holds a lock that delays a shutdown; null: unknown, for example without logind. */
 const shutdownLock = defineFact(
@@ -45,7 +43,7 @@ export async function verifyShutdown(
   await waitUntil<void, string>(
     { ...context, phase },
     {
-      timeoutMs: WAIT_MS,
+      timeoutMs: limitsOf('ssh').shutdown,
       pauseMs: hostPause(host),
       probe: async () => {
         const isHeld = await observe(host, shutdownLock, signal);

@@ -12,6 +12,7 @@ import { readStaticPods } from '../workload/risk-facts.ts';
 import type { WorkloadBaseline } from './baseline.ts';
 import { type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
+import { PROBE_MS } from './signals.ts';
 
 /** The pods of a node during a trial. */
 export interface WorkloadObservation {
@@ -59,8 +60,6 @@ export interface WorkloadWatchOptions {
 
 /** Time for the first list of the pods. */
 const LIST_MS = 5_000;
-/** Time for the start of a probe pod; its image is normally on the node. */
-export const PROBE_MS = 20_000;
 /** After this time the journal is read for an error about the probe pod. */
 const EXPLAINED_MS = 3_000;
 const JOURNAL_LINES = 300;
@@ -232,8 +231,8 @@ export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue,
       if (seen.state === 'starting' && waitedMs >= EXPLAINED_MS) {
         const why = await explainProbe(own);
         if (why !== null) return { losses, probe: { state: 'failed', why } };
-        if (waitedMs >= PROBE_MS)
-          return { losses, probe: { state: 'failed', why: `not started within ${PROBE_MS / 1000} s: ${seen.seen}` } };
+        if (waitedMs >= PROBE_MS.agent)
+          return { losses, probe: { state: 'failed', why: `not started within ${PROBE_MS.agent / 1000} s: ${seen.seen}` } };
       }
       if (seen.state === 'started' || seen.state === 'unusable') {
         result = { pid, seen };

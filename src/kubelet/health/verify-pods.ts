@@ -7,8 +7,9 @@ import { type Cluster, pollClient } from '../../kube/cluster.ts';
 import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
-import { type PodBefore, type PodLoss, type PodLossKind, podLosses, runningPods, withoutStartErrors } from './losses.ts';
+import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
 import { deleteStaleProbePods, pauseImageOn, runProbe } from './run-probe.ts';
+import { limitsOf, PROBE_MS } from './signals.ts';
 
 /** Evidence that a changed kubelet still runs pods. Recorded before the change. */
 export interface WorkloadProof {
@@ -42,12 +43,7 @@ export interface WorkloadTarget {
 }
 
 /** Time for which a loss must be seen: the kubelet creates mirror pods and containers again after its restart. */
-const CONFIRM_MS: Readonly<Record<PodLossKind, number>> = {
-  'pod-rejected': 0,
-  'pod-evicted': 0,
-  'static-pod-gone': 10_000,
-  'pod-not-started': 10_000,
-};
+const LIMITS = limitsOf('ssh');
 /** The kubelet compares its eviction signals with the thresholds every 10 s. */
 const EVICTION_MS = 15_000;
 /**
@@ -56,7 +52,6 @@ const EVICTION_MS = 15_000;
  */
 const ADMISSION_MS = 6_000;
 const BASELINE_MS = 15_000;
-const PROBE_MS = 30_000;
 /** A new node may have to pull the image. */
 const NEW_NODE_MS = 60_000;
 
@@ -94,7 +89,7 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
   }
   const probe = async (timeoutMs: number, meanwhile: () => Promise<void>): Promise<void> => {
     if (!hasRoom(node, watch.latest())) return unused(NO_ROOM);
-    const outcome = await runProbe(context, { ...run, timeoutMs: Math.min(timeoutMs, PROBE_MS), meanwhile });
+    const outcome = await runProbe(context, { ...run, timeoutMs: Math.min(timeoutMs, PROBE_MS.ssh), meanwhile });
     if (outcome.state === 'not-run') unused(outcome.why);
     // The node had the image before the change.
     else if (outcome.state !== 'started') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
@@ -196,7 +191,7 @@ function watchPods(
       const keys = new Set(losses.map(keyOf));
       for (const key of [...firstSeen.keys()]) if (!keys.has(key)) firstSeen.delete(key);
       for (const key of keys) firstSeen.set(key, firstSeen.get(key) ?? now);
-      const lost = losses.filter((loss) => now - (firstSeen.get(keyOf(loss)) ?? now) >= CONFIRM_MS[loss.kind]);
+      const lost = losses.filter((loss) => now - (firstSeen.get(keyOf(loss)) ?? now) >= LIMITS[loss.kind]);
       if (lost.length > 0) throw podsLost(host.name, phase, lost);
       const [first] = losses;
       if (first !== undefined) return `pod ${first.pod}: ${first.seen}`;

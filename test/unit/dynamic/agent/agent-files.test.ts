@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { renderAgentMetrics } from '../../../../src/dynamic/agent/http-endpoints.ts';
+import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { parseUnitFile, unitValues } from '../../../../src/host/systemd/unit-file.ts';
 import { AGENT_NAMESPACE, agentNamespaceProblem } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
@@ -168,7 +170,7 @@ describe('the metrics', () => {
     expect(renderAgentMetrics(agent.state)).toContain('\nkubelet_node_config_error 1\n');
   });
 
-  it('show the signs of failure in a trial and of a rollback', () => {
+  it('show the signals in a trial and of a rollback', () => {
     const agent = testAgent();
     const present = (): readonly string[] =>
       renderAgentMetrics(agent.state)
@@ -182,5 +184,20 @@ describe('the metrics', () => {
     expect(present()).toEqual(['kubeletadm_trial_signal{signal="pod-not-started"} 1']);
     agent.run(20, () => healthy('a', { losses }));
     expect(present()).toEqual(['kubeletadm_rollback_signal{signal="pod-not-started"} 1']);
+  });
+
+  it('show the signal of a rollback that an earlier version, which named it `sign`, has written to its file', () => {
+    const agent = testAgent();
+    agent.assign('A@7', 'a');
+    agent.run(30, () => healthy('a', { losses: [{ kind: 'pod-rejected', pod: 'a/b', seen: 'OutOfpods' }] }));
+    const { checksum: _, ...body } = JSON.parse(formatStateFile({ generation: 1, state: agent.state }).replaceAll('"signal":', '"sign":'));
+    const checksum = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+    const state = parseStateFile(JSON.stringify({ checksum, ...body }))?.state;
+    expect(state).toMatchObject({
+      phase: 'fallen-back',
+      fault: { signal: 'pod-rejected' },
+      rejected: [{ fault: { signal: 'pod-rejected' } }],
+    });
+    expect(JSON.stringify(state)).not.toContain('"sign"');
   });
 });

@@ -76,7 +76,7 @@ describe('an agent that is killed around the switch to a trial', () => {
       await world.cluster.patch({ ...pod, name: 'b', namespace: 'default' }, 'merge', failed, { subresource: 'status' });
       world.start();
       await world.until('rolled back', () => world.state?.phase === 'fallen-back' || world.state?.phase === 'good');
-      expect(world.state, `killed at program ${n}`).toMatchObject({ phase: 'fallen-back', fault: { sign: 'pod-rejected' } });
+      expect(world.state, `killed at program ${n}`).toMatchObject({ phase: 'fallen-back', fault: { signal: 'pod-rejected' } });
       await world.stop();
     }
   });

@@ -22,7 +22,7 @@ describe('a trial whose configuration changes the API of the kubelet', () => {
     const seconds = await secondsOf({ lockedOut: true });
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual(10);
-    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'locked-out' } });
+    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'locked-out' } });
   });
 
   it('is not rolled back if the kubelet cannot ask the API server about permissions', async () => {
@@ -34,7 +34,7 @@ describe('a trial whose configuration changes the API of the kubelet', () => {
     await secondsOf({}, 'address: 127.0.0.1\n');
     expect(world.state).toMatchObject({
       phase: 'fallen-back',
-      fault: { sign: 'not-serving', cause: expect.stringContaining('the kubelet API no longer answers: ') },
+      fault: { signal: 'not-serving', cause: expect.stringContaining('the kubelet API no longer answers: ') },
     });
     expect((await world.condition()).message).toContain('the kubelet listens only on 127.0.0.1');
   });
@@ -43,7 +43,7 @@ describe('a trial whose configuration changes the API of the kubelet', () => {
     const seconds = await secondsOf({}, 'serverTLSBootstrap: true\n');
     expect(seconds).toBeGreaterThanOrEqual(300);
     expect(seconds).toBeLessThan(310);
-    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'not-signed' } });
+    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'not-signed' } });
     expect((await world.condition()).message).toContain('no CSR of the kubelet for a serving certificate was approved');
   });
 

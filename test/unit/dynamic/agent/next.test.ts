@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { nextTimer } from '../../../../src/dynamic/agent/next.ts';
 import { formatStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { agentConditionOf } from '../../../../src/dynamic/agent/status.ts';
-import { DEFAULT_TIMING, type FailureSign, type Observation } from '../../../../src/kubelet/health/assess.ts';
+import { DEFAULT_TIMING, type Observation } from '../../../../src/kubelet/health/assess.ts';
 import { baselineFromJson } from '../../../../src/kubelet/health/baseline.ts';
+import type { Signal } from '../../../../src/kubelet/health/signals.ts';
 import { BASELINE, candidate, healthy, START, testAgent } from './support.ts';
 
 const TRIAL_SECONDS = DEFAULT_TIMING.trialMs / 1000;
@@ -132,7 +133,7 @@ describe('a trial', () => {
     const late = testAgent();
     late.assign('A@1', 'a');
     late.run(46, slow);
-    expect(late.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'start' } });
+    expect(late.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'start' } });
   });
 
   it('does not end before its probe pod has started', () => {
@@ -185,14 +186,14 @@ describe('a trial', () => {
       staticPodPath: '/manifests',
     });
     agent.run(40, (hash) => healthy(hash, { credentialRefusal: { why: 'returned 401', isRejection: true } }));
-    expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'locked-out' }, baseline: null });
+    expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'locked-out' }, baseline: null });
   });
 
-  it.each<[string, Partial<Observation>, FailureSign]>([
+  it.each<[string, Partial<Observation>, Signal]>([
     ['rejects the credential of the node', { credentialRefusal: { why: 'returned 401', isRejection: true } }, 'locked-out'],
     ['is NotReady', { ready: { is: false, why: 'no CNI' } }, 'not-ready'],
     ['has a pressure condition', { pressures: ['DiskPressure'] }, 'pressure'],
-  ])('takes an unknown state before it for healthy: the kubelet %s', (_, seen, sign) => {
+  ])('takes an unknown state before it for healthy: the kubelet %s', (_, seen, signal) => {
     const agent = testAgent();
     agent.assign('A@1', 'a');
     // The state file of an earlier version, which kept the pods alone.
@@ -204,7 +205,7 @@ describe('a trial', () => {
       agent.reboot();
       const { state } = agent;
       agent.run(40, (hash) => healthy(hash, seen));
-      expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { sign } });
+      expect(agent.state).toMatchObject({ phase: 'fallen-back', fault: { signal } });
       [agent.state, agent.pointer] = [state, 'a'];
     }
   });

@@ -97,7 +97,11 @@ describe('a Node that is deleted during a trial', () => {
     await beginTrial();
     const { metadata, status = {} } = await deleteNode();
     await passes(60);
-    expect(world.state).toMatchObject({ phase: 'trial', watch: { signs: {}, unproven: `the Node ${NODE} does not exist` }, rejected: [] });
+    expect(world.state).toMatchObject({
+      phase: 'trial',
+      watch: { signals: {}, unproven: `the Node ${NODE} does not exist` },
+      rejected: [],
+    });
     await world.cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE }, status });
     await world.until('reported', async () => (await world.condition()).reason === 'AssignmentLost');
     expect(world.state).toMatchObject({ phase: 'local', rejected: [] });
@@ -111,7 +115,7 @@ describe('a Node that is deleted during a trial', () => {
     const { annotations = {} } = metadata;
     await world.cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE, annotations }, status });
     await passes(40);
-    expect(world.state).toMatchObject({ phase: 'trial', watch: { signs: {} }, rejected: [], baseline: { pods: null } });
+    expect(world.state).toMatchObject({ phase: 'trial', watch: { signals: {} }, rejected: [], baseline: { pods: null } });
     expect(world.starts()).toBe(1);
   });
 });

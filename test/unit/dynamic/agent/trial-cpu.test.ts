@@ -20,7 +20,7 @@ describe('the CPU time of a kubelet in a trial', () => {
   it('rolls back a configuration that keeps the kubelet busy, after three minutes', async () => {
     await begin({ cpus: () => 0.02 }, { cpus: () => 0.62 });
     await world.until('the end of the trial', ended);
-    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'cpu' } });
+    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'cpu' } });
     const [started = 0, rolledBack = 0] = world.startTimes;
     expect(Math.round((rolledBack - started) / 1000)).toBe(180);
     await world.until('reported', async () => (await world.condition()).reason === 'FallenBack');
@@ -32,7 +32,7 @@ describe('the CPU time of a kubelet in a trial', () => {
     await world.stop();
     world.start();
     await world.until('the end of the trial', ended);
-    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'cpu' } });
+    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'cpu' } });
   });
 
   it.each<[string, Behaviour, Behaviour]>([

@@ -25,7 +25,7 @@ describe('the graceful shutdown in a trial', () => {
     const unit = world.host.units.get('kubelet');
     if (unit !== undefined) unit.journal += FAILED;
     await world.until('the end of the trial', ended);
-    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'shutdown' } });
+    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'shutdown' } });
     const [started = 0, rolledBack = 0] = world.startTimes;
     expect(Math.round((rolledBack - started) / 1000)).toBeGreaterThanOrEqual(30);
     await world.until('reported', async () => (await world.condition()).reason === 'FallenBack');
@@ -39,7 +39,7 @@ describe('the graceful shutdown in a trial', () => {
     await world.stop();
     world.start();
     await world.until('the end of the trial', ended);
-    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { sign: 'shutdown' } });
+    expect(world.state).toMatchObject({ phase: 'fallen-back', fault: { signal: 'shutdown' } });
   });
 
   it.each<[string, string, ((maxPods: number | null) => string) | undefined, string | undefined]>([

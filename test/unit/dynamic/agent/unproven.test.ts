@@ -39,7 +39,7 @@ it('names the missing observation of a paused trial until it is available', () =
   const early = looks(EMPTY_HEALTH_HISTORY, UNSEEN, 20);
   expect(messageOf(early)).toBe('in trial: maxPods from 1 to 2');
   const late = looks(early, UNSEEN, 700);
-  expect(late).toMatchObject({ healthyMs: 0, signs: {} });
+  expect(late).toMatchObject({ healthyMs: 0, signals: {} });
   expect(messageOf(late)).toBe(
     'in trial, paused because the configuration cannot be verified (the start time of the kubelet is not known): maxPods from 1 to 2',
   );
@@ -49,5 +49,5 @@ it('names the missing observation of a paused trial until it is available', () =
 });
 
 it('needs no configz if the process evidently read the configuration', () => {
-  expect(looks(EMPTY_HEALTH_HISTORY, { ...WELL, differing: null }, 100)).toMatchObject({ healthyMs: 99_000, unproven: null, signs: {} });
+  expect(looks(EMPTY_HEALTH_HISTORY, { ...WELL, differing: null }, 100)).toMatchObject({ healthyMs: 99_000, unproven: null, signals: {} });
 });

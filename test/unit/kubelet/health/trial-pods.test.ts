@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { Host } from '../../../../src/host/host.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { PROBE_MS, type ProbedKubelet, workloadWatch } from '../../../../src/kubelet/health/trial-pods.ts';
+import { PROBE_MS } from '../../../../src/kubelet/health/signals.ts';
+import { type ProbedKubelet, workloadWatch } from '../../../../src/kubelet/health/trial-pods.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -200,7 +201,7 @@ describe('the probe pod of a trial', () => {
     const { watch, clock } = world([], [RUNS, null]);
     const before = await watch.before(KUBELET, true);
     await watch.inspect(before, KUBELET, 7);
-    clock.advance(PROBE_MS - 1);
+    clock.advance(PROBE_MS.agent - 1);
     expect((await watch.inspect(before, KUBELET, 7)).probe?.state).toBe('starting');
     clock.advance(1);
     expect((await watch.inspect(before, KUBELET, 7)).probe).toEqual({
