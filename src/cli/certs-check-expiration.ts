@@ -2,7 +2,7 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { type CheckExpirationRequest, checkExpiration, type HostExpiration } from '../fleet/use-cases/check-expiration.ts';
 import { expirationDocument, expirationTables } from '../kubeadm/pki/expiration-info.ts';
-import { readsClusterConfig } from './kubeadm-output.ts';
+import { certsConfigSource } from './kubeadm-output.ts';
 import type { Services } from './services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
 
@@ -15,7 +15,9 @@ export async function runCertsCheckExpiration(services: Services, request: Check
   const { format, verbosity } = request.output;
   const { reports, problems } = await checkExpiration(services, request, services.reporter({ verbosity, format: 'text' }));
   if (reports.length > 0 && format === 'text')
-    services.output.stdout(`${services.programName === 'kubeadm' ? sourceText(reports) : ''}${renderText(reports)}`);
+    services.output.stdout(
+      `${services.programName === 'kubeadm' && reports.length === 1 ? certsConfigSource('check-expiration', reports[0]?.hasReadCluster ?? null) : ''}${renderText(reports)}`,
+    );
   else if (reports.length > 0 && format !== 'text') services.output.document(renderKubeadmDocument(documentOf(reports), format));
   if (problems.length > 0) throw new AppError(problems);
   return 0;
@@ -25,14 +27,6 @@ function renderText(reports: readonly HostExpiration[]): string {
   const [only, another] = reports;
   if (only !== undefined && another === undefined) return expirationTables(only.info);
   return reports.map(({ name, info }) => `host ${name}\n${expirationTables(info)}`).join('\n');
-}
-
-/** Where kubeadm reads the configuration from, for one host. @see kubeadm 1.36 cmd/certs.go getInternalCfg */
-function sourceText(reports: readonly HostExpiration[]): string {
-  const [only, another] = reports;
-  if (only === undefined || another !== undefined || only.hasReadCluster === null) return '';
-  const fallback = '[check-expiration] Error reading configuration from the Cluster. Falling back to default configuration\n';
-  return `${readsClusterConfig('check-expiration')}${only.hasReadCluster ? '' : fallback}\n`;
 }
 
 function documentOf(reports: readonly HostExpiration[]): JsonObject {

@@ -3,6 +3,7 @@ import { type GenerateCsrRequest, openGenerateCsr } from '../fleet/use-cases/ope
 import { openRenewCerts, type RenewCertsRequest } from '../fleet/use-cases/open-renew-certs.ts';
 import { openRenewKubelet, type RenewKubeletRequest } from '../fleet/use-cases/open-renew-kubelet.ts';
 import { newCertificateKey } from '../kubeadm/workflows/shared-certs.ts';
+import { certsRenewed } from './kubeadm-output.ts';
 import { runOpened } from './run-on-hosts.ts';
 import type { Services } from './services.ts';
 import type { PlanRequest } from './show-plan.ts';
@@ -21,7 +22,15 @@ export interface GenerateCsrCommandRequest extends GenerateCsrRequest {
 
 /** `certs renew NAME... | all`. */
 export function runRenewCerts(services: Services, request: RenewCertsCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewCerts(services, request, reporter) });
+  return runOpened(services, request.plan, {
+    title: 'certs renew',
+    open: (reporter) => openRenewCerts(services, request, reporter),
+    afterwards: ({ inspected, workflow }, changes) => {
+      const [existing] = inspected;
+      if (services.programName !== 'kubeadm' || workflow.dryRun || request.plan.format !== 'text') return;
+      if (existing !== undefined && workflow.targets.length === 1) services.output.stdout(certsRenewed(existing, request.names, changes));
+    },
+  });
 }
 
 /** `certs renew-kubelet`. */

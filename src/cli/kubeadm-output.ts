@@ -1,6 +1,7 @@
 import type { JoinCommands } from '../fleet/use-cases/open-init.ts';
 import type { Change } from '../host/plan/change.ts';
 import { BOOTSTRAP_CONF } from '../kube/well-known.ts';
+import type { ExistingCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
 
 /** The lines of kubeadm's standard output that scripts read, for the program started as kubeadm. See docs/kubeadm.md. */
 
@@ -138,6 +139,53 @@ export function readsClusterConfig(prefix: string): string {
     `[${prefix}] Use 'kubeadm init phase upload-config kubeadm --config your-config-file' to re-upload it.`,
   ]);
 }
+
+/**
+ * Where kubeadm's commands of certificates read the configuration.
+ * @param hasReadCluster null: kubeadm-config was not requested
+ * @see kubeadm 1.36 cmd/certs.go getInternalCfg
+ */
+export function certsConfigSource(prefix: string, hasReadCluster: boolean | null): string {
+  if (hasReadCluster === null) return '';
+  const fallback = `[${prefix}] Error reading configuration from the Cluster. Falling back to default configuration\n`;
+  return `${readsClusterConfig(prefix)}${hasReadCluster ? '' : fallback}\n`;
+}
+
+/**
+ * kubeadm's output of `certs renew`, for the certificates that it may renew, with the applied changes.
+ * @see kubeadm 1.36 cmd/certs.go renewCert
+ */
+export function certsRenewed(
+  { certificates, hasReadCluster }: Pick<ExistingCertificates, 'certificates' | 'hasReadCluster'>,
+  names: readonly string[] | 'all',
+  changes: readonly Change[],
+): string {
+  const lines = certificates.flatMap(({ name, ca, certificate, crt, isExternal }) => {
+    if (names !== 'all' && !names.includes(name)) return [];
+    const longName = LONG_NAMES[name];
+    if (certificate === null) return [`MISSING! ${longName}`];
+    if (isExternal) return [`Detected external ${ca === 'etcd-ca' ? 'etcd/ca' : ca}, ${longName} can't be renewed`];
+    return changes.some((change) => change.kind === 'write-file' && change.path === crt) ? [`${longName} renewed`] : [];
+  });
+  const components = 'kube-apiserver, kube-controller-manager, kube-scheduler and etcd';
+  const done = `Done renewing certificates. You must restart the ${components}, so that they can use the new certificates.`;
+  return certsConfigSource('renew', hasReadCluster) + linesOf([...lines, ...(names === 'all' ? ['', done] : [])]);
+}
+
+/** @see kubeadm 1.36 phases/certs/certlist.go, phases/certs/renewal/manager.go */
+const LONG_NAMES: Readonly<Record<string, string>> = {
+  'admin.conf': 'certificate embedded in the kubeconfig file for the admin to use and for kubeadm itself',
+  apiserver: 'certificate for serving the Kubernetes API',
+  'apiserver-etcd-client': 'certificate the apiserver uses to access etcd',
+  'apiserver-kubelet-client': 'certificate for the API server to connect to kubelet',
+  'controller-manager.conf': 'certificate embedded in the kubeconfig file for the controller manager to use',
+  'etcd-healthcheck-client': 'certificate for liveness probes to healthcheck etcd',
+  'etcd-peer': 'certificate for etcd nodes to communicate with each other',
+  'etcd-server': 'certificate for serving etcd',
+  'front-proxy-client': 'certificate for the front proxy client',
+  'scheduler.conf': 'certificate embedded in the kubeconfig file for the scheduler manager to use',
+  'super-admin.conf': 'certificate embedded in the kubeconfig file for the super-admin',
+};
 
 function linesOf(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('');

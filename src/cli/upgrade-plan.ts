@@ -43,9 +43,14 @@ export interface UpgradeDiffRequest extends PlanClusterUpgradeRequest {
   readonly verbosity: number;
 }
 
-/** `upgrade diff`. */
+/**
+ * `upgrade diff`. kubeadm shows three unchanged lines only with the option: its default is that of a missing field.
+ * @see kubeadm 1.36 cmd/upgrade/diff.go
+ */
 export async function runUpgradeDiff(services: Services, request: UpgradeDiffRequest): Promise<ExitCode> {
   const reporter = services.reporter({ verbosity: request.verbosity, format: 'text' });
-  services.output.stdout(await diffUpgrade(services, request, reporter));
+  const isKubeadm = services.programName === 'kubeadm';
+  const diff = await diffUpgrade(services, { ...request, contextLines: isKubeadm ? 0 : 3 }, reporter);
+  services.output.stdout(`${isKubeadm ? readsClusterConfig('upgrade/diff') : ''}${diff}`);
   return 0;
 }

@@ -88,7 +88,7 @@ export const INSTALLERS: Readonly<Record<string, Installer>> = {
       { host: 'node1', words: 'certs renew apiserver --config=kubeadm-config.yaml' },
       { host: 'node1', words: 'init phase --config kubeadm-config.yaml upload-certs --upload-certs', reads: ALL },
       { host: 'node2', words: 'join --config kubeadm-controlplane.yaml --ignore-preflight-errors=all --skip-phases=', reads: JOINED },
-      { host: 'node1', words: 'upgrade apply --yes --config=kubeadm-config.yaml', reads: /SUCCESS/ },
+      { host: 'node1', words: 'upgrade apply --yes --config=kubeadm-config.yaml', reads: /^\[upgrade\] (?:SUCCESS|Now please)/ },
       { host: 'node2', words: 'reset -f --cert-dir=/etc/kubernetes/ssl --cri-socket=unix:///var/run/containerd/containerd.sock' },
       { host: 'node1', words: 'reset -f --cert-dir=/etc/kubernetes/ssl --cri-socket=unix:///var/run/containerd/containerd.sock' },
     ],

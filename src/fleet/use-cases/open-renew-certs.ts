@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
+import type { ExistingCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { renewCertsWorkflow } from '../../kubeadm/workflows/renew-certs.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
@@ -20,17 +21,24 @@ export interface RenewCertsRequest extends PkiRequest {
   readonly writing: WritingRequest;
 }
 
+/** A renewal, with the certificates of each planned host before it. */
+export interface OpenedRenewal extends OpenedCommand {
+  readonly inspected: readonly ExistingCertificates[];
+}
+
 /**
  * Prepares `certs renew NAME... | all`.
  * @throws AppError USAGE (exit code 2) for an unknown name; the errors of `openPkiSettings`
  */
-export async function openRenewCerts(services: NodeCommandPorts, request: RenewCertsRequest, reporter: Reporter): Promise<OpenedCommand> {
+export async function openRenewCerts(services: NodeCommandPorts, request: RenewCertsRequest, reporter: Reporter): Promise<OpenedRenewal> {
   const { withinMs, plan } = request;
   const names = renewableNames(request.names);
   const { settings, warnings, cluster, clusterOf } = await openPkiSettings(services, request, reporter);
   const close = async (): Promise<void> => cluster?.close();
   try {
-    const options = { ...settings, withinMs, issuer: await services.certificateIssuer() };
+    const inspected: ExistingCertificates[] = [];
+    const onInspected = (existing: ExistingCertificates): void => void inspected.push(existing);
+    const options = { ...settings, withinMs, issuer: await services.certificateIssuer(), onInspected };
     return {
       workflow: {
         targets: await readHostTargets(services, request.hosts),
@@ -42,6 +50,7 @@ export async function openRenewCerts(services: NodeCommandPorts, request: RenewC
         skipPhases: [],
       },
       warnings,
+      inspected,
       close,
     };
   } catch (error) {

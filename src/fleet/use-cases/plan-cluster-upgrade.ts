@@ -76,17 +76,20 @@ export async function planClusterUpgrade(
   );
 }
 
-const CONTEXT_LINES = 3;
-
 /**
  * The differences between the static Pod manifests of control planes and those of a version.
+ * @param request.contextLines unchanged lines around each difference, if neither an option nor a file sets their number
  * @returns unified diffs, with the name of the host before each path if several hosts are given
  * @throws AppError: problems of the configuration (exit code 2); the errors of `diffManifests`
  */
-export async function diffUpgrade(services: NodeCommandPorts, request: PlanClusterUpgradeRequest, reporter: Reporter): Promise<string> {
+export async function diffUpgrade(
+  services: NodeCommandPorts,
+  request: PlanClusterUpgradeRequest & { readonly contextLines: number },
+  reporter: Reporter,
+): Promise<string> {
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'diff', request.flags);
   for (const { code, message } of requireValid(config)) reporter.report({ level: 'warning', code, message });
-  const { kubernetesVersion, contextLines = CONTEXT_LINES } = config.upgrade?.diff ?? {};
+  const { kubernetesVersion, contextLines = request.contextLines } = config.upgrade?.diff ?? {};
   if (contextLines < 0) throw usageError(`--context-lines ${contextLines}: must not be negative`);
   const given = kubernetesVersion === undefined ? null : await resolveTarget(services, kubernetesVersion);
   const targets = await readHostTargets(services, request.hosts);

@@ -22,6 +22,8 @@ export interface RenewCertsOptions extends PkiSettings {
   readonly issuer: CertificateIssuer;
   /** Renews only certificates that expire within this time; null: all. */
   readonly withinMs: number | null;
+  /** Called on each host with its certificates before the renewal. */
+  readonly onInspected?: (existing: ExistingCertificates) => void;
 }
 
 export type RenewCertsInput = ReadonlyMap<string, WriteFilesInput>;
@@ -49,7 +51,9 @@ async function prepareRenewal(
   options: RenewCertsOptions,
   names: readonly string[],
 ): Promise<Prepared<RenewCertsInput>> {
-  const { cluster, facts, found, certificates, warnings } = await inspectCertificates(context, options);
+  const existing = await inspectCertificates(context, options);
+  options.onInspected?.(existing);
+  const { cluster, facts, found, certificates, warnings } = existing;
   if (certificates.every(({ certificate }) => certificate === null)) {
     const crt = certificates.find(({ name }) => name === 'apiserver')?.crt ?? cluster.certificatesDir;
     return { input: new Map(), warnings, refusals: [{ host: context.host.name, ...pkiNoControlPlane(crt) }] };
