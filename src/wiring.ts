@@ -39,7 +39,7 @@ export function createServices(environment: Environment): Services {
     signWithSsh: async (text, signing) => (await import('./ssh/adapters/openssh/ssh-keygen.ts')).signWithSshKeygen(text, signing),
     openHostKeys: (options) => ssh.hostKeys(options),
     readSshConfig: async (configFile) =>
-      (await import('./ssh/adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: resolve(configFile) }),
+      (await import('./ssh/adapters/ssh-config.ts')).loadSshConfig({ variables: env, configFile: configFile && resolve(configFile) }),
     connectEtcd: async ({ from, ...target }) => {
       const { etcdMembers } = await import('./kubeadm/adapters/etcd-members.ts');
       return etcdMembers({ ...target, clock: systemClock, dial: from.dial });

@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { fleetJsonSchema } from '../fleet/json-schema.ts';
-import { checkFleet, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
+import { checkFleet, findDuplicateMachines, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { validateFleet } from '../fleet/validate.ts';
 import { DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
 import { loadCatalogue } from '../kubelet/load-catalogue.ts';
@@ -27,7 +27,9 @@ export async function runFleetValidate(services: Services, request: FleetValidat
   const chosen = version === undefined ? null : readMinor(version, 'kubernetes-version', OLDEST_MINOR);
   const text = await services.input.readText(file);
   const { fleet, problems: found } = await checkFleet(services, file, text);
-  const problems = nameFileKinds(found, () => text);
+  const named = nameFileKinds(found, () => text);
+  const duplicates = isFileValid({ file, problems: named }) ? await findDuplicateMachines(services, fleet) : [];
+  const problems = [...named, ...duplicates];
   const structure: FileVerdict = { file, problems };
   const minor = chosen ?? parseMinor(fleet.kubernetesVersion ?? '') ?? DEFAULT_MINOR;
   // Unreadable files cannot be validated.

@@ -51,6 +51,7 @@ function targetOf(name: string, config: SshConfig, client: 'builtin' | 'openssh'
   }
 }
 
-function machineOf(target: SshTarget): string {
+/** Address and port of a host and its jump hosts. */
+export function machineOf(target: SshTarget): string {
   return [target, ...target.proxyJump].map(({ hostName, port }) => destinationKey({ address: hostName, port })).join(' ');
 }

@@ -41,8 +41,8 @@ export interface ProgramSource {
 
 /** The SSH configuration of the user. */
 export interface SshConfigSource {
-  /** An OpenSSH client configuration with its included files. */
-  readSshConfig(path: string): Promise<SshConfig>;
+  /** An OpenSSH client configuration with its included files. @param path undefined: those that ssh reads without -F */
+  readSshConfig(path: string | undefined): Promise<SshConfig>;
 }
 
 /** The host keys that the user knows. */

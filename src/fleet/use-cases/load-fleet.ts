@@ -42,11 +42,36 @@ export async function readFleet(services: FleetFilePorts, { file }: Pick<FleetRe
  * as they can be before a host is contacted.
  * @throws AppError with exit code 2 and all errors
  */
-export async function readValidFleet(services: FleetFilePorts, request: Pick<FleetRequest, 'file'>): Promise<ResolvedFleet> {
+export async function readValidFleet(
+  services: FleetFilePorts,
+  request: Pick<FleetRequest, 'file'> & { readonly connection: { readonly configFile?: string | undefined } },
+): Promise<ResolvedFleet> {
   const fleet = await readFleet(services, request);
-  const errors = validateValues(fleet, await loadCatalogue());
+  const duplicates = await findDuplicateMachines(services, fleet, request.connection.configFile);
+  const errors = [...duplicates, ...validateValues(fleet, await loadCatalogue())];
   if (errors.length > 0) throw new AppError(errors, { exitCode: 2 });
   return fleet;
+}
+
+/**
+ * Hosts that are one machine by ssh_config, see `duplicateMachines`. An unreadable ssh_config is reported when a host is connected.
+ * @param configFile default: that of the fleet file, otherwise those of the user and the system
+ */
+export async function findDuplicateMachines(
+  services: FleetFilePorts,
+  fleet: ResolvedFleet,
+  configFile?: string,
+): Promise<readonly Problem[]> {
+  const own = fleet.hosts[0]?.ssh.configFile;
+  const declared = own === undefined ? undefined : resolveFleetPath(own, fleet.file, services.homeDirectory);
+  const [{ duplicateMachines }, config] = await Promise.all([
+    import('../duplicate-machines.ts'),
+    services.readSshConfig(configFile ?? declared).catch((error: unknown) => {
+      if (isAppError(error)) return null;
+      throw error;
+    }),
+  ]);
+  return config === null ? [] : duplicateMachines(fleet.hosts, config);
 }
 
 /** The path of the fleet file: that of `-f`, otherwise the default. */
