@@ -1,11 +1,12 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
+import { unitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { type Cluster, firstThenPollClient } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
-import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
+import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { checkCrashes, watchKubelet } from '../../kubelet/health/crash-watch.ts';
@@ -91,8 +92,20 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
   if ((await observe(host, initSystem, signal)) !== 'systemd') return;
   const node = await waitUntilRegistered(context, input, phase);
   if (readyMs === null) return;
-  const ready = node !== 'unseen' && isNodeReady(node) ? node : await waitUntilReady(context, { ...input, readyMs }, phase);
+  const startedAt = (await observe(host, unitState('kubelet'), signal))?.startedAt ?? null;
+  const isReady = node !== 'unseen' && isNodeReady(node) && hasReported(node, startedAt);
+  const ready = isReady ? node : await waitUntilReady(context, { ...input, readyMs, startedAt }, phase);
   if (cluster !== null) await probeNewNode(context, { cluster, node: ready, probeImage, phase }, checkCrashes(context, phase));
+}
+
+/**
+ * Whether the running kubelet has reported condition Ready: after a reset the Node still has the condition of the earlier
+ * kubelet. A kubelet reports its status immediately after its start. Both times are of the host, in seconds.
+ * @see kubernetes/kubernetes pkg/kubelet/kubelet_node_status.go `tryUpdateNodeStatus`, `isUpdateStatusPeriodExpired` (1.36)
+ */
+function hasReported(node: KubeObject, startedAt: number | null): boolean {
+  const heartbeat = readyHeartbeat(node);
+  return startedAt === null || heartbeat === null || Date.parse(heartbeat) / 1000 >= startedAt;
 }
 
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
@@ -120,11 +133,11 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
 
 async function waitUntilReady(
   context: PhaseContext,
-  input: WaitNodeInput & { readonly readyMs: number },
+  input: WaitNodeInput & { readonly readyMs: number; readonly startedAt: number | null },
   phase: string,
 ): Promise<KubeObject> {
   const { host } = context;
-  const { nodeName, readyMs } = input;
+  const { nodeName, readyMs, startedAt } = input;
   const next = firstThenPollClient(context.cluster);
   return waitUntil<KubeObject, AppError | string>(
     { ...context, phase },
@@ -134,7 +147,8 @@ async function waitUntilReady(
         if ('pending' in probed) return { pending: probed.pending ?? `Node ${nodeName} does not exist` };
         const node = probed.done;
         if (node === 'unseen') throw mayNotRead(host.name, phase, nodeName);
-        return isNodeReady(node) ? { done: node } : { pending: nodeIssues(node).join('; ') };
+        if (!isNodeReady(node)) return { pending: nodeIssues(node).join('; ') };
+        return hasReported(node, startedAt) ? { done: node } : { pending: 'the kubelet has not reported since its start' };
       },
       timeoutMs: readyMs,
       pauseMs: API_PAUSE,

@@ -13,6 +13,7 @@ import { type WaitNodeInput, waitNode } from '../../../../src/kubeadm/phases/wai
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { fakeUnit } from '../../../support/fake-units.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const REF = { apiVersion: 'v1', kind: 'Node', name: 'w1' };
@@ -89,6 +90,17 @@ describe('kubelet-wait-bootstrap/node', () => {
     await wait(context, { readyMs: 60_000 });
     expect(clock.elapsedMs).toBe(7_000);
     expect(reporter.messages('WAITING')).toEqual([`waiting for Node w1 to be Ready, 5 s: Ready is False: KubeletNotReady: ${CNI}`]);
+  });
+
+  it('with --wait-ready does not accept a condition Ready that the kubelet of an earlier join has reported', async () => {
+    const reported = (time: string) => ({ status: { conditions: [{ ...condition('True'), lastHeartbeatTime: time }] } });
+    const { context, clock, admin, reporter } = world([node(reported('2029-12-31T23:59:30Z'))]);
+    const start = Date.parse('2030-01-01T00:00:00Z') / 1000;
+    const host = fakeHost({ units: { kubelet: fakeUnit({ activeState: 'active', startedAt: start }) } });
+    clock.at(7_000, () => void admin.patch(REF, 'merge', reported('2030-01-01T00:00:00Z'), { subresource: 'status' }));
+    await wait({ ...context, host }, { readyMs: 60_000 });
+    expect(clock.elapsedMs).toBe(7_000);
+    expect(reporter.messages('WAITING')[0]).toBe('waiting for Node w1 to be Ready, 5 s: the kubelet has not reported since its start');
   });
 
   it('reports why the Node is not Ready, with a hint for a missing network plugin', async () => {
