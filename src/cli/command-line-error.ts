@@ -57,7 +57,7 @@ export function describeCommandLineError({ command, code, message }: CommandLine
     case 'commander.unknownCommand':
       return unknownCommand(command, { path, help, program });
     case 'commander.excessArguments': {
-      const file = command.args.find((arg) => /\/|\.(?:ya?ml|json)$/.test(arg));
+      const file = command.args.find((arg) => /\/|\.(?:ya?ml|json|ini|conf)$/.test(arg));
       if (file !== undefined && hasOption(command, '--file'))
         return usageError(`${path}: the fleet file ${file} must be passed with -f`, `Run kubeletadm ${path} -f ${file}`);
       if (command.commands.length > 0) return unknownCommand(command, { path, help, program });
@@ -83,6 +83,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   install: ['init', 'join', 'apply'],
   'join-command': ['token create'],
   lint: ['config validate', 'fleet validate'],
+  ls: ['fleet inventory'],
   preview: ['plan'],
   remove: ['reset'],
   revert: ['fleet revert'],
@@ -91,6 +92,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   undo: ['fleet revert'],
   uninstall: ['reset'],
   update: ['upgrade', 'apply'],
+  verify: ['config validate', 'fleet validate'],
 };
 
 function unknownCommand(command: Command, { path, help, program }: Place): AppError {

@@ -37,6 +37,13 @@ describe('an invalid command line', () => {
     ['a name of another program, and of subcommands', ['diff'], 'unknown command diff. Did you mean plan, upgrade diff or config diff?'],
     ['a fleet file as argument', ['plan', 'a/b'], 'plan: the fleet file a/b must be passed with -f. Run kubeletadm plan -f a/b.'],
     [
+      'an inventory as argument',
+      ['plan', 'hosts.ini'],
+      'plan: the fleet file hosts.ini must be passed with -f. Run kubeletadm plan -f hosts.ini.',
+    ],
+    ['another word for a check', ['verify'], 'unknown command verify. Did you mean config validate or fleet validate?'],
+    ['a word for a list', ['ls'], 'unknown command ls. Did you mean fleet inventory?'],
+    [
       'a fleet file as argument of a subcommand',
       ['fleet', 'validate', 'fleet.yaml'],
       'fleet validate: the fleet file fleet.yaml must be passed with -f. Run kubeletadm fleet validate -f fleet.yaml.',
