@@ -1,6 +1,6 @@
 import { AppError, type Problem } from '../base/errors.ts';
 import { type ConfigSource, describeSource } from '../kubelet/config-source.ts';
-import { noLongerReached } from '../kubelet/health/kubelet-path.ts';
+import { SIGNALS } from '../kubelet/health/signals.ts';
 import type { PodRisk } from '../kubelet/workload/pod-risk.ts';
 import { describeRisk, hintOfRisks } from '../kubelet/workload/pod-risks.ts';
 import type { Backend, NodeConfig } from './node-config.ts';
@@ -20,7 +20,7 @@ export function kubeletNotReached(node: string, issue: string): Problem {
   return {
     host: node,
     code: 'DYNAMIC_KUBELET_NOT_REACHED',
-    message: noLongerReached(node, issue),
+    message: SIGNALS['not-reached'].message(issue),
     hint: 'Restore the previous assignment: kubeletadm dynamic reset NODE, or dynamic assign with the previous ConfigMap',
   };
 }

@@ -71,7 +71,7 @@ const RUN: Readonly<Record<string, BadCase>> = {
     names: '10250',
   },
   'healthz 500': { behaviour: { healthz: 500 }, names: 'healthz: returned 500' },
-  'configz differs': { behaviour: { configz: { maxPods: 7 } }, names: 'configz differs from the desired configuration in maxPods' },
+  'configz differs': { behaviour: { configz: { maxPods: 7 } }, names: 'the kubelet does not use the new value of maxPods' },
   'API lock-out': {
     behaviour: { lockedOut: true },
     names: 'the kubelet API no longer accepts the credential of this node',

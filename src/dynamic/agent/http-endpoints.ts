@@ -1,4 +1,5 @@
 import type { ConfigIdentity } from '../../kubelet/config-source.ts';
+import { hasSignal } from '../../kubelet/health/assess.ts';
 import { SIGNAL_NAMES, SIGNALS, type Signal } from '../../kubelet/health/signals.ts';
 import type { LocalResponse } from '../ports.ts';
 import { type AccessProblem, describeAccess } from './access-problem.ts';
@@ -51,7 +52,7 @@ export function renderAgentMetrics(state: AgentState): string {
     '# TYPE kubelet_node_config_error gauge',
     `kubelet_node_config_error ${error === null ? 0 : 1}`,
     ...signals('kubeletadm_trial_signal', 'Whether a signal of a failure is present in the trial (1) or not (0).', (name) =>
-      state.phase === 'trial' ? state.watch.signals[name] !== undefined : false,
+      state.phase === 'trial' ? hasSignal(state.watch.signals, name) : false,
     ),
     ...signals(
       'kubeletadm_rollback_signal',

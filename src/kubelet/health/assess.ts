@@ -1,3 +1,4 @@
+import { printable } from '../../base/text/printable.ts';
 import type { TrialBaseline } from './baseline.ts';
 import type { PodLoss } from './losses.ts';
 import type { ProbeResult } from './probe-pod.ts';
@@ -66,8 +67,7 @@ export interface HealthHistory {
   /** Uninterrupted healthy time. */
   readonly healthyMs: number;
   readonly wasHealthy: boolean;
-  /** Uninterrupted duration of each signal. */
-  readonly signals: Readonly<Partial<Record<Signal, number>>>;
+  readonly signals: SignalTimes;
   /** Times of kubelet failures, newest last. */
   readonly crashes: readonly number[];
   /** Duration of a state without a signal in which not everything could be verified. */
@@ -116,10 +116,71 @@ export const DEFAULT_TIMING: Timing = {
   switchRetryMaxMs: 60_000,
 };
 
-/** A signal that lasted too long, with its observation as a clause. */
+/** A signal in one observation. */
+export interface FoundSignal {
+  readonly signal: Signal;
+  /** What was observed, as a clause. */
+  readonly seen: string;
+  /** The lost pod, `NAMESPACE/NAME`. */
+  readonly pod?: string;
+}
+
+/** Uninterrupted duration in milliseconds of each signal, by `keyOf`. */
+export type SignalTimes = Readonly<Record<string, number>>;
+
+/** A signal that lasted too long, with its cause as a clause. */
 export interface Failure {
   readonly signal: Signal;
   readonly cause: string;
+  /** The first lost pod. */
+  readonly pod?: string;
+}
+
+/** The signal, and its pod: each lost pod has a time of its own. */
+function keyOf({ signal, pod }: FoundSignal): string {
+  return pod === undefined ? signal : `${signal} ${pod}`;
+}
+
+/** Whether a signal is in a history. */
+export function hasSignal(times: SignalTimes, signal: Signal): boolean {
+  return Object.keys(times).some((key) => key.split(' ')[0] === signal);
+}
+
+/**
+ * Adds the signals of an observation to their history.
+ * @param found the worst first
+ * @param stepMs time since the last observation
+ * @returns the failure of the worst signal that has lasted for its limit; null: none
+ */
+export function assessSignals(
+  times: SignalTimes,
+  found: readonly FoundSignal[],
+  stepMs: number,
+  limits: SignalLimits,
+): { readonly times: SignalTimes; readonly failure: Failure | null } {
+  const next = new Map(found.map((one) => [keyOf(one), addStep(times[keyOf(one)], stepMs)]));
+  const lasting = found.filter((one) => (next.get(keyOf(one)) ?? 0) >= limits[one.signal]);
+  return { times: Object.fromEntries(next), failure: worstOf(lasting) };
+}
+
+function addStep(before: number | undefined, stepMs: number): number {
+  return before === undefined ? 0 : before + stepMs;
+}
+
+const MOST_PODS = 5;
+
+/** The first signal with its cause, which names all pods that it is about; null: none. */
+export function worstOf(found: readonly FoundSignal[]): Failure | null {
+  const [first] = found;
+  if (first === undefined) return null;
+  const { signal, seen, pod } = first;
+  if (pod === undefined) return { signal, cause: SIGNALS[signal].message(seen) };
+  const pods = found.filter((one) => one.signal === signal);
+  const named = pods.slice(0, MOST_PODS).map((one) => `${one.pod} (${printable(one.seen)})`);
+  const rest = pods.length - named.length;
+  const counted = `${pods.length} ${signal === 'static-pod-gone' ? 'static ' : ''}${pods.length === 1 ? 'pod' : 'pods'}`;
+  const cause = `${counted} that ran before: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  return { signal, cause: SIGNALS[signal].message(cause), pod };
 }
 
 /** A payload in a trial, and the node before it. */
@@ -143,9 +204,7 @@ export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observatio
   const stepMs = stepOf(watch, now, timing.pollMs);
   const isStarting = (seen.ageMs ?? timing.maxSignalMs.start) < timing.maxSignalMs.start;
   const found = signalsOf(watch, trial, seen, isStarting);
-  const signals: Partial<Record<Signal, number>> = {};
-  for (const { signal } of found) signals[signal] = watch.signals[signal] === undefined ? 0 : watch.signals[signal] + stepMs;
-  const failure = found.find(({ signal }) => (signals[signal] ?? 0) >= timing.maxSignalMs[signal]) ?? null;
+  const { times, failure } = assessSignals(watch.signals, found, stepMs, timing.maxSignalMs);
   const isHealthy = found.length === 0 && isUp(seen);
   const isProven = isHealthy && seen.isProven && seen.ready !== null && seen.probe?.state !== 'starting';
   const unprovenMs = isHealthy && !isProven ? watch.unprovenMs + stepMs : 0;
@@ -156,10 +215,10 @@ export function assessTrial(watch: HealthHistory, trial: Trial, seen: Observatio
       lastAt: now,
       healthyMs: found.length > 0 ? 0 : watch.healthyMs + (isProven && watch.wasHealthy ? stepMs : 0),
       wasHealthy: watch.wasHealthy || (isHealthy && seen.runs === trial.hash),
-      signals,
+      signals: times,
       unprovenMs,
       unproven:
-        found.find(({ signal }) => signal === 'not-signed')?.cause ??
+        worstOf(found.filter(({ signal }) => signal === 'not-signed'))?.cause ??
         (unprovenMs < UNPROVEN_MS ? null : (seen.unknown ?? []).join('; ') || 'the state of the kubelet cannot be observed completely'),
     },
     failure,
@@ -205,42 +264,49 @@ function isStopped({ unit }: Observation): boolean {
  * Returns the signals, the worst first.
  * @param isStarting the process started recently and need not be healthy yet, even if its predecessor was
  */
-function signalsOf(watch: HealthHistory, trial: Trial, seen: Observation, isStarting: boolean): readonly Failure[] {
-  return [...processSignals(watch, trial, seen, isStarting), ...nodeSignals(trial.baseline, seen), ...podSignals(seen)];
-}
-
-function failureOf(signal: Signal, seen: string): Failure {
-  return { signal, cause: SIGNALS[signal].message(seen) };
+function signalsOf(watch: HealthHistory, trial: Trial, seen: Observation, isStarting: boolean): readonly FoundSignal[] {
+  return [...processSignals(watch, trial, seen, isStarting), ...nodeSignals(trial.baseline, seen), ...podSignals(trial.baseline, seen)];
 }
 
 /** The signals from the host: its unit, its process and the API of the kubelet. */
-function processSignals(watch: HealthHistory, { hash, baseline }: Trial, seen: Observation, isStarting: boolean): readonly Failure[] {
+function processSignals(watch: HealthHistory, { hash, baseline }: Trial, seen: Observation, isStarting: boolean): readonly FoundSignal[] {
   const { unit, healthz, runs, differing } = seen;
-  const signals: Failure[] = [];
-  if (hasCrashed(watch, unit)) signals.push(failureOf('crash', seen.cause ?? describeUnit(unit)));
-  if (differing !== null && differing.length > 0 && runs === hash) signals.push(failureOf('configz', differing.slice(0, 5).join(', ')));
-  if (runs !== null && runs !== hash) signals.push(failureOf('wrong-payload', 'another configuration than the assigned one'));
-  if (isStopped(seen)) signals.push(failureOf('start', `the kubelet was stopped: ${describeUnit(unit)}`));
+  const signals: FoundSignal[] = [];
+  if (hasCrashed(watch, unit)) signals.push({ signal: 'crash', seen: seen.cause ?? describeUnit(unit) });
+  if (differing !== null && runs === hash) signals.push(...configzSignals(differing));
+  if (runs !== null && runs !== hash) signals.push({ signal: 'wrong-payload', seen: 'another configuration than the assigned one' });
+  if (isStopped(seen)) signals.push({ signal: 'start', seen: `the kubelet was stopped: ${describeUnit(unit)}` });
   else if (healthz !== null && !healthz.ok) {
-    const failed = failureOf('healthz', healthz.why);
-    const cause = seen.cause === null ? failed.cause : `${seen.cause} (${failed.cause})`;
-    signals.push(watch.wasHealthy && !isStarting ? failed : failureOf('start', cause));
-  } else if (!isUp(seen) && !hasCrashed(watch, unit)) signals.push(failureOf('start', `the kubelet does not start: ${describeUnit(unit)}`));
+    const failed = SIGNALS.healthz.message(healthz.why);
+    if (watch.wasHealthy && !isStarting) signals.push({ signal: 'healthz', seen: healthz.why });
+    else signals.push({ signal: 'start', seen: seen.cause === null ? failed : `${seen.cause} (${failed})` });
+  } else if (!isUp(seen) && !hasCrashed(watch, unit))
+    signals.push({ signal: 'start', seen: `the kubelet does not start: ${describeUnit(unit)}` });
   if (seen.credentialRefusal != null && isUp(seen) && baseline?.isCredentialAccepted !== false) {
     const { why, isRejection, needsApproval = false } = seen.credentialRefusal;
     // The API server authenticates to kubelets with a certificate of the same CA.
-    signals.push(failureOf(isRejection ? 'locked-out' : needsApproval ? 'not-signed' : 'not-serving', why));
+    signals.push({ signal: isRejection ? 'locked-out' : needsApproval ? 'not-signed' : 'not-serving', seen: why });
   }
-  if (seen.shutdownIssue != null) signals.push(failureOf('shutdown', seen.shutdownIssue));
+  if (seen.shutdownIssue != null) signals.push({ signal: 'shutdown', seen: seen.shutdownIssue });
   return [...signals, ...cpuSignals(seen, baseline)];
 }
 
+const MOST_FIELDS = 5;
+
+/** @param differing fields of configz that do not have the desired value */
+export function configzSignals(differing: readonly string[]): readonly FoundSignal[] {
+  return differing.length === 0 ? [] : [{ signal: 'configz', seen: differing.slice(0, MOST_FIELDS).join(', ') }];
+}
+
+/** The node before a change; null: not known, so that every problem counts. */
+type NodeBefore = Pick<TrialBaseline, 'isReady' | 'pressures'> | null;
+
 /** The signals from the conditions of the Node. */
-function nodeSignals(baseline: TrialBaseline | null, { ready, pressures }: Pick<Observation, 'ready' | 'pressures'>): readonly Failure[] {
-  const added = pressures.filter((name) => baseline?.pressures.includes(name) !== true);
+export function nodeSignals(before: NodeBefore, { ready, pressures }: Pick<Observation, 'ready' | 'pressures'>): readonly FoundSignal[] {
+  const added = pressures.filter((name) => before?.pressures.includes(name) !== true);
   return [
-    ...(ready !== null && !ready.is && baseline?.isReady !== false ? [failureOf('not-ready', ready.why)] : []),
-    ...(added.length > 0 ? [failureOf('pressure', added.join(', '))] : []),
+    ...(ready !== null && !ready.is && before?.isReady !== false ? [{ signal: 'not-ready', seen: ready.why } as const] : []),
+    ...(added.length > 0 ? [{ signal: 'pressure', seen: added.join(', ') } as const] : []),
   ];
 }
 
@@ -248,28 +314,21 @@ function nodeSignals(baseline: TrialBaseline | null, { ready, pressures }: Pick<
 const CPU_LIMIT = { cpus: 0.4, times: 3 };
 
 /** A value such as `fileCheckFrequency: 1µs` keeps a kubelet busy, but healthy. */
-function cpuSignals({ cpuShare, ageMs }: Observation, baseline: TrialBaseline | null): readonly Failure[] {
+function cpuSignals({ cpuShare, ageMs }: Observation, baseline: TrialBaseline | null): readonly FoundSignal[] {
   const before = baseline?.cpuShare ?? null;
   if (cpuShare == null || before === null || (ageMs ?? 0) < CPU_PERIOD_MS) return [];
   if (cpuShare <= CPU_LIMIT.cpus || cpuShare <= CPU_LIMIT.times * before) return [];
   const percent = (share: number): string => `${Math.round(share * 100)}%`;
   const minutes = Math.floor((ageMs ?? 0) / 60_000);
-  return [failureOf('cpu', `${percent(cpuShare)} of a CPU, as average of ${minutes} minutes, and used ${percent(before)} before`)];
+  return [{ signal: 'cpu', seen: `${percent(cpuShare)} of a CPU, as average of ${minutes} minutes, and used ${percent(before)} before` }];
 }
 
-const MOST_PODS = 5;
-
-/** The signals from the pods of the node: one for each kind of loss, with the pods' names. */
-function podSignals({ losses, probe }: Observation): readonly Failure[] {
-  const kinds = [...new Set((losses ?? []).map(({ kind }) => kind))];
-  const lost = kinds.map((kind): Failure => {
-    const found = (losses ?? []).filter((loss) => loss.kind === kind);
-    const named = found.slice(0, MOST_PODS).map(({ pod, seen }) => `${pod} (${seen})`);
-    const rest = found.length - named.length;
-    const pods = `${found.length} ${kind === 'static-pod-gone' ? 'static ' : ''}${found.length === 1 ? 'pod' : 'pods'}`;
-    return failureOf(kind, `${pods} that ran before: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`);
-  });
-  return probe?.state === 'failed' ? [...lost, failureOf('probe-pod', probe.why)] : lost;
+/** The signals from the pods of the node. A node that was under pressure before evicts pods with any configuration. */
+export function podSignals(before: NodeBefore, { losses, probe }: Pick<Observation, 'losses' | 'probe'>): readonly FoundSignal[] {
+  const hadPressure = before !== null && before.pressures.length > 0;
+  const lost = (losses ?? []).filter(({ kind }) => kind !== 'pod-evicted' || !hadPressure);
+  const found = lost.map(({ kind, pod, seen }): FoundSignal => ({ signal: kind, seen, pod }));
+  return probe?.state === 'failed' ? [...found, { signal: 'probe-pod', seen: probe.why }] : found;
 }
 
 function hasCrashed({ restarts }: HealthHistory, unit: Observation['unit']): boolean {

@@ -32,11 +32,6 @@ export function configzPath(nodeName: string): string {
 const NO_CERTIFICATE = /tls: internal error/;
 const APPROVE = 'The kubelet has no serving certificate (serverTLSBootstrap): approve its CSR with kubeletadm csr approve';
 
-/** The clause for a change after which the API server no longer reaches a kubelet. */
-export function noLongerReached(nodeName: string, issue: string): string {
-  return `the API server no longer reaches the kubelet of Node ${nodeName}, so kubectl logs, kubectl exec and metrics fail: ${issue}`;
-}
-
 /** The message for a kubelet that was unreachable before a change, shown with `-v 1`. */
 export function pathNotChecked(host: string, issue: string): ReportEvent {
   const message = `the connection from the API server to the kubelet is not checked: ${issue}`;

@@ -18,7 +18,7 @@ export function readNodeReport(node: KubeObject | null, startedAt: number): Node
   const heartbeat = Date.parse(readyHeartbeat(node) ?? '');
   // Heartbeats are rounded to seconds.
   const isFresh = Number.isNaN(heartbeat) ? false : heartbeat >= Math.floor(startedAt / 1000) * 1000;
-  const pressures = issues.flatMap((text) => /^(\w+Pressure) is True/.exec(text)?.[1] ?? []);
+  const pressures = pressuresOf(node);
   if (isNodeReady(node)) return { ready: isFresh ? { is: true, why: '' } : null, pressures };
   const why = issues.find((text) => text.startsWith('Ready ')) ?? 'no reason reported';
   // The node controller sets Unknown when the kubelet reports nothing.
@@ -29,4 +29,9 @@ export function readNodeReport(node: KubeObject | null, startedAt: number): Node
 export function minorOfNode(node: KubeObject | null): Minor {
   const info = isJsonObject(node?.status) && isJsonObject(node.status.nodeInfo) ? node.status.nodeInfo.kubeletVersion : undefined;
   return nearestKnownMinor(Number(/^v1\.(\d+)/.exec(String(info ?? ''))?.[1] ?? DEFAULT_MINOR));
+}
+
+/** The pressure conditions of a Node that are True. */
+export function pressuresOf(node: KubeObject): readonly string[] {
+  return nodeIssues(node).flatMap((text) => /^(\w+Pressure) is True/.exec(text)?.[1] ?? []);
 }

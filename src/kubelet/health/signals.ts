@@ -67,7 +67,7 @@ export const SIGNALS = {
     observation: 'the kubelet shows a value that differs from the new configuration',
     source: 'configz',
     limits: { agent: { ms: 0 }, ssh: { until: '`--confirm-timeout` (5 min)' } },
-    message: (seen) => `configz differs from the desired configuration in ${seen}`,
+    message: (seen) => `the kubelet does not use the new ${seen.includes(', ') ? 'values' : 'value'} of ${seen}`,
   },
   'wrong-payload': {
     observation: 'the kubelet process was started with a different configuration file',
@@ -84,7 +84,7 @@ export const SIGNALS = {
   pressure: {
     observation: 'the Node has a pressure condition that it did not have before',
     source: 'Node',
-    limits: { agent: { ms: 20_000 }, ssh: { notChecked: 'see `pod-evicted`' } },
+    limits: { agent: { ms: 20_000 }, ssh: { ms: 20_000 } },
     message: (seen) => `the Node has ${seen}`,
   },
   cpu: {
@@ -140,7 +140,7 @@ export const SIGNALS = {
     message: (seen) => `the kubelet rejected ${seen}`,
   },
   'pod-evicted': {
-    observation: 'the kubelet evicts a pod because the node is low on a resource',
+    observation: 'the kubelet evicts a pod because the node is low on a resource, and had no pressure condition before',
     source: 'pod status',
     limits: AT_ONCE,
     message: (seen) => `the kubelet evicted ${seen}`,

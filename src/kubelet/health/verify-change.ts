@@ -12,8 +12,20 @@ import { type ConfigSource, describeSource } from '../config-source.ts';
 import { readConfigz } from '../effective/configz.ts';
 import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from '../fields-in-force.ts';
 import { sourceInForce } from '../source-in-force.ts';
+import {
+  assessSignals,
+  configzSignals,
+  type FoundSignal,
+  nodeSignals,
+  type Observation,
+  podSignals,
+  type SignalTimes,
+  worstOf,
+} from './assess.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
-import { noLongerReached, pathNotChecked, type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
+import { pathNotChecked, type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
+import { pressuresOf } from './node-report.ts';
+import { limitsOf } from './signals.ts';
 import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './verify-pods.ts';
 
 /** The Node of a changed kubelet. */
@@ -40,6 +52,7 @@ export interface ProvenChange {
 /** Interval between checks whether the change still waits for its confirmation. */
 const CHECK_MS = 5_000;
 const POLL_MS = 2_000;
+const LIMITS = limitsOf('ssh');
 
 /**
  * Inspects the Node and its pods before a change of its kubelet.
@@ -87,6 +100,7 @@ export async function prepareRestartProof(context: PhaseContext, proof: NodeToPr
       startedAt,
       isReadyNeeded: false,
       workload: UNCHECKED,
+      assess: assessor(context, phase, found.node),
       timeoutMs: deadline - context.clock.now().getTime(),
       checkOpen: everyMs(context.clock, CHECK_MS, checkOpen),
     });
@@ -128,12 +142,14 @@ async function prepareReady(context: PhaseContext, change: NodeChange): Promise<
     const leftMs = (): number => deadline - clock.now().getTime();
     const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
     const checkKubelet = checkCrashes(context, phase);
+    const assess = assessor(context, phase, node);
     const wait = (): Promise<string | undefined> =>
-      waitUntilProven(context, { ...change, node, isReadyNeeded: true, workload, timeoutMs: leftMs(), checkOpen: checkRegularly });
+      waitUntilProven(context, { ...change, node, isReadyNeeded: true, workload, assess, timeoutMs: leftMs(), checkOpen: checkRegularly });
     const unproven = await wait();
     if (workload.probe === null) return unproven;
     await workload.probe(leftMs(), async () => {
-      await workload.checkPods();
+      const { losses } = await workload.observePods();
+      assess({ losses });
       await checkKubelet();
       await checkRegularly();
     });
@@ -149,21 +165,25 @@ interface Expected extends NodeChange {
 
 interface ProvenWait extends Expected {
   readonly workload: WorkloadProof;
+  readonly assess: Assess;
   readonly timeoutMs: number;
   readonly checkOpen: () => Promise<void>;
 }
 
 /** Waits until the Node, its configz and its pods show the change; returns the part that cannot be verified. */
-function waitUntilProven(context: PhaseContext, { timeoutMs, workload, checkOpen, ...expected }: ProvenWait): Promise<string | undefined> {
+function waitUntilProven(
+  context: PhaseContext,
+  { timeoutMs, workload, assess, checkOpen, ...expected }: ProvenWait,
+): Promise<string | undefined> {
   const { clock, signal, host, reporter } = context;
   const { phase } = expected;
   return waitUntil<string | undefined, string>(
     { clock, signal, host, reporter, phase },
     watchKubelet(context, phase, {
       probe: async () => {
-        const { why, unproven } = await verifyChange(expected);
-        const pods = await workload.checkPods();
-        const pending = why ?? pods;
+        const { pending: why, unproven, ...seen } = await observeChange(expected);
+        const { losses, pending: pods } = await workload.observePods();
+        const pending = assess({ ...seen, losses }) ?? why ?? pods;
         if (pending === null) return { done: unproven };
         // A change that the host has reverted is never confirmed.
         await checkOpen();
@@ -178,6 +198,40 @@ function waitUntilProven(context: PhaseContext, { timeoutMs, workload, checkOpen
       },
     }),
   );
+}
+
+/** The parts of an observation of a kubelet that the API server shows. */
+interface ObservedChange extends Partial<Pick<Observation, 'ready' | 'pressures' | 'differing' | 'losses'>> {
+  /** Reason why the API server no longer reaches the kubelet, as a clause; null: it does, or not required. */
+  readonly unreached?: string | null;
+}
+
+/**
+ * @returns the worst signal that has not lasted for its limit, as a clause; null: none
+ * @throws AppError PODS_LOST, COMMIT_NOT_PROVEN
+ */
+type Assess = (seen: ObservedChange) => string | null;
+
+/** Assesses the observations of a change one after the other. @param node before the change; it was Ready, if that is required */
+function assessor({ clock, host }: PhaseContext, phase: string, node: KubeObject): Assess {
+  const startedAt = clock.now().getTime();
+  const before = { isReady: true, pressures: pressuresOf(node) };
+  let times: SignalTimes = {};
+  let lastAt = startedAt;
+  return ({ ready = null, pressures = [], differing = null, losses = [], unreached = null }) => {
+    const now = clock.now().getTime();
+    const found: readonly FoundSignal[] = [
+      ...podSignals(before, { losses }),
+      ...nodeSignals(before, { ready, pressures }),
+      ...(unreached === null ? [] : [{ signal: 'not-reached', seen: unreached } as const]),
+      ...configzSignals(differing ?? []),
+    ];
+    const assessed = assessSignals(times, found, now - lastAt, LIMITS);
+    [times, lastAt] = [assessed.times, now];
+    if (assessed.failure?.pod !== undefined) throw podsLost(host.name, phase, assessed.failure.cause, assessed.failure.pod);
+    if (assessed.failure !== null) throw notProven(host.name, phase, assessed.failure.cause, now - startedAt);
+    return worstOf(found)?.cause ?? null;
+  };
 }
 
 /** Calls an action at most once per interval; the first time immediately. */
@@ -245,37 +299,36 @@ async function inspect(cluster: Cluster, nodeName: string, { clock, signal }: Ph
   );
 }
 
-interface Proof {
-  /** The reason against the change; null: confirmed. */
-  readonly why: string | null;
-  readonly unproven?: string | undefined;
-}
-
-async function verifyChange(expected: Expected): Promise<Proof> {
+/** The Node, its kubelet as the API server reaches it, and configz; `pending`: reason to wait that is no signal. */
+async function observeChange(
+  expected: Expected,
+): Promise<Omit<ObservedChange, 'losses'> & { readonly pending: string | null; readonly unproven?: string }> {
   const { cluster, proof, config, isReadyNeeded, isReached } = expected;
   const { nodeName } = proof;
   let override: ConfigSource | null;
+  let pressures: readonly string[] = [];
   try {
     const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === null) return { why: `Node ${nodeName} no longer exists` };
-    if (isReadyNeeded && !isNodeReady(node)) return { why: `Node ${nodeName}: ${nodeIssues(node).join('; ')}` };
+    if (node === null) return { pending: `Node ${nodeName} no longer exists` };
+    if (isReadyNeeded && !isNodeReady(node)) return { ready: { is: false, why: nodeIssues(node).join('; ') }, pending: null };
     if (!hasReported(node, expected))
-      return { why: `Node ${nodeName}: the kubelet has not reported ${isReadyNeeded ? 'Ready' : 'its state'} since its restart` };
+      return { pending: `Node ${nodeName}: the kubelet has not reported ${isReadyNeeded ? 'Ready' : 'its state'} since its restart` };
+    if (isReadyNeeded) pressures = pressuresOf(node);
     override = sourceInForce(node);
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { why: error.problems[0]?.message ?? error.code };
+    return { pending: error.problems[0]?.message ?? error.code };
   }
   const isCompared = config !== null && config.fields.length > 0;
   const reached = isReached || isCompared ? await reachKubelet(cluster, nodeName) : null;
-  if (isReached && reached !== null && reached.issue !== null) return { why: noLongerReached(nodeName, reached.issue) };
-  if (!isCompared) return { why: null };
+  if (isReached && reached !== null && reached.issue !== null) return { pressures, unreached: reached.issue, pending: null };
+  if (!isCompared) return { pressures, pending: null };
   const { reader, after, fields } = config;
   const shown = reached === null ? null : readShown(reached, reader);
   const missing = shown === null ? [] : fieldsNotInForce(shown, after, fields, reader);
   if (override !== null && (shown === null || missing.length > 0))
-    return { why: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
-  return { why: missing.length === 0 ? null : `the kubelet does not use ${newValues(missing)}` };
+    return { pressures, pending: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
+  return { pressures, differing: missing, pending: null };
 }
 
 /** Whether the kubelet has reported since its restart. The host's clock sets the times of heartbeats. */
@@ -322,6 +375,16 @@ function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: Kubelet
     if (isAppError(error)) return null;
     throw error;
   }
+}
+
+function podsLost(host: string, phase: string, cause: string, pod: string): AppError {
+  const [namespace = '', name = ''] = pod.split('/');
+  return new AppError({
+    host,
+    code: 'PODS_LOST',
+    message: `${phase}: ${cause}`,
+    hint: `Change the fields that keep the pods from running, or drain the node first. See kubectl describe pod -n ${namespace} ${name}`,
+  });
 }
 
 function notProven(host: string, phase: string, why: string, waitedMs: number): AppError {

@@ -4,28 +4,30 @@ import { printable } from '../../base/text/printable.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient } from '../../kube/cluster.ts';
-import { conditionOf } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
 import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
 import { deleteStaleProbePods, pauseImageOn, runProbe } from './run-probe.ts';
-import { limitsOf, PROBE_MS } from './signals.ts';
+import { PROBE_MS } from './signals.ts';
 
 /** Evidence that a changed kubelet still runs pods. Recorded before the change. */
 export interface WorkloadProof {
   /** A probe pod was tried: the kubelet may have reported its state again in the meantime. */
   readonly hasProbed: boolean;
-  /**
-   * Lists the pods of the node once, after the change.
-   * @returns the reason to wait, as a clause; null: no pod is lost
-   * @throws AppError PODS_LOST
-   */
-  checkPods(): Promise<string | null>;
+  /** Lists the pods of the node once, after the change. */
+  observePods(): Promise<ObservedPods>;
   /**
    * Waits until a probe pod starts. Null: the node could not start one before the change.
    * @throws AppError PROBE_POD_FAILED; errors of `meanwhile`
    */
   readonly probe: ((timeoutMs: number, meanwhile: () => Promise<void>) => Promise<void>) | null;
+}
+
+/** The pods of a node after a change. */
+export interface ObservedPods {
+  readonly losses: readonly PodLoss[];
+  /** Reason to wait although no pod is lost, as a clause; null: none. */
+  readonly pending: string | null;
 }
 
 export interface WorkloadTarget {
@@ -42,8 +44,6 @@ export interface WorkloadTarget {
   readonly mayEvict: boolean;
 }
 
-/** Time for which a loss must be seen: the kubelet creates mirror pods and containers again after its restart. */
-const LIMITS = limitsOf('ssh');
 /** The kubelet compares its eviction signals with the thresholds every 10 s. */
 const EVICTION_MS = 15_000;
 /**
@@ -78,14 +78,14 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
   const image = pauseImageOn(node) ?? target.probeImage;
   if (image === undefined || !hasRoom(node, items)) {
     unused(image === undefined ? NO_IMAGE : NO_ROOM);
-    return { hasProbed: false, checkPods: () => watch.check(podLosses), probe: null };
+    return { hasProbed: false, observePods: () => watch.observe(podLosses), probe: null };
   }
   // No polls: the host reverts a change that is not confirmed in time.
   const run = { cluster, nodeName, image, phase };
   const baseline = await runProbe(context, { ...run, timeoutMs: BASELINE_MS });
   if (baseline.state !== 'started') {
     unused(`before the change, ${baseline.why}`);
-    return { hasProbed: true, checkPods: () => watch.check(podLosses), probe: null };
+    return { hasProbed: true, observePods: () => watch.observe(podLosses), probe: null };
   }
   const probe = async (timeoutMs: number, meanwhile: () => Promise<void>): Promise<void> => {
     if (!hasRoom(node, watch.latest())) return unused(NO_ROOM);
@@ -95,11 +95,11 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
     else if (outcome.state !== 'started') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
   };
   const withProbe: FindLosses = (...pods) => withoutStartErrors(podLosses(...pods));
-  return { hasProbed: true, checkPods: () => watch.check(withProbe), probe };
+  return { hasProbed: true, observePods: () => watch.observe(withProbe), probe };
 }
 
 /** No pods are checked. */
-export const UNCHECKED: WorkloadProof = { hasProbed: false, checkPods: async () => null, probe: null };
+export const UNCHECKED: WorkloadProof = { hasProbed: false, observePods: async () => ({ losses: [], pending: null }), probe: null };
 
 /** Reports that a change is confirmed without its pods. `why` is a clause. */
 export function reportUnchecked({ host, reporter }: PhaseContext, phase: string, why: string): void {
@@ -156,7 +156,7 @@ function reportUnused(
 type FindLosses = typeof podLosses;
 
 interface PodWatch {
-  check(find: FindLosses): Promise<string | null>;
+  observe(find: FindLosses): Promise<ObservedPods>;
   /** No probe pod shows that the kubelet has admitted its pods: they are watched for some time. */
   waitForAdmission(): void;
   /** The pods of the latest check. */
@@ -164,41 +164,30 @@ interface PodWatch {
 }
 
 function watchPods(
-  { clock, host }: PhaseContext,
-  { cluster, node, phase, mayEvict, mayLosePods }: WorkloadTarget,
+  { clock }: PhaseContext,
+  { cluster, node, mayEvict, mayLosePods }: WorkloadTarget,
   before: readonly PodBefore[],
 ): PodWatch {
-  const firstSeen = new Map<string, number>();
-  const hadPressure = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].some((type) => conditionOf(node, type)?.status === 'True');
-  const keyOf = ({ kind, pod }: PodLoss): string => `${kind} ${pod}`;
   let startedAt: number | null = null;
   let admissionMs = 0;
   let latest: readonly KubeObject[] = [];
+  const pendingReason = (watchedMs: number): string | null => {
+    if (mayLosePods || before.length === 0) return null;
+    if (mayEvict && watchedMs < EVICTION_MS) return 'checking that the kubelet evicts no pods';
+    return watchedMs < admissionMs ? 'checking that the kubelet rejects no pods' : null;
+  };
   return {
     latest: () => latest,
     waitForAdmission: () => {
       admissionMs = ADMISSION_MS;
     },
-    check: async (find) => {
+    observe: async (find) => {
       const now = clock.now().getTime();
       startedAt ??= now;
       const items = await listPods({ cluster, node });
-      if (isAppError(items)) return `the pods of the node cannot be listed: ${firstMessage(items)}`;
+      if (isAppError(items)) return { losses: [], pending: `the pods of the node cannot be listed: ${firstMessage(items)}` };
       latest = items;
-      if (mayLosePods) return null;
-      // A node that was under pressure before evicts pods with any configuration.
-      const losses = find(before, items.map(readPod)).filter(({ kind }) => kind !== 'pod-evicted' || !hadPressure);
-      const keys = new Set(losses.map(keyOf));
-      for (const key of [...firstSeen.keys()]) if (!keys.has(key)) firstSeen.delete(key);
-      for (const key of keys) firstSeen.set(key, firstSeen.get(key) ?? now);
-      const lost = losses.filter((loss) => now - (firstSeen.get(keyOf(loss)) ?? now) >= LIMITS[loss.kind]);
-      if (lost.length > 0) throw podsLost(host.name, phase, lost);
-      const [first] = losses;
-      if (first !== undefined) return `pod ${first.pod}: ${first.seen}`;
-      const watchedMs = now - startedAt;
-      if (before.length === 0) return null;
-      if (mayEvict && watchedMs < EVICTION_MS) return 'checking that the kubelet evicts no pods';
-      return watchedMs < admissionMs ? 'checking that the kubelet rejects no pods' : null;
+      return { losses: mayLosePods ? [] : find(before, items.map(readPod)), pending: pendingReason(now - startedAt) };
     },
   };
 }
@@ -222,22 +211,6 @@ function hasRoom({ status }: KubeObject, items: readonly KubeObject[]): boolean 
 
 function firstMessage(error: AppError): string {
   return error.problems[0]?.message ?? error.code;
-}
-
-const MAX_NAMED = 5;
-
-/** Pods that ran before a change of their kubelet do not run any more. */
-function podsLost(host: string, phase: string, losses: readonly PodLoss[]): AppError {
-  const named = losses.slice(0, MAX_NAMED).map(({ pod, seen }) => `${pod} (${printable(seen)})`);
-  const others = losses.length > MAX_NAMED ? `, and ${losses.length - MAX_NAMED} more` : '';
-  const what = losses.length === 1 ? '1 pod that ran before the change does' : `${losses.length} pods that ran before the change do`;
-  const [namespace = '', name = ''] = (losses[0]?.pod ?? '').split('/');
-  return new AppError({
-    host,
-    code: 'PODS_LOST',
-    message: `${phase}: ${what} not run any more: ${named.join(', ')}${others}`,
-    hint: `Change the fields that keep the pods from running, or drain the node first. See kubectl describe pod -n ${namespace} ${name}`,
-  });
 }
 
 /** A kubelet cannot start a new pod. `why` is a clause. */

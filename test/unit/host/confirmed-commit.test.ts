@@ -304,13 +304,17 @@ describe('verification of a change by the API server', () => {
     await expect(apply(it, it.context({ cluster }))).rejects.toMatchObject({
       code: 'COMMIT_NOT_PROVEN',
       exitCode: 5,
-      message: expect.stringMatching(/could not be confirmed within 28\ds: Node node1: Ready is Unknown/),
+      message: expect.stringMatching(/could not be confirmed within 28\ds: the Node is not Ready: Ready is Unknown/),
     });
     expect(it.host.text(CONFIG)).toBe(OLD);
   });
 
   it.each<[string, (pod: KubeObject) => JsonObject, RegExp]>([
-    ['rejects a running pod', () => RUNNING, /does not run any more: default\/web \(OutOfpods: too many pods\).*\[PODS_LOST\]/],
+    [
+      'rejects a running pod',
+      () => RUNNING,
+      /the kubelet rejected 1 pod that ran before: default\/web \(OutOfpods: too many pods\).*\[PODS_LOST\]/,
+    ],
     ['cannot start a new pod', probeOf, /cannot start new pods, because the probe pod .*: OutOfpods: too many pods.*\[PROBE_POD_FAILED\]/],
   ])('rolls back at once when the kubelet %s: exit code 5', async (_, statusOf, message) => {
     const it = world();

@@ -51,7 +51,7 @@ describe('a trial', () => {
       0,
       'the kubelet exited: unit failed (failed), 0 restarts',
     ],
-    ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'configz differs from the desired configuration in maxPods, port'],
+    ['configz differs', { differing: ['maxPods', 'port'] }, 0, 'the kubelet does not use the new values of maxPods, port'],
     ['healthz fails', { healthz: { ok: false, why: '500' } }, 5, 'healthz: 500'],
     ['NotReady', { ready: { is: false, why: 'KubeletNotReady: no CNI' } }, 30, 'the Node is not Ready: KubeletNotReady: no CNI'],
     ['new pressure', { pressures: ['DiskPressure'] }, 20, 'the Node has DiskPressure'],

@@ -154,7 +154,7 @@ describe('an agent', () => {
     ['it is not Ready', { notReady: true }, 'the Node is not Ready: Ready is False: KubeletNotReady'],
     ['the disk fills', { pressure: 'DiskPressure' }, 'the Node has DiskPressure'],
     ['memory runs out', { pressure: 'MemoryPressure' }, 'the Node has MemoryPressure'],
-    ['configz differs', { configz: { maxPods: 7 } }, 'configz differs from the desired configuration in maxPods'],
+    ['configz differs', { configz: { maxPods: 7 } }, 'the kubelet does not use the new value of maxPods'],
   ] as const)('falls back to the last known good when %s', async (_, behaviour, cause) => {
     begin();
     world.behaviours.set(60, behaviour);

@@ -126,7 +126,7 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
       'rejects a pod',
       { name: 'web' },
       (it) => setPodStatus(it, 'web', failed('OutOfpods', "Node didn't have enough resource: pods")),
-      "1 pod that ran before the change does not run any more: default/web (OutOfpods: Node didn't have enough resource: pods)",
+      "the kubelet rejected 1 pod that ran before: default/web (OutOfpods: Node didn't have enough resource: pods)",
       0,
     ],
     [
@@ -185,7 +185,9 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
       for (const name of names) setPodStatus(it.admin, name, failed('OutOfpods'));
     });
     await expect(changed).rejects.toMatchObject({
-      message: expect.stringMatching(/: 7 pods that ran .* default\/web-0 \(OutOfpods\), .*default\/web-4 \(OutOfpods\), and 2 more\./),
+      message: expect.stringMatching(
+        /: the kubelet rejected 7 pods that ran before: default\/web-0 \(OutOfpods\), .*default\/web-4 \(OutOfpods\) and 2 more\./,
+      ),
     });
   });
 
@@ -196,12 +198,31 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
       it.clock.at(it.clock.elapsedMs + 8_000, () => void it.admin.create(fakePod({ name: 'etcd-w1', isStatic: true })));
     });
     expect(it.tookMs()).toBeGreaterThanOrEqual(8_000);
-    expect(it.reporter.messages('WAITING')).toContain('waiting to confirm, 5 s: pod default/etcd-w1: the static pod is gone');
+    expect(it.reporter.messages('WAITING')).toContain(
+      'waiting to confirm, 5 s: the kubelet stopped 1 static pod that ran before: default/etcd-w1 (the static pod is gone)',
+    );
   });
 
   it('ignores evictions of a node that was under pressure before', async () => {
     const it = await world({ node: { conditions: [{ type: 'DiskPressure', status: 'True' }] } });
     await it.change(() => setPodStatus(it.admin, 'web', failed('Evicted', 'The node was low on resource: ephemeral-storage.')));
+  });
+
+  it.each<[string, readonly JsonObject[], number | null, string | null]>([
+    ['has a pressure condition that it did not have before, for 20 s', [], null, 'the Node has DiskPressure'],
+    ['has it for less than 20 s', [], 15_000, null],
+    ['had it before', [{ type: 'DiskPressure', status: 'True' }], null, null],
+  ])('is not confirmed while the Node %s', async (_, conditions, endsMs, error) => {
+    const it = await world({ node: { conditions } });
+    const changed = it.change(() => {
+      void it.heartbeat({ conditions: [{ type: 'DiskPressure', status: 'True' }] });
+      if (endsMs !== null) it.clock.at(it.clock.elapsedMs + endsMs, () => void it.heartbeat());
+    });
+    if (error === null) await expect(changed).resolves.toBeUndefined();
+    else
+      await expect(changed).rejects.toMatchObject({ code: 'COMMIT_NOT_PROVEN', message: expect.stringContaining(`within 20s: ${error}`) });
+    const atLeast = endsMs ?? (error === null ? 0 : 20_000);
+    expect([it.tookMs() >= atLeast, it.tookMs() < atLeast + 3_000]).toEqual([true, true]);
   });
 
   it('permits pods to end, but not a failed probe pod, with the permission of the operator', async () => {
@@ -518,7 +539,7 @@ describe('the connection from the API server to a changed kubelet', () => {
   const refused = (text: string) => ({ status: 503, text: `error trying to reach service: ${text}` });
 
   it.each([
-    ['listens on loopback or on another port', 'down', 'the API server no longer reaches the kubelet of Node w1'],
+    ['listens on loopback or on another port', 'down', 'the API server no longer reaches the kubelet'],
     ['has no signed certificate', refused('remote error: tls: internal error'), 'approve its CSR with kubeletadm csr approve'],
     ['rejects the API server', { status: 401, text: 'Unauthorized' }, 'so kubectl logs, kubectl exec and metrics fail'],
   ] as const)('must work as before: the kubelet %s', async (_, answer, why) => {
