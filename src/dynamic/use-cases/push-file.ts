@@ -72,7 +72,7 @@ export async function pushFile(
   reporter: Reporter,
 ): Promise<PushedFile> {
   const text = await services.input.readText(pushed.file);
-  const { cluster, warnings } = await openCluster(services, named, { dryRun, staged: false, writes: reporter });
+  const { cluster, warnings } = await openCluster(services, named, { dryRun, writes: reporter });
   try {
     const push = await planPushedFile(services, { pushed, text, cluster, reporter });
     if (!dryRun) await performPush(cluster as Cluster, push, reporter);

@@ -60,7 +60,7 @@ export async function assignToNodes(
   const { choice, rollout, backend, force, allowPodLoss, reason } = request;
   const { reporter } = view;
   const assigned = await readAssigned(services, request.assigned);
-  const opened = await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
+  const opened = await openCluster(services, request.cluster, { writes: reporter });
   const cluster = opened.cluster as Cluster;
   try {
     const names = await findNodeNames(services, cluster, choice, { changes: true });

@@ -26,7 +26,7 @@ export async function withControlPlane<T>(
   const host = await services.connectHost(target, reporter);
   try {
     const cluster = isKubeconfigGiven(kubeconfig)
-      ? (await openCluster(services, kubeconfig, { dryRun: false, staged: false, writes: reporter })).cluster
+      ? (await openCluster(services, kubeconfig, { writes: reporter })).cluster
       : await adminCluster(services, host);
     if (cluster === null) throw new Error('--kubeconfig selects a cluster');
     try {

@@ -133,7 +133,7 @@ export async function withCsrSources<T>(
   const inFleet: KubeconfigRequest = fleet === null ? {} : clusterOfFleet(services, fleet);
   // The command line overrides the fleet file.
   const named = { kubeconfig: cluster.kubeconfig ?? inFleet.kubeconfig, context: cluster.context ?? inFleet.context };
-  const opened = await openCluster(services, named, { dryRun: false, staged: false, writes });
+  const opened = await openCluster(services, named, { writes });
   try {
     const byHosts = await namesOfHosts(services, hosts, opened);
     return await use(opened.cluster as Cluster, {

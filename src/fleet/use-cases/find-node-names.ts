@@ -70,7 +70,7 @@ export async function openNodeNames(
   request: KubeconfigRequest,
   choice: NodeChoice,
 ): Promise<readonly string[]> {
-  const { cluster } = await openCluster(services, request, { dryRun: false, staged: false, writes: null });
+  const { cluster } = await openCluster(services, request, { writes: null });
   try {
     return await findNodeNames(services, cluster as Cluster, choice, { changes: false });
   } finally {

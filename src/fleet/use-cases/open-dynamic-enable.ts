@@ -144,7 +144,7 @@ async function openOn(
 ): Promise<OpenedCommand> {
   const targets = (await findTargets(services, { ...request, names }, { changes: true })).map(({ target }) => target);
   const catalogue = await loadCatalogue();
-  const opened = await openCluster(services, named, { dryRun: false, staged: false, writes: reporter });
+  const opened = await openCluster(services, named, { writes: reporter });
   const { cluster, warnings } = opened;
   const close = async (): Promise<void> => cluster?.close();
   try {

@@ -86,14 +86,13 @@ async function openNear(
   request: KubeconfigRequest,
   input: FleetAccessInput,
 ): Promise<OpenedCluster & { readonly from: Host | null }> {
-  const run = { dryRun: false, staged: false };
-  const near = await openCluster(services, request, { ...run, writes: input.writes ? input.reporter : null });
+  const near = await openCluster(services, request, { writes: input.writes ? input.reporter : null });
   if (near.apiServer === null) return { ...near, from: null };
   const { server, caPem } = near.apiServer;
   const from = await hostOfFleet(services, { server, trust: { kind: 'ca', pem: caPem } }, input);
   if (from === null) return { ...near, from };
   await near.cluster?.close();
-  return { ...(await orClose(from, openCluster(services, request, { ...run, from, writes: null }))), from };
+  return { ...(await orClose(from, openCluster(services, request, { from, writes: null }))), from };
 }
 
 function hostOfFleet(

@@ -220,7 +220,7 @@ async function openAdmin(
   { request, from, reporter }: { readonly request: KubeconfigRequest; readonly from: Host | null; readonly reporter: Reporter },
 ): Promise<OpenedCluster | null> {
   if (!isKubeconfigGiven(request)) return null;
-  return openCluster(services, request, { dryRun: false, staged: false, writes: reporter, from: from ?? undefined });
+  return openCluster(services, request, { writes: reporter, from: from ?? undefined });
 }
 
 /** Settings that are unique to one node: two nodes with the same name would overwrite each other's Node. */

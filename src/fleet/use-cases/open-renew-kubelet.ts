@@ -42,8 +42,7 @@ export async function openRenewKubelet(
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Renew the certificates of the hosts one by one');
   const named = request.cluster.kubeconfig !== undefined;
-  const opened =
-    token !== null && !named ? null : await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter });
+  const opened = token !== null && !named ? null : await openCluster(services, request.cluster, { writes: reporter });
   const close = async (): Promise<void> => opened?.cluster?.close();
   try {
     const options = {

@@ -113,7 +113,7 @@ async function openForDeletion(
   if (deletion === null) return null;
   if (deletion.nodeName !== undefined && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Reset the hosts one by one');
-  return openCluster(services, deletion.cluster, { dryRun: false, staged: false, writes: reporter });
+  return openCluster(services, deletion.cluster, { writes: reporter });
 }
 
 async function requireConfirmation(confirm: ConfirmReset, hosts: readonly string[]): Promise<void> {

@@ -78,9 +78,7 @@ export async function openUpgradeApply(
       'upgrade apply upgrades the first control plane of a cluster, but several hosts were given',
       'Run upgrade apply with one --host, then upgrade the other control planes with upgrade node, one after the other',
     );
-  const given = isKubeconfigGiven(request.cluster)
-    ? (await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })).cluster
-    : null;
+  const given = isKubeconfigGiven(request.cluster) ? (await openCluster(services, request.cluster, { writes: reporter })).cluster : null;
   const opened = { node: { ...node, trust: null, nodeName: null }, settings, timeouts, patches, targets, given };
   const upgrades = await openControlPlaneUpgrades(services, opened);
   const selects = phaseSelection(skipPhases, onlyPhase);

@@ -53,9 +53,7 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Upgrade the hosts one by one');
-  const admin = isKubeconfigGiven(request.cluster)
-    ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: reporter })
-    : null;
+  const admin = isKubeconfigGiven(request.cluster) ? await openCluster(services, request.cluster, { writes: reporter }) : null;
   const options = { ...workflowOptions, trust: admin === null ? null : operatorNodeTrust(services, admin), nodeName };
   const given = admin?.cluster ?? null;
   const upgrades = await openControlPlaneUpgrades(services, { node: options, settings: node, timeouts, patches, targets, given });

@@ -53,7 +53,7 @@ export async function createClusterTokens(services: TokenPorts, request: CreateT
   for (const warning of requireValid(config)) reporter.report({ level: 'warning', ...warning });
   const tokens = await completeTokens(services, config.init?.bootstrapTokens ?? []);
   const first = tokens[0] as CompleteToken;
-  const opened = await openCluster(services, request.cluster, { dryRun, staged: false, writes: reporter });
+  const opened = await openCluster(services, request.cluster, { dryRun, writes: reporter });
   try {
     const line = request.printsJoinCommand
       ? joinCommand(requireAuthority(opened.apiServer), first.token, request.controlPlane)
@@ -98,7 +98,7 @@ async function withCluster<T>(
   writes: Reporter | null,
   use: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
-  const { cluster } = await openCluster(services, request, { dryRun: false, staged: false, writes });
+  const { cluster } = await openCluster(services, request, { writes });
   try {
     return await use(cluster as Cluster);
   } finally {

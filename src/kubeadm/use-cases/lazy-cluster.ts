@@ -20,7 +20,7 @@ export function lazyCluster(
   let opened: Promise<Cluster> | null = null;
   const open = async (): Promise<Cluster> => {
     const { openCluster } = await import('./open-cluster.ts');
-    const { cluster } = await openCluster(services, request, { dryRun: false, staged: false, writes });
+    const { cluster } = await openCluster(services, request, { writes });
     if (cluster === null) throw new Error('a real run has a cluster');
     return cluster;
   };

@@ -47,8 +47,10 @@ export interface OpenedCluster {
 }
 
 export interface OpenClusterRun {
-  readonly dryRun: boolean;
-  readonly staged: boolean;
+  /** An API server that is not configured or reachable is no error. */
+  readonly dryRun?: boolean;
+  /** The run writes files to a directory. */
+  readonly staged?: boolean;
   readonly from?: Host | undefined;
   /** For a command that changes the cluster, or plans to: reports context and server URL. Null: the command only reads. */
   readonly writes: Reporter | null;
@@ -65,7 +67,7 @@ const NO_CLUSTER: OpenedCluster = { cluster: null, apiServer: null, warnings: []
  * when `run.from` is set and the kubeconfig does not verify the server; the errors of the kubeconfig and the API server
  */
 export async function openCluster(services: OpenClusterPorts, request: KubeconfigRequest, run: OpenClusterRun): Promise<OpenedCluster> {
-  const found = await findKubeconfig(services, request.kubeconfig, run.staged);
+  const found = await findKubeconfig(services, request.kubeconfig, run.staged === true);
   if (found === null) {
     if (run.dryRun || run.staged) return NO_CLUSTER;
     throw new AppError(

@@ -42,7 +42,7 @@ export async function openPkiSettings(
   const { certificatesDir } = request;
   const declared = request.config === undefined ? null : (config.cluster ?? {});
   const isNamed = isKubeconfigGiven(request.cluster) && declared === null;
-  const opened = isNamed ? await openCluster(services, request.cluster, { dryRun: false, staged: false, writes: null }) : null;
+  const opened = isNamed ? await openCluster(services, request.cluster, { writes: null }) : null;
   return {
     settings: { cluster: declared, certificatesDir },
     warnings,
