@@ -1,4 +1,5 @@
 // npm run bench:plan: time to plan a fleet when every host has already answered.
+
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../src/base/adapters/clock-system.ts';
 import { runFleet } from '../src/fleet/fleet.ts';
@@ -9,6 +10,7 @@ import { workflowMember } from '../src/fleet/workflow-member.ts';
 import { queryKey } from '../src/host/facts/query.ts';
 import type { Host } from '../src/host/host.ts';
 import { foldPlans } from '../src/host/plan/fold.ts';
+import { DEFAULT_RUN } from '../src/host/run-settings.ts';
 import { planWorkflow } from '../src/host/run-workflow.ts';
 import { NodeGroups } from '../src/kubeadm/render/node-groups.ts';
 import { readClusterBaseline } from '../src/kubeadm/workflows/cluster-baseline.ts';
@@ -37,10 +39,8 @@ const shared = {
   baseline: await readClusterBaseline(cluster, catalogue),
   settings: [],
   patches: [],
-  ignorePreflightErrors: [],
+  run: { ...DEFAULT_RUN, dryRun: true },
   skipPreflight: false,
-  podLoss: 'refuse' as const,
-  dryRun: true,
   staged: false,
   kubeletHealthCheckMs: 240_000,
   apiServer: async () => ({ server: lab.server, caPem: readFileSync(lab.caFile, 'utf8') }),

@@ -28,6 +28,7 @@ import {
   outputRequest,
   planRequest,
   readFormat,
+  runRequest,
   verbosityOf,
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
@@ -151,6 +152,7 @@ function renewRequest(args: readonly string[], options: CommandOptions): RenewCe
     withinMs: withinMs(options) ?? null,
     hosts: hostsRequest(options),
     plan: planRequest(options),
+    run: runRequest(options),
     writing: writingRequest(options),
   };
 }
@@ -168,6 +170,7 @@ function generateRequest(_: readonly string[], options: CommandOptions): Generat
     kubeconfigDir: hostDirectory(options, 'kubeconfigDir', '--kubeconfig-dir'),
     hosts: hostsRequest(options),
     plan: planRequest(options),
+    run: runRequest(options),
   };
 }
 
@@ -182,6 +185,7 @@ function renewKubeletRequest(_: readonly string[], options: CommandOptions): Ren
     cluster: kubeconfigRequest(options),
     hosts: hostsRequest(options),
     plan: planRequest(options),
+    run: runRequest(options),
     rules: rulesRequest(options),
     writing: writingRequest(options),
   };

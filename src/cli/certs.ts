@@ -27,7 +27,7 @@ export function runRenewCerts(services: Services, request: RenewCertsCommandRequ
     open: (reporter) => openRenewCerts(services, request, reporter),
     afterwards: ({ inspected, workflow }, changes) => {
       const [existing] = inspected;
-      if (services.programName !== 'kubeadm' || workflow.dryRun || request.plan.format !== 'text') return;
+      if (services.programName !== 'kubeadm' || workflow.run.dryRun || request.plan.format !== 'text') return;
       if (existing !== undefined && workflow.targets.length === 1) services.output.stdout(certsRenewed(existing, request.names, changes));
     },
   });

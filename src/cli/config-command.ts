@@ -27,7 +27,17 @@ import {
   readOutputOption,
   withoutEffect,
 } from './options.ts';
-import { flagChoice, flagList, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest, readFormat } from './request-parts.ts';
+import {
+  flagChoice,
+  flagList,
+  flagText,
+  hostsRequest,
+  kubeadmFlags,
+  kubeconfigRequest,
+  planRequest,
+  readFormat,
+  runRequest,
+} from './request-parts.ts';
 
 /** `config` and its subcommands. */
 export function defineConfig(config: Command, on: On): void {
@@ -108,6 +118,7 @@ function defineImages(config: Command, on: On): void {
       criSocket: flagText(options, 'criSocket'),
       hosts: hostsRequest(options),
       plan: planRequest(options),
+      run: runRequest(options),
     }),
     async () => (await import('./config-images.ts')).runPullImages,
   );
@@ -167,6 +178,7 @@ function renderRequest(paths: readonly string[], options: CommandOptions): Confi
     hosts: hostsRequest(options),
     node: nodeRequest(options),
     plan: planRequest(options),
+    run: runRequest(options),
   };
 }
 

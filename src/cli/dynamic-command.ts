@@ -44,6 +44,7 @@ import {
   nodeChoice,
   planRequest,
   readFormat,
+  runRequest,
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
@@ -483,6 +484,7 @@ function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequ
     hosts: flagList(options, 'host').length === 0 ? null : hostsRequest(options),
     checkpointDirectory: flagText(options, 'dynamicConfigDir') ?? null,
     plan: planRequest(options),
+    run: runRequest(options),
     writing: writingRequest(options),
   };
 }
@@ -490,8 +492,8 @@ function gcRequest(_: readonly string[], options: CommandOptions): DynamicGcRequ
 function inspectRequest([address, ...more]: readonly string[], options: CommandOptions): DynamicInspectRequest {
   if (address === undefined || more.length > 0)
     throw usageError('dynamic inspect needs one host', 'Pass one host; localhost is read directly, without SSH');
-  const plan = planRequest(options);
-  if (options.repair !== true && plan.dryRun)
+  const run = runRequest(options);
+  if (options.repair !== true && run.dryRun)
     throw usageError('--dry-run requires --repair', 'Add --repair, or omit --dry-run: without --repair the command changes nothing');
   return {
     address: hostAddress(address),
@@ -500,7 +502,8 @@ function inspectRequest([address, ...more]: readonly string[], options: CommandO
     directory: flagText(options, 'dynamicConfigDir') ?? null,
     cluster: kubeconfigRequest(options),
     connection: connectionRequest(options),
-    plan,
+    plan: planRequest(options),
+    run,
     writing: writingRequest(options),
   };
 }

@@ -17,6 +17,7 @@ import {
   kubeconfigRequest,
   planRequest,
   requireDifferent,
+  runRequest,
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, writingRequest } from './writing-options.ts';
@@ -136,6 +137,7 @@ function disableRequest(args: readonly string[], options: CommandOptions): Dynam
     cluster: kubeconfigRequest(options),
     connection: connectionRequest(options),
     plan: planRequest(options),
+    run: runRequest(options),
     rules: rulesRequest(options),
     writing: writingRequest(options),
   };

@@ -6,6 +6,7 @@ import { type MetaName, type ObservedStore, reportStore, type StoreReport } from
 import type { ReadStore } from '../dynamic/workflows/read-store.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { type InspectedHost, type InspectRequest, inspectNodeConfig, openRepair } from '../fleet/use-cases/inspect-node-config.ts';
+import type { RunSettings } from '../host/run-settings.ts';
 import { describeIdentity } from '../kubelet/config-source.ts';
 import {
   assignerLines,
@@ -24,17 +25,18 @@ import type { PlanRequest } from './show-plan.ts';
 export interface DynamicInspectRequest extends InspectRequest {
   readonly repair: boolean;
   readonly plan: PlanRequest;
+  readonly run: RunSettings;
   readonly writing: WritingRequest;
 }
 
 /** `dynamic inspect HOST [--repair]`: exit code 1 when something is broken. */
 export async function runDynamicInspect(services: Services, request: DynamicInspectRequest): Promise<ExitCode> {
   const { plan } = request;
-  const { dryRun, format } = plan;
+  const { format } = plan;
   if (request.repair)
     return runOpened(services, plan, {
       title: 'dynamic inspect --repair',
-      open: (reporter) => openRepair(services, { ...request, dryRun }, reporter),
+      open: (reporter) => openRepair(services, request, reporter),
     });
   const found = await inspectNodeConfig(services, request);
   const { shown, findings } = 'agent' in found ? inspectedAgent(found, found.agent, format) : inspectedStore(found, found.store, format);

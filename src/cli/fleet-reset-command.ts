@@ -4,7 +4,7 @@ import type { FleetResetRequest } from './fleet-reset.ts';
 import { addFleetHostOptions } from './fleet-run-command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addIgnoredChecks, addKubeconfigOptions, outputOption } from './options.ts';
-import { connectionRequest, flagText, fleetRequest, ignoredChecks, kubeconfigRequest, outputRequest } from './request-parts.ts';
+import { connectionRequest, flagText, fleetRequest, ignoredChecks, kubeconfigRequest, outputRequest, runRequest } from './request-parts.ts';
 import { addRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, writingRequest } from './writing-options.ts';
 
@@ -44,8 +44,7 @@ function resetRequest(_: readonly string[], options: CommandOptions): FleetReset
     hosts: { ...fleetRequest(options), connection: connectionRequest(options) },
     rules: rulesRequest(options),
     writing: writingRequest(options),
-    ignorePreflightErrors: ignoredChecks(options),
-    dryRun: options.dryRun === true,
+    run: { ...runRequest(options), ignorePreflightErrors: ignoredChecks(options) },
     isApproved: options.yes === true || options.force === true,
     retriesFailed: options.retry !== undefined,
     deleteNodes: options.deleteNode === true ? kubeconfigRequest(options) : null,

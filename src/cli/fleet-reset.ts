@@ -19,7 +19,10 @@ export interface FleetResetRequest extends ResetFleetRequest {
 
 /** `fleet reset`. */
 export async function runFleetReset(services: Services, request: FleetResetRequest): Promise<ExitCode> {
-  const { output, dryRun } = request;
+  const {
+    output,
+    run: { dryRun },
+  } = request;
   const { format, verbosity } = output;
   const { isPending, failure } = await resetFleet(services, request, {
     warning: (problem) => services.output.stderr(`warning: ${formatProblem(problem)}\n`),

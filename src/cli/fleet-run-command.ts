@@ -40,9 +40,9 @@ import {
   ignoredChecks,
   kubeconfigRequest,
   outputRequest,
-  parsePodLossPolicy,
   planRequest,
   readFormat,
+  runRequest,
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
@@ -72,7 +72,7 @@ function defineStatus(status: Command, on: On): void {
   on(
     status,
     (_, options): FleetStatusRequest => ({
-      run: runRequest(options),
+      run: fleetRunRequest(options),
       output: { ...tableRequest(options), verbosity: verbosityOf(options) },
       watches: watchesStatus(options),
       report: flagText(options, 'report'),
@@ -98,7 +98,7 @@ function defineDrift(drift: Command, on: On): void {
   on(
     addRunOptions(drift),
     (_, options): FleetDriftRequest => ({
-      run: runRequest(options),
+      run: fleetRunRequest(options),
       output: { format: readFormat(options), verbosity: verbosityOf(options) },
       showsDiff: options.diff === true,
       failsIfDrifted: options.exitCode === true,
@@ -193,7 +193,7 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
   if (signingKey !== undefined && out === undefined)
     throw usageError('--sign requires --out', 'Add --out FILE, the file of the saved plan');
   return {
-    run: runRequest(options),
+    run: fleetRunRequest(options),
     output: planRequest(options),
     out,
     report,
@@ -231,7 +231,7 @@ export function defineApply(apply: Command, on: On): void {
       planFile,
       isApproved: options.yes === true,
       signers: signerFiles(options),
-      run: runRequest(options),
+      run: fleetRunRequest(options),
       inspectsFirst: options.inspectFirst !== false,
       retriesFailed: options.retry !== undefined,
       output: outputRequest(options),
@@ -325,16 +325,14 @@ function execRequest(args: readonly string[], options: CommandOptions): FleetExe
   };
 }
 
-function runRequest(options: CommandOptions): FleetRunRequest {
+function fleetRunRequest(options: CommandOptions): FleetRunRequest {
   return {
     ...fleetRequest(options),
     connection: connectionRequest(options),
     cluster: kubeconfigRequest(options),
     rules: rulesRequest(options, { namesCanary: true }),
     writing: writingRequest(options, 'apply'),
-    ignorePreflightErrors: ignoredChecks(options),
-    podLoss: parsePodLossPolicy(options),
-    allow: allowedImpact(options),
+    run: { ...runRequest(options), ignorePreflightErrors: ignoredChecks(options), allow: allowedImpact(options) },
     takeOver: options.takeOver === true,
     replan: options.replan === true,
     again: options.again === true,

@@ -16,7 +16,7 @@ import {
 } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
-import { flagText, hostDirectory, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import { flagText, hostDirectory, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
 /** `init`, `init phase`. */
@@ -53,13 +53,13 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
 
 function initRequest(args: readonly string[], options: CommandOptions): InitCommandRequest {
   return {
-    onlyPhase: phaseName(args),
     config: flagText(options, 'config'),
     flags: kubeadmFlags(options),
     cluster: kubeconfigRequest(options),
     hosts: hostsRequest(options),
     node: nodeRequest(options),
     plan: planRequest(options),
+    run: kubeletRunRequest(options, phaseName(args)),
     writing: writingRequest(options, 'init'),
     uploadCerts: options.uploadCerts === true,
     skipCertificateKeyPrint: options.skipCertificateKeyPrint === true,

@@ -37,7 +37,7 @@ export function runInit(services: Services, request: InitCommandRequest): Promis
 }
 
 /** `init phase addon ... --print-manifest`. */
-async function printManifests(services: Services, { onlyPhase = '', config, flags }: InitCommandRequest): Promise<ExitCode> {
+async function printManifests(services: Services, { run: { onlyPhase = '' }, config, flags }: InitCommandRequest): Promise<ExitCode> {
   const [{ ADDONS, addonManifests }, { encodeYaml }] = await Promise.all([
     import('../kubeadm/use-cases/addon-manifests.ts'),
     import('../codec/yaml-encode.ts'),

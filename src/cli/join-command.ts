@@ -20,7 +20,7 @@ import {
 } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
-import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
@@ -97,7 +97,6 @@ function joinRequest(
   if (caFile !== undefined && flagText(options, 'discoveryFile') !== undefined)
     throw usageError('--ca-cert and --discovery-file cannot be combined', 'A discovery file contains the CA: omit --ca-cert');
   return {
-    onlyPhase,
     endpoint,
     config: flagText(options, 'config'),
     flags: kubeadmFlags(options),
@@ -106,6 +105,7 @@ function joinRequest(
     hosts: hostsRequest(options),
     node: nodeRequest(options),
     plan: planRequest(options),
+    run: kubeletRunRequest(options, onlyPhase),
     rules: rulesRequest(options),
     writing: writingRequest(options, 'join'),
     takeOver: options.takeOver === true,

@@ -11,12 +11,14 @@ export interface JoinCommandRequest extends JoinRequest {
 
 /** `join` and `join phase NAME...`. */
 export function runJoin(services: Services, request: JoinCommandRequest): Promise<ExitCode> {
-  const { plan, onlyPhase } = request;
+  const { plan } = request;
+
   return runOpened(services, plan, {
     title: 'join',
     open: (reporter) => openJoin(services, request, reporter),
     afterwards: ({ workflow, joins }, changes) => {
-      if (services.programName !== 'kubeadm' || workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
+      if (services.programName !== 'kubeadm' || workflow.run.dryRun || request.run.onlyPhase !== undefined || plan.format !== 'text')
+        return;
       if (changes.length > 0) services.output.stdout(joinDone(joins, changes));
     },
   });

@@ -1,9 +1,8 @@
 import type { Arg } from '../base/arg.ts';
 import { usageError } from '../base/errors.ts';
-import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
 import type { NodeRequest } from '../kubeadm/use-cases/node-options.ts';
 import type { CommandOptions } from './command.ts';
-import { allowedImpact, fieldsRequest, flagList, flagText, parsePodLossPolicy } from './request-parts.ts';
+import { fieldsRequest, flagList, flagText } from './request-parts.ts';
 
 /**
  * Settings declared for a node, in addition to those in kubeadm's documents.
@@ -13,9 +12,6 @@ export function nodeRequest(options: CommandOptions): NodeRequest {
   return {
     ...fieldsRequest(options),
     ...extraArgsOf(options),
-    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
-    podLoss: parsePodLossPolicy(options),
-    allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
   };
 }
 

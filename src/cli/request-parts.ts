@@ -5,14 +5,14 @@ import { trimTrailing } from '../base/text/trim-trailing.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import type { ConnectionRequest, HostsRequest, PasswordSource } from '../fleet/use-cases/host-access.ts';
 import type { FleetRequest } from '../fleet/use-cases/load-fleet.ts';
-import { IMPACTS, type Impact } from '../host/plan/impact.ts';
+import { DEFAULT_ALLOWED, IMPACTS, type Impact } from '../host/plan/impact.ts';
+import type { RunSettings } from '../host/run-settings.ts';
 import { type LabelSelector, LabelSelectorError, parseLabelSelector } from '../kube/label-selector.ts';
 import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
 import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
 import type { FieldsRequest } from '../kubeadm/use-cases/node-options.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import type { PodLossPolicy } from '../kubeadm/workflows/node-options.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
 import { splitSetting } from '../kubelet/setting-form.ts';
 import type { CommandOptions } from './command.ts';
@@ -94,15 +94,33 @@ function jsonPathOf(options: CommandOptions): JsonPathFormat | undefined {
   return readJsonPathFormat(flagText(options, 'output') ?? '', options.allowMissingTemplateKeys === false ? 'refused' : 'ignored');
 }
 
-/** `--dry-run`, `-o`, `--exit-code`, `--show-origin` and `--skip-phases`. */
+/** `--dry-run`, `-o`, `--exit-code` and `--show-origin`. */
 export function planRequest(options: CommandOptions): PlanRequest {
   return {
     ...outputRequest(options),
     dryRun: options.dryRun === true,
     failsIfChanged: options.exitCode === true,
     showOrigin: options.showOrigin === true,
-    skipPhases: flagList(options, 'skipPhases'),
   };
+}
+
+/**
+ * `--dry-run`, `--skip-phases`, `--allow-pod-loss`, `--ignore-preflight-errors`, and a phase of the command line.
+ * @param onlyPhase undefined: all phases
+ */
+export function runRequest(options: CommandOptions, onlyPhase?: string): RunSettings {
+  return {
+    dryRun: options.dryRun === true,
+    skipPhases: flagList(options, 'skipPhases'),
+    onlyPhase,
+    podLoss: options.allowPodLoss === true ? 'warn' : 'refuse',
+    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
+  };
+}
+
+/** `runRequest` of a command that changes kubelets: with `--allow`. */
+export function kubeletRunRequest(options: CommandOptions, onlyPhase?: string): RunSettings {
+  return { ...runRequest(options, onlyPhase), allow: allowedImpact(options) ?? DEFAULT_ALLOWED };
 }
 
 /** `--kubeconfig` and `--context`. */
@@ -288,11 +306,6 @@ export function kubeadmFlags(options: CommandOptions): Flags {
 /** `--allow`; undefined: not given. */
 export function allowedImpact(options: CommandOptions): Impact | undefined {
   return options.allow === undefined ? undefined : flagChoice(options, 'allow', IMPACTS);
-}
-
-/** `--allow-pod-loss`. */
-export function parsePodLossPolicy(options: CommandOptions): PodLossPolicy {
-  return options.allowPodLoss === true ? 'warn' : 'refuse';
 }
 
 /**

@@ -6,7 +6,7 @@ import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addHostOptions, addKubeconfigOptions, addPlanOptions } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
-import { flagList, flagNode, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest } from './request-parts.ts';
+import { flagNode, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
 import type { ResetCommandRequest } from './reset.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addLockOption, addReasonOption, writingRequest } from './writing-options.ts';
@@ -56,14 +56,13 @@ function resetRequest(args: readonly string[], options: CommandOptions): ResetCo
   if (options.deleteNode !== true && nodeName !== undefined)
     throw usageError('--node-name requires --delete-node', 'Add --delete-node, or omit --node-name');
   return {
-    onlyPhase: phaseName(args),
     config: flagText(options, 'config'),
     flags: kubeadmFlags(options),
     hosts: hostsRequest(options),
     plan: planRequest(options),
+    run: runRequest(options, phaseName(args)),
     rules: rulesRequest(options),
     writing: writingRequest(options, 'reset'),
-    ignorePreflightErrors: flagList(options, 'ignorePreflightErrors'),
     force: options.force === true,
     deleteNode: options.deleteNode === true ? { cluster: kubeconfigRequest(options), nodeName } : null,
   };

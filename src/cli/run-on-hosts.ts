@@ -63,10 +63,9 @@ export async function runOnHosts(services: Services, run: HostsRun): Promise<Hos
   const title = [run.title, ...(several ? [] : run.targets.map((target) => (isLocalHost(target) ? '' : targetName(target))))]
     .join(' ')
     .trim();
-  const follows = followHosts(services, run.reporter, { title, verbosity, applies: !run.dryRun, isSingle: !several });
+  const follows = followHosts(services, run.reporter, { title, verbosity, applies: !run.run.dryRun, isSingle: !several });
   let interruption: InterruptionWatch | null = null;
-  const workflow = { ...run, skipPhases: [...run.plan.skipPhases, ...run.skipPhases] };
-  const { outcomes, results, failure } = await runWorkflowOnHosts(services, workflow, (members) => {
+  const { outcomes, results, failure } = await runWorkflowOnHosts(services, run, (members) => {
     const watch = watchInterruption(services, run, members);
     interruption = watch;
     return {
@@ -86,7 +85,7 @@ export async function runOnHosts(services: Services, run: HostsRun): Promise<Hos
     follows.close();
   });
   const elapsedMs = services.clock.now().getTime() - follows.startedAt;
-  const recap = several && !run.dryRun && format === 'text' ? { outcomes, stopped: null, retryCommand: null, elapsedMs } : null;
+  const recap = several && !run.run.dryRun && format === 'text' ? { outcomes, stopped: null, retryCommand: null, elapsedMs } : null;
   if (recap !== null) showRecap(services, recap);
   const code = finish(services, run, { results, outcomes });
   if (recap !== null) showDuration(services, recap);
@@ -110,7 +109,7 @@ interface InterruptionWatch extends Omit<InterruptionLog, 'lines'> {
  */
 function watchInterruption(
   services: Services,
-  { dryRun, reporter }: Pick<HostsRun, 'dryRun' | 'reporter'>,
+  { run: { dryRun }, reporter }: Pick<HostsRun, 'run' | 'reporter'>,
   members: readonly FleetMember[],
 ): InterruptionWatch {
   const hosts = interruptionLog(
@@ -140,7 +139,7 @@ function finish(
   run: HostsRun,
   { results, outcomes }: { readonly results: readonly WorkflowResult[]; readonly outcomes: readonly HostOutcome[] },
 ): ExitCode {
-  const { dryRun } = run;
+  const { dryRun } = run.run;
   const { format, verbosity, showOrigin, failsIfChanged } = run.plan;
   const withOrigins = showOrigin ? results.map(({ host }) => host) : results.map(({ host: { origins: _, ...host } }) => host);
   const { skippedPhases } = run;

@@ -18,8 +18,6 @@ export interface PlanRequest extends OutputRequest {
   readonly failsIfChanged: boolean;
   /** Each written line names its source. */
   readonly showOrigin: boolean;
-  /** Phases to leave out, by name or by the name of their parent. */
-  readonly skipPhases: readonly string[];
 }
 
 /**

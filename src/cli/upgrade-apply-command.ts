@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { parseKubernetesVersion } from '../base/kubernetes-version.ts';
-import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
 import type { PhaseHelp } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addSections } from './help-layout.ts';
@@ -15,16 +14,7 @@ import {
 } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
-import {
-  allowedImpact,
-  fieldsRequest,
-  flagText,
-  hostsRequest,
-  kubeadmFlags,
-  kubeconfigRequest,
-  parsePodLossPolicy,
-  planRequest,
-} from './request-parts.ts';
+import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import type { UpgradeApplyCommandRequest } from './upgrade-apply.ts';
 import { CONTROL_PLANE_HOST_HELP } from './upgrade-plan-command.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
@@ -93,16 +83,14 @@ function phaseRequest(args: readonly string[], options: CommandOptions): Upgrade
 
 function applyRequest(names: readonly string[], version: string | undefined, options: CommandOptions): UpgradeApplyCommandRequest {
   return {
-    onlyPhase: phaseName(names),
     config: flagText(options, 'config'),
     flags: { ...kubeadmFlags(options), ...(version === undefined ? {} : { version }) },
     cluster: kubeconfigRequest(options),
     hosts: hostsRequest(options),
     fields: fieldsRequest(options),
     plan: planRequest(options),
+    run: kubeletRunRequest(options, phaseName(names)),
     writing: writingRequest(options, 'upgrade apply'),
-    podLoss: parsePodLossPolicy(options),
-    allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
     forget: false,
     yes: options.yes === true,
   };

@@ -22,7 +22,7 @@ export interface UpgradeNodeCommandRequest extends UpgradeNodeRequest {
 
 /** `upgrade apply VERSION` and `upgrade apply phase NAME... VERSION`. */
 export async function runUpgradeApply(services: Services, request: UpgradeApplyCommandRequest): Promise<ExitCode> {
-  const { plan, onlyPhase } = request;
+  const { plan } = request;
   return runOpened(services, plan, {
     title: 'upgrade apply',
     open: (reporter) =>
@@ -32,7 +32,7 @@ export async function runUpgradeApply(services: Services, request: UpgradeApplyC
         showConfig: (cluster) => services.output.stdout(encodeYaml(cluster)),
       }),
     afterwards: ({ version, workflow, left }) => {
-      if (workflow.dryRun || onlyPhase !== undefined || plan.format !== 'text') return;
+      if (workflow.run.dryRun || request.run.onlyPhase !== undefined || plan.format !== 'text') return;
       const isComplete = left.length === 0;
       services.output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left));
     },

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { DEFAULT_ALLOWED } from '../host/plan/impact.ts';
 import type { PhaseHelp, PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
@@ -17,14 +16,13 @@ import {
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import {
-  allowedImpact,
   fieldsRequest,
   flagNode,
   flagText,
   hostsRequest,
   kubeadmFlags,
   kubeconfigRequest,
-  parsePodLossPolicy,
+  kubeletRunRequest,
   planRequest,
 } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
@@ -106,19 +104,17 @@ function addUpgradeOptions(command: Command): Command {
 
 function upgradeRequest(args: readonly string[], options: CommandOptions): UpgradeNodeCommandRequest {
   return {
-    onlyPhase: phaseName(args),
     config: flagText(options, 'config'),
     flags: kubeadmFlags(options),
     cluster: kubeconfigRequest(options),
     hosts: hostsRequest(options),
     fields: fieldsRequest(options),
     plan: planRequest(options),
+    run: kubeletRunRequest(options, phaseName(args)),
     rules: rulesRequest(options),
     writing: writingRequest(options, 'upgrade node'),
     nodeName: flagNode(options, 'nodeName') ?? null,
     forget: options.forget === true,
-    podLoss: parsePodLossPolicy(options),
-    allow: allowedImpact(options) ?? DEFAULT_ALLOWED,
   };
 }
 

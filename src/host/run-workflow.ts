@@ -23,6 +23,7 @@ import type { Impact } from './plan/impact.ts';
 import { impactNotAllowed } from './plan/impact-problem.ts';
 import { comparableChanges, isSamePlan, planDifference } from './plan/same-plan.ts';
 import { runHost } from './run-host.ts';
+import type { RunSettings } from './run-settings.ts';
 
 /** Inspects every phase and returns the plans; changes nothing. */
 export async function planPhases<Input>(
@@ -398,16 +399,10 @@ export interface Workflow<Options, Input> {
   prepare(context: PhaseContext, options: Options): Promise<Prepared<Input>>;
 }
 
-export interface WorkflowRun {
-  readonly dryRun: boolean;
-  /** Names as given by the user: a phase, or a parent whose children are all skipped. */
-  readonly skipPhases: readonly string[];
-  /** Run only this phase (or the children of this parent). */
-  readonly onlyPhase?: string | undefined;
+/** The settings of a run that a workflow reads itself. */
+export interface WorkflowRun extends Pick<RunSettings, 'dryRun' | 'skipPhases' | 'onlyPhase' | 'allow'> {
   /** Apply exactly this plan, or fail. */
   readonly exact?: FixedPlan | undefined;
-  /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */
-  readonly allow?: Impact | undefined;
 }
 
 export interface WorkflowResult {
@@ -488,7 +483,7 @@ export function isSelectedBy(phase: string, name: string): boolean {
 export const PREFLIGHT_PHASE = { name: 'preflight', short: 'Run the preflight checks' };
 
 /** Whether the names of skipped phases include preflight. */
-export function skipsPreflight(skipPhases: readonly string[]): boolean {
+export function skipsPreflight({ skipPhases }: Pick<RunSettings, 'skipPhases'>): boolean {
   return skipPhases.includes(PREFLIGHT_PHASE.name);
 }
 
@@ -502,8 +497,8 @@ function namesOf(phases: readonly { readonly name: string }[]): readonly string[
 }
 
 /** Whether a phase runs: not skipped, and selected if a single phase was requested. A parent includes its children. */
-export function phaseSelection(skipped: readonly string[], onlyPhase: string | undefined): (phase: string) => boolean {
-  return (phase) => !skipped.some((name) => isSelectedBy(phase, name)) && (onlyPhase === undefined || isSelectedBy(phase, onlyPhase));
+export function phaseSelection({ skipPhases, onlyPhase }: Pick<RunSettings, 'skipPhases' | 'onlyPhase'>): (phase: string) => boolean {
+  return (phase) => !skipPhases.some((name) => isSelectedBy(phase, name)) && (onlyPhase === undefined || isSelectedBy(phase, onlyPhase));
 }
 
 function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: WorkflowRun): readonly Phase<Input>[] {
@@ -516,6 +511,6 @@ function selectPhases<Options, Input>(workflow: Workflow<Options, Input>, run: W
     const hint = likely === null ? `To list the phases, run kubeletadm ${workflow.name} --help` : `Did you mean ${likely}?`;
     throw usageError(`${workflow.name} has no phase ${name}`, hint);
   }
-  const runs = phaseSelection(skipped, run.onlyPhase);
+  const runs = phaseSelection({ ...run, skipPhases: skipped });
   return workflow.phases.filter(({ name }) => runs(name));
 }

@@ -19,6 +19,7 @@ import type { FleetRunRequest } from '../../src/fleet/use-cases/fleet-request.ts
 import { readTasks } from '../../src/fleet/use-cases/fleet-tasks.ts';
 import { openFleetRun } from '../../src/fleet/use-cases/open-fleet-run.ts';
 import type { Host } from '../../src/host/host.ts';
+import { DEFAULT_RUN } from '../../src/host/run-settings.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { BOOTSTRAP_GROUP } from '../../src/kubeadm/bootstrap-rbac.ts';
 import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-info.ts';
@@ -311,10 +312,8 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
       cluster: {},
       rules: { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null },
       writing: { breakLock: false, confirmMs: undefined },
-      ignorePreflightErrors: [],
+      run: DEFAULT_RUN,
       takeOver: false,
-      allow: undefined,
-      podLoss: 'refuse',
       replan: false,
       again: false,
       verbosity: 0,

@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
+import { DEFAULT_RUN } from '../../src/host/run-settings.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { tokenCredentials } from '../../src/kubeadm/config/bootstrap-credentials.ts';
 import { NodeGroups } from '../../src/kubeadm/render/node-groups.ts';
@@ -42,9 +43,8 @@ export const HOST_COMMANDS = hostCommands('w1');
 export const NO_SETTINGS_OF_NODE = {
   declared: [],
   patches: [],
-  ignorePreflightErrors: [],
+  run: DEFAULT_RUN,
   skipPreflight: false,
-  dryRun: false,
   staged: false,
 } as const;
 
@@ -60,7 +60,6 @@ export function optionsToJoin(shared: Pick<JoinOptions, 'templates' | 'catalogue
     nodeRegistration: {},
     overlays: [],
     settings: [],
-    podLoss: 'refuse',
     kubeletHealthCheckMs: 10_000,
     apiServer: async () => ({ server: 'https://cluster.test:6443', caPem: 'ca\n' }),
     credentials: async () => tokenCredentials(new Secret('abcdef.0123456789abcdef')),

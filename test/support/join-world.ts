@@ -63,7 +63,6 @@ export const upgradeOptions = (more: Partial<UpgradeNodeOptions> = {}): UpgradeN
   settings: null,
   patches: null,
   ignoreSavedSettings: false,
-  podLoss: 'refuse',
   kubeletHealthCheckMs: 10_000,
   trust: null,
   nodeName: null,

@@ -27,6 +27,7 @@ import { issuerOfOneKey } from './issuer-of-one-key.ts';
 import { manifestVersion } from './manifest-version.ts';
 import { recordingReporter } from './recording-reporter.ts';
 import { runWorkflow } from './run-workflow.ts';
+import { withRun } from './with-run.ts';
 
 const ADMINS = { name: 'kubernetes-admin', groups: ['kubeadm:cluster-admins', 'system:authenticated'] };
 const LISTENING = '   0: 00000000:192B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n';
@@ -204,10 +205,8 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
     settings: null,
     patches: null,
     ignoreSavedSettings: false,
-    ignorePreflightErrors: ['all'],
+    ...withRun({ ignorePreflightErrors: ['all'], podLoss: 'warn' }),
     skipPreflight: false,
-    podLoss: 'warn',
-    dryRun: false,
     staged: false,
     kubeletHealthCheckMs: 10_000,
     trust: null,
@@ -241,7 +240,7 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
     isEmptied: () => emptied.has(host),
     hostVersion: null,
     apply: (options = {}, run = {}) => {
-      const selects = phaseSelection(run.skipPhases ?? [], undefined);
+      const selects = phaseSelection({ skipPhases: run.skipPhases ?? [] });
       return runWorkflow(
         upgradeApplyWorkflow,
         context,
@@ -250,7 +249,12 @@ async function newWorld(version: string, issued: Files): Promise<UpgradeWorld> {
       );
     },
     plan: (options = {}) =>
-      planWorkflow(upgradeApplyWorkflow, context, { ...applyOptions, ...options, dryRun: true }, { dryRun: true, skipPhases: [] }),
+      planWorkflow(
+        upgradeApplyWorkflow,
+        context,
+        { ...applyOptions, ...options, run: { ...(options.run ?? applyOptions.run), dryRun: true } },
+        { dryRun: true, skipPhases: [] },
+      ),
     recover: (run = {}) => planRecovery(context, { dryRun: false, skipPhases: [], ...run }, { api, timeoutMs: 10_000 }),
     node: (options = {}) =>
       runWorkflow(upgradeControlPlaneNodeWorkflow, context, { ...node, ...options }, { dryRun: false, skipPhases: [] }),

@@ -19,6 +19,7 @@ import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { selectFleetHosts } from './find-node-names.ts';
 import { type FleetMembersInput, fleetMembers } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
+import { runToCompare } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
@@ -86,8 +87,7 @@ export async function fleetDrift(
     };
     const members = await fleetMembers(
       services,
-      // A field that a ConfigMap overrides is drift, and no failure.
-      { ...request, podLoss: 'ignore', allow: 'unsafe', ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN] },
+      { ...request, run: runToCompare(request.run) },
       { tasks, cluster, file, directory, access, dryRun: true, ignoresHooks: true, reporter, connect },
     );
     const result = await runFleet(members, rules, withoutOverrides(ports));

@@ -75,9 +75,10 @@ export async function fleetMembers(
   input: FleetMembersInput,
 ): Promise<readonly FleetMember[]> {
   const { access, dryRun, tasks } = input;
+  const run = { ...request.run, dryRun, allow: request.run.allow ?? DEFAULT_ALLOWED };
   const targetOf = await fleetTargets(services, request.connection, input.directory);
   const catalogue = await loadCatalogue();
-  const { ignorePreflightErrors, podLoss, takeOver, replan } = request;
+  const { takeOver, replan } = request;
   const shared = {
     templates: await services.templates(),
     catalogue,
@@ -85,10 +86,8 @@ export async function fleetMembers(
     baseline: await readClusterBaseline(access.cluster, catalogue),
     settings: [],
     patches: [],
-    ignorePreflightErrors,
     skipPreflight: false,
-    podLoss,
-    dryRun: dryRun && input.isStrict !== true,
+    run: { ...run, dryRun: dryRun && input.isStrict !== true },
     staged: false,
     kubeletHealthCheckMs: 240_000,
     apiServer: async () => access.apiServer,
@@ -112,7 +111,7 @@ export async function fleetMembers(
   const certificateKey = lazily(async () => {
     const { uploadFleetCerts } = await import('./upload-certs.ts');
     return uploadFleetCerts(services, {
-      ignorePreflightErrors,
+      run,
       verbosity: request.verbosity,
       controlPlanes: input.controlPlanes ?? [],
       connectTo: (host) => services.connectHost(targetOf(host)),
@@ -135,7 +134,6 @@ export async function fleetMembers(
     const connect = async (reporter?: Reporter): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.queries?.(own) ?? {}, reporter) ?? services.connectHost(target, reporter);
     const exact = operations === undefined || replan ? undefined : origin;
-    const run = { dryRun, skipPhases: [], exact, allow: request.allow ?? DEFAULT_ALLOWED };
     const common = {
       name,
       connect,
@@ -145,7 +143,7 @@ export async function fleetMembers(
       claims: input.claims,
     };
     const hooks = input.ignoresHooks === true ? NO_HOOKS : host.hooks;
-    const planOf = planAfterPreparation({ ...host, hooks }, sources, run);
+    const planOf = planAfterPreparation({ ...host, hooks }, sources, { ...run, exact });
     const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, planHost: planOf(joinWorkflow, own) }), stage: WORKERS });
     const controlPlaneMemberOf = (settings: ControlPlaneSettings): FleetMember => {
       const patches = settings.patches?.filter(isForKubelet) ?? null;

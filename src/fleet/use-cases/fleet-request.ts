@@ -1,6 +1,6 @@
-import type { Impact } from '../../host/plan/impact.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { PodLossPolicy } from '../../kubeadm/workflows/node-options.ts';
+import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';
@@ -17,13 +17,8 @@ export interface FleetRunRequest extends FleetHostsRequest {
   readonly cluster: KubeconfigRequest;
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
-  readonly ignorePreflightErrors: readonly string[];
-  readonly podLoss: PodLossPolicy;
-  /**
-   * The most disruptive impact on a running kubelet that is applied. Undefined: that of a saved plan, otherwise
-   * `DEFAULT_ALLOWED`.
-   */
-  readonly allow: Impact | undefined;
+  /** An undefined `allow` is that of a saved plan, otherwise `DEFAULT_ALLOWED`. */
+  readonly run: RunSettings;
   /** Reuse the name of a Node that is not Ready. */
   readonly takeOver: boolean;
   /** Create and apply a new plan for hosts that changed since a plan was saved. */
@@ -33,4 +28,15 @@ export interface FleetRunRequest extends FleetHostsRequest {
   /** Path of a bundle whose images and files the hosts get. Undefined: none. */
   readonly bundle?: string | undefined;
   readonly verbosity: number;
+}
+
+/** The settings of a run that compares hosts: a field that a ConfigMap overrides is drift, and no failure. */
+export function runToCompare(run: RunSettings): RunSettings {
+  return {
+    ...run,
+    dryRun: true,
+    podLoss: 'ignore',
+    allow: 'unsafe',
+    ignorePreflightErrors: [...run.ignorePreflightErrors, CONFIG_OVERRIDDEN],
+  };
 }

@@ -12,7 +12,6 @@ import { isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki/validate-certificates.ts';
 import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
-import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
 import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
@@ -31,6 +30,7 @@ import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { selectFleetHosts } from './find-node-names.ts';
 import { fleetMembers } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
+import { runToCompare } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { directoryOf, readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
@@ -114,10 +114,7 @@ export async function fleetStatus(
     const parseText = parseEqualTextsOnce();
     const unapplied: FleetRunRequest = {
       ...request,
-      podLoss: 'ignore',
-      allow: 'unsafe',
-      // Reported as drift.
-      ignorePreflightErrors: [...request.ignorePreflightErrors, CONFIG_OVERRIDDEN],
+      run: runToCompare(request.run),
     };
     const members = await fleetMembers(services, unapplied, {
       tasks: hosts.map((host) => ({ host })),

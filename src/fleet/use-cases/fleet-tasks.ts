@@ -89,9 +89,12 @@ export async function readTasks(
       request: {
         ...withPlan(request, plan, signer),
         takeOver,
-        ignorePreflightErrors,
-        allow: request.allow ?? allow,
-        ...(allowPodLoss === true ? { podLoss: 'warn' } : {}),
+        run: {
+          ...request.run,
+          ignorePreflightErrors,
+          allow: request.run.allow ?? allow,
+          ...(allowPodLoss === true ? { podLoss: 'warn' } : {}),
+        },
       },
     };
   }

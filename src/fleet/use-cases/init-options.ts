@@ -1,5 +1,6 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
+import { type RunSettings, withDocument } from '../../host/run-settings.ts';
 import { phaseSelection } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
@@ -10,25 +11,19 @@ import { freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
-import type { PodLossPolicy } from '../../kubeadm/workflows/node-options.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { PlannedHost } from '../saved-plan.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 
 export interface FleetInitInput {
-  readonly ignorePreflightErrors: readonly string[];
+  readonly run: RunSettings;
   /** The control plane. */
   readonly first: PlannedHost;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
-  readonly podLoss: PodLossPolicy;
-  readonly dryRun: boolean;
   readonly reporter: Reporter;
   readonly config: LoadedConfig;
-  /** Skipped phases. */
-  readonly skipPhases: readonly string[];
-  readonly onlyPhase?: string;
   /** The cluster, if it exists. */
   readonly given: Cluster | null;
   /** Receives the key of the certificates; the certificates are uploaded in this case. */
@@ -38,11 +33,10 @@ export interface FleetInitInput {
 
 /** The settings of init from its documents, overridden by the host settings of the fleet file. */
 export async function fleetInitOptions(services: FleetRunPorts, input: FleetInitInput): Promise<InitControlPlaneOptions> {
-  const { first, dryRun, file, reporter, config, given, opened, showCertificateKey } = input;
+  const { first, file, reporter, config, given, opened, showCertificateKey } = input;
   const init = config.init ?? {};
   const patches = await readFleetPatches(services, init, { file, reporter });
-  const skipped = [...input.skipPhases, ...(init.skipPhases ?? [])];
-  const selects = phaseSelection(skipped, input.onlyPhase);
+  const run = withDocument(input.run, { skipPhases: init.skipPhases });
   const count = countMissingTokens(init);
   return {
     templates: await services.templates(),
@@ -55,10 +49,8 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     settings: [],
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
-    ignorePreflightErrors: input.ignorePreflightErrors,
     skipPreflight: false,
-    podLoss: input.podLoss,
-    dryRun,
+    run,
     staged: false,
     kubeletHealthCheckMs: durationMs(init.timeouts?.kubeletHealthCheck, 240_000),
     cluster: config.cluster ?? {},
@@ -69,8 +61,8 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     timeouts: init.timeouts ?? {},
     proxyEnvironment: [],
     issuer: await services.certificateIssuer(),
-    selects,
-    skips: phaseSkipTest(skipped),
+    selects: phaseSelection(run),
+    skips: phaseSkipTest(run),
     localDefaultRoute: {},
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),
@@ -80,7 +72,7 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     releaseOf: (label, ci) => releaseOf(services, label, ci),
     forceUpload: false,
     bootstrapTokens: init.bootstrapTokens ?? [],
-    freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+    freshTokens: run.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
     makesTokens: (init.bootstrapTokens ?? []).length > 0,
     uploadCerts: showCertificateKey !== undefined,
     certificateKey: null,

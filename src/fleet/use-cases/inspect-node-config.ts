@@ -6,6 +6,7 @@ import { hasAgent, type ReadAgent, readAgent } from '../../dynamic/workflows/rea
 import { readNodes } from '../../dynamic/workflows/read-nodes.ts';
 import { type ReadStore, readStore } from '../../dynamic/workflows/read-store.ts';
 import { repairWorkflow } from '../../dynamic/workflows/repair-config.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
@@ -80,7 +81,7 @@ async function assignerOf(cluster: Cluster | null, nodeName: string | null, back
 /** Prepares `dynamic inspect HOST --repair`. */
 export async function openRepair(
   services: InspectPorts,
-  request: InspectRequest & { readonly dryRun: boolean; readonly writing: WritingRequest },
+  request: InspectRequest & { readonly run: RunSettings; readonly writing: WritingRequest },
   reporter: Reporter,
 ): Promise<OpenedCommand> {
   const { target } = await findTarget(services, { ...request, name: request.address }, { changes: true });
@@ -94,8 +95,7 @@ export async function openRepair(
         cluster: (await cluster?.open()) ?? null,
         planHost: (context, run) => planWorkflow(repairWorkflow, context, options, run),
         writing: request.writing,
-        dryRun: request.dryRun,
-        skipPhases: [],
+        run: request.run,
       },
       warnings: [],
       close,

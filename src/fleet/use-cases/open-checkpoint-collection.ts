@@ -1,4 +1,5 @@
 import { collectWorkflow } from '../../dynamic/workflows/collect-checkpoints.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { NamedHostPorts } from '../ports.ts';
@@ -11,14 +12,14 @@ export interface CheckpointCollectionRequest {
   readonly olderThan: { readonly seconds: number };
   /** The checkpoint directory of a kubelet up to 1.23; null: from its command line. */
   readonly checkpointDirectory: string | null;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
   readonly writing: WritingRequest;
 }
 
 /** Prepares `dynamic gc --host`: deletes the unused checkpoints on hosts. */
 export async function openCheckpointCollection(
   services: NamedHostPorts,
-  { olderThan, checkpointDirectory, plan, writing }: CheckpointCollectionRequest,
+  { olderThan, checkpointDirectory, run, writing }: CheckpointCollectionRequest,
   hosts: HostsRequest,
 ): Promise<OpenedCommand> {
   const options = { catalogue: await loadCatalogue(), directory: checkpointDirectory, olderThanSeconds: olderThan.seconds };
@@ -28,8 +29,7 @@ export async function openCheckpointCollection(
       cluster: null,
       planHost: (context, run) => planWorkflow(collectWorkflow, context, options, run),
       writing,
-      dryRun: plan.dryRun,
-      skipPhases: [],
+      run,
     },
     warnings: [],
     close: async () => undefined,

@@ -65,7 +65,8 @@ export async function openControlPlaneUpgrades(services: NodeCommandPorts, opene
       accesses.push(api);
       const recovery = await planRecovery(context, run, { api, timeoutMs });
       return (
-        recovery ?? planWorkflow(workflow, context, optionsOf({ ...common, api, selects: phaseSelection(run.skipPhases, undefined) }), run)
+        recovery ??
+        planWorkflow(workflow, context, optionsOf({ ...common, api, selects: phaseSelection({ ...run, onlyPhase: undefined }) }), run)
       );
     },
     close: async () => {

@@ -6,6 +6,7 @@ import { checkKeyList, formatSigners, readSignerPolicy } from '../../dynamic/sig
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
 import { type EnableOptions, enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
 import type { Impact } from '../../host/plan/impact.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { PROGRAM_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
@@ -37,7 +38,7 @@ export interface DynamicDisableRequest {
   readonly programDirectory: string | null;
   readonly cluster: KubeconfigRequest;
   readonly connection: ConnectionRequest;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
 }
@@ -139,7 +140,7 @@ interface CommonOptions {
 /** A workflow on the named hosts, with the cluster of these nodes. */
 async function openOn(
   services: NodeCommandPorts,
-  { addresses: names, nodeName, cluster: named, plan, rules, writing, ...request }: DynamicDisableRequest,
+  { addresses: names, nodeName, cluster: named, run, rules, writing, ...request }: DynamicDisableRequest,
   { reporter, plannerOf }: { readonly reporter: Reporter; readonly plannerOf: (common: CommonOptions) => Promise<PlanOnHost> },
 ): Promise<OpenedCommand> {
   const targets = (await findTargets(services, { ...request, names }, { changes: true })).map(({ target }) => target);
@@ -155,7 +156,7 @@ async function openOn(
       trust: operatorNodeTrust(services, opened),
     });
     return {
-      workflow: { targets, cluster, planHost, rules, writing, dryRun: plan.dryRun, skipPhases: [], oneHostPerNode: true },
+      workflow: { targets, cluster, planHost, rules, writing, run, oneHostPerNode: true },
       warnings,
       close,
     };

@@ -1,3 +1,4 @@
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
@@ -17,7 +18,7 @@ export interface GenerateCsrRequest {
   /** Undefined: `/etc/kubernetes`. */
   readonly kubeconfigDir: string | undefined;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
 }
 
 /**
@@ -30,7 +31,7 @@ export async function openGenerateCsr(
 ): Promise<OpenedCommand> {
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
-  const { certificatesDir, plan } = request;
+  const { certificatesDir, run } = request;
   const options = {
     issuer: await services.certificateIssuer(),
     init: config.init ?? {},
@@ -43,8 +44,7 @@ export async function openGenerateCsr(
       cluster: null,
       planHost: (context, run) => planWorkflow(generateCsrWorkflow, context, options, run),
       writing: null,
-      dryRun: plan.dryRun,
-      skipPhases: [],
+      run,
     },
     warnings,
     close: async () => undefined,

@@ -20,8 +20,6 @@ import type { NodeCommandPorts } from '../ports.ts';
 
 /** Options for a new control plane. */
 export interface ControlPlaneRequest {
-  /** Undefined: all phases. */
-  readonly onlyPhase: string | undefined;
   readonly uploadCerts: boolean;
   readonly skipCertificateKeyPrint: boolean;
   /** Directory for the kubeconfigs that `init phase kubeconfig` generates. Undefined: /etc/kubernetes. */
@@ -33,8 +31,6 @@ export interface ControlPlaneInput {
   readonly request: ControlPlaneRequest;
   readonly node: ReadNodeOptions;
   readonly targets: readonly HostTarget[];
-  /** Phases skipped by name, on the command line or in the file. */
-  readonly skipped: readonly string[];
   /** The cluster of `--kubeconfig`, for a phase alone. */
   readonly opened: OpenedCluster;
   /** Receives each connection to the new API server, which the caller closes. */
@@ -48,7 +44,7 @@ export interface ControlPlaneInput {
  * @throws AppError USAGE (exit code 2) for several hosts
  */
 export async function openInitControlPlane(services: NodeCommandPorts, input: ControlPlaneInput) {
-  const { config, request, node, targets, skipped, opened } = input;
+  const { config, request, node, targets, opened } = input;
   const given = opened.cluster;
   const init = config.init ?? {};
   if (targets.length > 1) throw oneHost(targets);
@@ -59,8 +55,8 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
     timeouts: init.timeouts ?? {},
     proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
-    selects: phaseSelection(skipped, request.onlyPhase),
-    skips: phaseSkipTest(skipped),
+    selects: phaseSelection(node.run),
+    skips: phaseSkipTest(node.run),
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),
@@ -71,7 +67,7 @@ export async function openInitControlPlane(services: NodeCommandPorts, input: Co
     kubeconfigDir: request.kubeconfigDir,
     uploadCerts: request.uploadCerts,
     certificateKey: init.certificateKey ?? null,
-    certsToken: node.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
+    certsToken: node.run.dryRun ? new Secret(`dryrun.${'1'.repeat(16)}`) : await services.newToken(),
     showCertificateKey: input.onCertificateKey,
     withholdCertificateKey: request.skipCertificateKeyPrint,
     opened: input.onAccess,

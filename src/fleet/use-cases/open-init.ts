@@ -1,6 +1,7 @@
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { hasPhase, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
@@ -27,7 +28,7 @@ export interface InitRequest extends ControlPlaneRequest {
   readonly cluster: KubeconfigRequest;
   readonly node: NodeRequest;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly run: RunSettings;
   readonly writing: WritingRequest;
   readonly skipTokenPrint: boolean;
   readonly forceUpload: boolean;
@@ -50,7 +51,7 @@ export interface OpenedInit extends OpenedCommand {
  * server
  */
 export async function openInit(services: NodeCommandPorts, request: InitRequest, reporter: Reporter): Promise<OpenedInit> {
-  const { onlyPhase, plan } = request;
+  const { onlyPhase } = request.run;
   const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, [
     'InitConfiguration',
     'ClusterConfiguration',
@@ -63,16 +64,16 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     config,
     kind: 'init',
     node: request.node,
-    plan: { ...plan, onlyPhase },
+    run: request.run,
     staged: request.hosts.rootDir !== undefined,
     reporter,
   });
-  const { dryRun, staged } = node;
+  const { run, staged } = node;
   const isGiven = isKubeconfigGiven(request.cluster);
   if (!isGiven) reportIgnoredVariable(services, reporter);
   const makes = !isGiven || (onlyPhase !== undefined && !hasPhase(initWorkflow, onlyPhase));
   const opened = isGiven
-    ? await openCluster(services, request.cluster, { dryRun, staged, writes: reporter })
+    ? await openCluster(services, request.cluster, { ...run, staged, writes: reporter })
     : { cluster: null, apiServer: null, warnings: [] };
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   let certificateKey: Secret | null = null;
@@ -82,7 +83,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     await opened.cluster?.close();
   };
   const init = config.init ?? {};
-  const skipped = [...plan.skipPhases, ...(init.skipPhases ?? [])];
   try {
     const targets = await readHostTargets(services, request.hosts);
     const made = makes
@@ -91,7 +91,6 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
           request,
           node,
           targets,
-          skipped,
           opened,
           onAccess: (access) => accesses.push(access),
           onCertificateKey: (key) => {
@@ -102,12 +101,12 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     const count = countMissingTokens(init);
     const common = {
       ...node,
-      ...checksOf(made?.workflow ?? initWorkflow, { onlyPhase, skipPreflight: node.skipPreflight }),
+      ...checksOf(made?.workflow ?? initWorkflow, run),
       cluster: config.cluster ?? {},
       kubelet,
       bootstrapTokens: init.bootstrapTokens ?? [],
-      freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-      makesTokens: phaseSelection(skipped, onlyPhase)('bootstrap-token'),
+      freshTokens: run.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+      makesTokens: phaseSelection(run)('bootstrap-token'),
       withholdToken: request.skipTokenPrint,
       showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
       forceUpload: request.forceUpload,
@@ -115,19 +114,16 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     const tlsBootstrapMs = durationMs(init.timeouts?.tlsBootstrap, 300_000);
     return {
       workflow: {
-        planHost: (context, run) =>
+        planHost: (context, own) =>
           made === null
-            ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, run)
+            ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, own)
             : onlyWaits(onlyPhase)
-              ? planWorkflow(initWaitWorkflow, context, { ...made.options, nodeRegistration: common.nodeRegistration }, run)
-              : planWorkflow(made.workflow, context, { ...common, ...made.options }, run),
+              ? planWorkflow(initWaitWorkflow, context, { ...made.options, nodeRegistration: common.nodeRegistration }, own)
+              : planWorkflow(made.workflow, context, { ...common, ...made.options }, own),
         targets,
         cluster: opened.cluster,
         writing: request.writing,
-        dryRun,
-        skipPhases: skipped,
-        allow: request.node.allow,
-        onlyPhase,
+        run,
       },
       warnings: [...warnings, ...opened.warnings],
       joinCommands,

@@ -16,10 +16,6 @@ import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 export interface JoinControlPlaneInput {
-  /** Undefined: all phases. */
-  readonly onlyPhase: string | undefined;
-  /** Phases skipped by name, on the command line or in the file. */
-  readonly skipPhases: readonly string[];
   readonly targets: readonly HostTarget[];
   readonly node: ReadNodeOptions;
   readonly join: JoinOptions;
@@ -37,7 +33,7 @@ export interface OpenedJoinControlPlane {
  * @throws AppError USAGE (exit code 2) for several hosts
  */
 export async function openJoinControlPlane(services: NodeCommandPorts, input: JoinControlPlaneInput): Promise<OpenedJoinControlPlane> {
-  const { node, document, targets, skipPhases, onlyPhase } = input;
+  const { node, document, targets } = input;
   if (targets.length > 1)
     throw usageError(
       `${targets.length} control planes cannot join at the same time`,
@@ -53,7 +49,7 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     kubeProxy: null,
     proxyEnvironment: isLocalHost(targets[0]) ? proxyEnvironment(services.env) : [],
     issuer: await services.certificateIssuer(),
-    selects: phaseSelection(skipPhases, onlyPhase),
+    selects: phaseSelection(node.run),
     localDefaultRoute: node.staged ? await observeLocalDefaultRoute(services) : {},
     localCaDirectories: node.staged ? await observeLocalCaDirectories(services) : [],
     connect: controlPlaneConnector(services),

@@ -2,6 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { isSelectedBy, type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { clusterWhenFound } from '../../kube/cluster-when-found.ts';
@@ -37,8 +38,6 @@ import { readHostTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface JoinRequest {
-  /** Undefined: all phases. */
-  readonly onlyPhase: string | undefined;
   /** `ADDRESS:PORT` of the API server. */
   readonly endpoint: string | undefined;
   /** The file of `--config`. */
@@ -50,7 +49,7 @@ export interface JoinRequest {
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
   readonly node: NodeRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly run: RunSettings;
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   readonly takeOver: boolean;
@@ -67,7 +66,8 @@ export interface OpenedJoin extends OpenedCommand {
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the discovery
  */
 export async function openJoin(services: NodeCommandPorts, request: JoinRequest, reporter: Reporter): Promise<OpenedJoin> {
-  const { onlyPhase, caFile, hosts, plan } = request;
+  const { caFile, hosts } = request;
+  const { onlyPhase } = request.run;
   const config = await readJoinConfig(services, request);
   const warnings = requireValid(config);
   const document = config.join ?? {};
@@ -76,24 +76,23 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     config,
     kind: 'join',
     node: request.node,
-    plan: { ...plan, onlyPhase },
+    run: request.run,
     staged: hosts.rootDir !== undefined,
     reporter,
   });
   if (targets.length > 1) rejectNodeSpecificSettings(node.nodeRegistration);
-  const skipPhases = [...plan.skipPhases, ...(document.skipPhases ?? [])];
-  const { dryRun } = node;
-  const ofRun = { targets, rules: request.rules, writing: request.writing, dryRun, skipPhases, allow: request.node.allow, onlyPhase };
+  const { run } = node;
+  const ofRun = { targets, rules: request.rules, writing: request.writing, run };
   if (onlyWaits(onlyPhase)) {
     const { timeouts = {} } = document;
-    const planHost: PlanOnHost = (context, run) => planWorkflow(joinWaitWorkflow, context, { ...node, timeouts }, run);
+    const planHost: PlanOnHost = (context, own) => planWorkflow(joinWaitWorkflow, context, { ...node, timeouts }, own);
     return { workflow: { ...ofRun, cluster: null, planHost }, warnings, joins: 'worker', close: async () => undefined };
   }
   const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
   const { discovered, admin, proxied } = access;
   const workflowOptions: JoinOptions = {
     ...node,
-    ...checksOf(joinWorkflow, { onlyPhase, skipPreflight: node.skipPreflight }),
+    ...checksOf(joinWorkflow, run),
     apiServer: async () => (await discovered).apiServer,
     credentials: async () => (await discovered).credentials,
     caCertPath: document.caCertPath ?? DEFAULT_CA_CERT_PATH,
@@ -109,12 +108,12 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   if (document.controlPlane === undefined)
     return {
       ...common,
-      workflow: { ...workflow, planHost: (context, run) => planWorkflow(joinWorkflow, context, workflowOptions, run) },
+      workflow: { ...workflow, planHost: (context, own) => planWorkflow(joinWorkflow, context, workflowOptions, own) },
       joins: 'worker',
     };
   try {
     const { openJoinControlPlane } = await import('./open-join-control-plane.ts');
-    const joins = await openJoinControlPlane(services, { node, targets, document, skipPhases, onlyPhase, join: workflowOptions });
+    const joins = await openJoinControlPlane(services, { node, targets, document, join: workflowOptions });
     const close = async (): Promise<void> => {
       await joins.close();
       await access.close();
@@ -134,7 +133,8 @@ const ADMIN_PHASES = ['control-plane-prepare/control-plane', 'etcd-join', 'contr
  * discovery is configured.
  */
 async function readJoinConfig(services: NodeCommandPorts, request: JoinRequest): Promise<LoadedConfig> {
-  const { onlyPhase = '', endpoint, caFile, flags, hosts } = request;
+  const { endpoint, caFile, flags, hosts } = request;
+  const { onlyPhase = '' } = request.run;
   const loaded = await loadConfigFile(services, request.config, ['JoinConfiguration', 'KubeletConfiguration']);
   const isDeclared = loaded.join?.discovery !== undefined || endpoint !== undefined || 'discovery-file' in flags;
   const isLocal = hosts.addresses.length === 0 || onlyWaits(onlyPhase);

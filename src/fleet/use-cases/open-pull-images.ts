@@ -1,3 +1,4 @@
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { listImages } from '../../kubeadm/use-cases/list-images.ts';
 import type { DocumentPorts, DocumentsRequest } from '../../kubeadm/use-cases/resolve-init-documents.ts';
@@ -11,7 +12,7 @@ export interface PullImagesRequest extends DocumentsRequest {
   /** The socket of the container runtime; undefined: from the configuration, otherwise detected. */
   readonly criSocket: string | undefined;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
 }
 
 export interface OpenedPullImages extends OpenedCommand {
@@ -32,8 +33,7 @@ export async function openPullImages(services: DocumentPorts & NamedHostPorts, r
       cluster: null,
       planHost: (context, run) => planWorkflow(pullImagesWorkflow, context, { images, criSocket }, run),
       writing: null,
-      dryRun: request.plan.dryRun,
-      skipPhases: [],
+      run: request.run,
     },
     warnings,
     close: async () => undefined,

@@ -1,5 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
@@ -17,7 +18,7 @@ export interface RenewCertsRequest extends PkiRequest {
   /** Only certificates that expire within this time; null: all of them. */
   readonly withinMs: number | null;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
   readonly writing: WritingRequest;
 }
 
@@ -31,7 +32,7 @@ export interface OpenedRenewal extends OpenedCommand {
  * @throws AppError USAGE (exit code 2) for an unknown name; the errors of `openPkiSettings`
  */
 export async function openRenewCerts(services: NodeCommandPorts, request: RenewCertsRequest, reporter: Reporter): Promise<OpenedRenewal> {
-  const { withinMs, plan } = request;
+  const { withinMs, run } = request;
   const names = renewableNames(request.names);
   const { settings, warnings, cluster, clusterOf } = await openPkiSettings(services, request, reporter);
   const close = async (): Promise<void> => cluster?.close();
@@ -44,10 +45,9 @@ export async function openRenewCerts(services: NodeCommandPorts, request: RenewC
         targets: await readHostTargets(services, request.hosts),
         cluster,
         clusterOf,
-        planHost: (context, run) => planWorkflow(renewCertsWorkflow(names), context, options, run),
+        planHost: (context, own) => planWorkflow(renewCertsWorkflow(names), context, options, own),
         writing: request.writing,
-        dryRun: plan.dryRun,
-        skipPhases: [],
+        run,
       },
       warnings,
       inspected,

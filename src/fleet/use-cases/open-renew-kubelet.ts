@@ -1,6 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import { renewKubeletWorkflow } from '../../kubeadm/workflows/renew-kubelet.ts';
@@ -22,7 +23,7 @@ export interface RenewKubeletRequest {
   readonly force: boolean;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
 }
@@ -37,7 +38,7 @@ export async function openRenewKubelet(
   request: RenewKubeletRequest,
   reporter: Reporter,
 ): Promise<OpenedCommand> {
-  const { token, nodeName, plan } = request;
+  const { token, nodeName, run } = request;
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Renew the certificates of the hosts one by one');
@@ -63,8 +64,7 @@ export async function openRenewKubelet(
         planHost: (context, run) => planWorkflow(renewKubeletWorkflow, context, options, run),
         rules: request.rules,
         writing: request.writing,
-        dryRun: plan.dryRun,
-        skipPhases: [],
+        run,
         oneHostPerNode: opened !== null,
       },
       warnings: opened?.warnings ?? [],

@@ -1,6 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { PREFLIGHT_PHASE, planWorkflow, skipsPreflight } from '../../host/run-workflow.ts';
+import { type RunSettings, withDocument } from '../../host/run-settings.ts';
+import { PREFLIGHT_PHASE, planWorkflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeResetFlags } from '../../kubeadm/config/flags.ts';
 import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
@@ -17,17 +18,14 @@ import { readHostTargets } from './named-hosts.ts';
 import type { OpenedCommand } from './run-workflow-on-hosts.ts';
 
 export interface ResetRequest {
-  /** Undefined: all phases. */
-  readonly onlyPhase: string | undefined;
   /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options that override the document of the file. */
   readonly flags: Flags;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly run: RunSettings;
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
-  readonly ignorePreflightErrors: readonly string[];
   /** Reset without a confirmation. */
   readonly force: boolean;
   /** The cluster to delete the Node from; null: keep the Node. */
@@ -54,11 +52,11 @@ export async function openReset(
   request: ResetRequest,
   { reporter, confirm }: { readonly reporter: Reporter; readonly confirm: ConfirmReset },
 ): Promise<OpenedCommand> {
-  const { onlyPhase, plan } = request;
   const config = mergeResetFlags(await loadConfigFile(services, request.config, ['ResetConfiguration']), request.flags);
   const warnings = requireValid(config);
   const reset = config.reset ?? {};
-  const dryRun = plan.dryRun || reset.dryRun === true;
+  const run = withDocument(request.run, reset);
+  const { dryRun, onlyPhase } = run;
   const targets = await readHostTargets(services, request.hosts);
   // As in kubeadm, preflight asks for the confirmation. Other phases on other hosts are confirmed as well.
   const isConfirmed = onlyPhase !== undefined && onlyPhase !== PREFLIGHT_PHASE.name && targets.every(isLocalHost);
@@ -67,15 +65,12 @@ export async function openReset(
       confirm,
       targets.map(({ address, rootDir }) => address ?? rootDir ?? 'the local host'),
     );
-  const skipPhases = [...plan.skipPhases, ...(reset.skipPhases ?? [])];
   const nodeName = request.deleteNode?.nodeName;
   const opened = await openForDeletion(services, { deletion: request.deleteNode, targets, reporter });
   const accesses: ApiAccess[] = [];
   const options: ResetOptions = {
     reset,
-    ignorePreflightErrors: request.ignorePreflightErrors,
-    skipPreflight: skipsPreflight(skipPhases),
-    dryRun,
+    run,
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),
     opened: (access) => accesses.push(access),
@@ -85,13 +80,11 @@ export async function openReset(
     workflow: {
       targets,
       cluster: opened?.cluster ?? null,
-      planHost: (context, run) => planWorkflow(resetWorkflow, context, options, run),
+      planHost: (context, own) => planWorkflow(resetWorkflow, context, options, own),
       rules: request.rules,
       writing: request.writing,
-      dryRun,
-      skipPhases,
+      run,
       oneHostPerNode: opened !== null,
-      onlyPhase,
     },
     warnings,
     close: async () => {

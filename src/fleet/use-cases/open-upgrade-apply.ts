@@ -1,6 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { type RunSettings, withDocument } from '../../host/run-settings.ts';
 import type { PlannedWorkflow } from '../../host/run-workflow.ts';
 import { phaseSelection } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
@@ -30,7 +31,7 @@ export interface UpgradeApplyRequest extends UpgradedKubeletRequest {
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly run: RunSettings;
   readonly writing: WritingRequest;
   /** Upgrade without a confirmation. */
   readonly yes: boolean;
@@ -61,17 +62,15 @@ export async function openUpgradeApply(
   request: UpgradeApplyRequest,
   { reporter, confirm, showConfig }: UpgradeApplyDialog & { readonly reporter: Reporter },
 ): Promise<OpenedUpgradeApply> {
-  const { onlyPhase, plan } = request;
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'apply', request.flags);
   const warnings = requireValid(config);
   const { apply: settings = {}, timeouts } = config.upgrade ?? {};
   const version = await versionToInstall(services, settings.kubernetesVersion);
-  const skipPhases = [...plan.skipPhases, ...(settings.skipPhases ?? [])];
-  const dryRun = plan.dryRun || settings.dryRun === true;
+  const run = withDocument(request.run, settings);
   const force = settings.forceUpgrade === true;
   const directory = settings.patches?.directory;
   const patches = directory === undefined ? null : await readPatches(services, directory, reporter);
-  const node = await upgradeNodeOptions(services, request, { settings, timeouts, patches, skipPhases, dryRun });
+  const node = await upgradeNodeOptions(services, request, { timeouts, patches, run });
   const targets = await readHostTargets(services, request.hosts);
   if (targets.length > 1)
     throw usageError(
@@ -81,7 +80,7 @@ export async function openUpgradeApply(
   const given = isKubeconfigGiven(request.cluster) ? (await openCluster(services, request.cluster, { writes: reporter })).cluster : null;
   const opened = { node: { ...node, trust: null, nodeName: null }, settings, timeouts, patches, targets, given };
   const upgrades = await openControlPlaneUpgrades(services, opened);
-  const selects = phaseSelection(skipPhases, onlyPhase);
+  const selects = phaseSelection(run);
   const planned = upgrades.plan(upgradeApplyWorkflow, (common) => ({
     ...common,
     version,
@@ -91,24 +90,21 @@ export async function openUpgradeApply(
     checks: selects('preflight'),
     showConfig: settings.printConfig === true ? showConfig : null,
   }));
-  const skippedPhases = skippedUpgradePhases(phaseSelection(skipPhases, undefined));
+  const skippedPhases = skippedUpgradePhases(phaseSelection({ ...run, onlyPhase: undefined }));
   return {
     version,
     left: skippedPhases.filter(isEssentialPhase),
     workflow: {
       targets,
       cluster: null,
-      planHost: async (context, run) => {
-        const result = await planned(context, run);
-        if (!dryRun && !request.yes && !force) await requireConfirmation(await confirm(version, result));
+      planHost: async (context, own) => {
+        const result = await planned(context, own);
+        if (!run.dryRun && !request.yes && !force) await requireConfirmation(await confirm(version, result));
         return result;
       },
       writing: request.writing,
-      dryRun,
-      skipPhases,
+      run,
       skippedPhases,
-      allow: request.allow,
-      onlyPhase,
     },
     warnings,
     close: async () => {

@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
+import { type RunSettings, withDocument } from '../../host/run-settings.ts';
 import { hasPhase, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
@@ -29,7 +30,7 @@ export interface UpgradeNodeRequest extends UpgradedKubeletRequest {
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly run: RunSettings;
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
   /** Null: the Node name in the client certificate of the host. */
@@ -41,15 +42,15 @@ export interface UpgradeNodeRequest extends UpgradedKubeletRequest {
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig
  */
 export async function openUpgradeNode(services: NodeCommandPorts, request: UpgradeNodeRequest, reporter: Reporter): Promise<OpenedCommand> {
-  const { onlyPhase, plan, nodeName } = request;
+  const { nodeName } = request;
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'node', request.flags);
   const warnings = requireValid(config);
   const { node = {}, timeouts } = config.upgrade ?? {};
   const directory = node.patches?.directory;
-  const skipPhases = [...plan.skipPhases, ...(node.skipPhases ?? [])];
-  const dryRun = plan.dryRun || node.dryRun === true;
+  const run = withDocument(request.run, node);
+  const { onlyPhase } = run;
   const patches = directory === undefined ? null : await readPatches(services, directory, reporter);
-  const workflowOptions = await upgradeNodeOptions(services, request, { settings: node, timeouts, patches, skipPhases, dryRun });
+  const workflowOptions = await upgradeNodeOptions(services, request, { timeouts, patches, run });
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Upgrade the hosts one by one');
@@ -63,18 +64,15 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
       targets,
       cluster: admin?.cluster ?? null,
       ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
-      planHost: async (context, run) => {
-        if (await isControlPlane(context)) return controlPlane(context, run);
+      planHost: async (context, own) => {
+        if (await isControlPlane(context)) return controlPlane(context, own);
         const isAbsent =
           onlyPhase !== undefined && !hasPhase(upgradeNodeWorkflow, onlyPhase) && hasPhase(upgradeControlPlaneNodeWorkflow, onlyPhase);
-        return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, run);
+        return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, own);
       },
       rules: request.rules,
       writing: request.writing,
-      dryRun,
-      skipPhases,
-      allow: request.allow,
-      onlyPhase,
+      run,
     },
     warnings,
     close: async () => {

@@ -92,20 +92,17 @@ export async function planClusterBootstrap(
   const targetOf = await fleetTargets(services, request.connection, directory);
   const connect = (logsTo?: Reporter): Promise<Host> => services.connectHost(targetOf(first), logsTo);
   const config = await readConfiguration(services, input);
+  const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
+  const run = { ...request.run, dryRun, skipPhases, allow: request.run.allow ?? DEFAULT_ALLOWED };
   const workflowOptions = await fleetInitOptions(services, {
-    ignorePreflightErrors: request.ignorePreflightErrors,
-    podLoss: request.podLoss,
+    run: { ...run, skipPhases: LEFT_OUT },
     first,
     file,
-    dryRun,
     reporter,
     config,
-    skipPhases: LEFT_OUT,
     given: null,
     opened: (access) => accesses.push(access),
   });
-  const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
-  const run = { dryRun, skipPhases, allow: request.allow ?? DEFAULT_ALLOWED };
   const clusterExceptions = proxyExceptions(applyClusterDefaults(config.cluster ?? {}));
   const sources = await installSources(services, { directory, clusterExceptions, joinServer: null, bundle: request.bundle });
   const member = workflowMember({

@@ -1,5 +1,6 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { DEFAULT_RUN, withDocument } from '../../host/run-settings.ts';
 import { applyClusterDefaults } from '../../kubeadm/config/defaults.ts';
 import { encodeClusterConfiguration, renderConfig } from '../../kubeadm/config/encode.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
@@ -63,8 +64,7 @@ export async function planClusterUpgrade(
           allowExperimental: options.allowExperimentalUpgrades === true,
           allowReleaseCandidates: options.allowRCUpgrades === true,
           etcdUpgrade: options.etcdUpgrade !== false,
-          ignorePreflightErrors: options.ignorePreflightErrors ?? [],
-          createJob: options.dryRun !== true,
+          run: withDocument(DEFAULT_RUN, options),
           releaseOf: (label) => releaseOf(services, label, false),
         },
       );

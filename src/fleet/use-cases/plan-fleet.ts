@@ -128,7 +128,7 @@ function notToBeSaved(): AppError {
 
 function contextOf(
   services: PlanFleetPorts,
-  { takeOver, podLoss, allow, ignorePreflightErrors }: FleetRunRequest,
+  { takeOver, run: { podLoss, allow, ignorePreflightErrors } }: FleetRunRequest,
   { fleet, access }: { readonly fleet: ResolvedFleet; readonly access: FleetAccess | null },
 ): PlanContext {
   return {

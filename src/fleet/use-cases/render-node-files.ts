@@ -1,6 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
@@ -21,7 +22,7 @@ export interface RenderRequest {
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
   readonly node: NodeRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[] };
+  readonly run: RunSettings;
 }
 
 /** The files of a node. */
@@ -43,15 +44,16 @@ export async function renderNodeFiles(
   request: RenderRequest,
   { reporter, rendered }: { readonly reporter: Reporter; readonly rendered: (files: RenderedFiles) => void },
 ): Promise<void> {
-  const { paths, plan } = request;
+  const { paths } = request;
   const config = mergeInitFlags(
     await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration']),
     request.flags,
   );
   const warnings = requireValid(config);
   const staged = request.hosts.rootDir !== undefined;
-  const declared = await readNodeOptions(services, { config, kind: 'init', node: request.node, plan, staged, reporter });
-  const node = { ...declared, dryRun: true, podLoss: 'ignore' as const };
+  const declared = await readNodeOptions(services, { config, kind: 'init', node: request.node, run: request.run, staged, reporter });
+  const run: RunSettings = { ...declared.run, dryRun: true, podLoss: 'ignore' };
+  const node = { ...declared, run };
   const opened = await openCluster(services, request.cluster, { dryRun: true, staged: node.staged, writes: null });
   try {
     for (const target of await readHostTargets(services, request.hosts)) {

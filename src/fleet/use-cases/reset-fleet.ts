@@ -2,6 +2,7 @@ import { AppError, type Problem, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeClaims } from '../../kubeadm/node-claims.ts';
@@ -30,9 +31,7 @@ export interface ResetFleetRequest {
   readonly hosts: FleetHostsRequest;
   readonly rules: RulesRequest;
   readonly writing: WritingRequest;
-  readonly ignorePreflightErrors: readonly string[];
-  /** Show the changes, and make none. */
-  readonly dryRun: boolean;
+  readonly run: RunSettings;
   /** Reset without a confirmation. */
   readonly isApproved: boolean;
   /** Only the hosts that earlier resets did not finish. */
@@ -109,10 +108,10 @@ export async function resetFleet(services: ResetFleetPorts, request: ResetFleetR
     view.nothing(retry);
     return { isPending: false, failure: null };
   }
-  const input = { request, fleet, hosts, rules: fleetRules(request.rules, { total: hosts.length, dryRun: request.dryRun }) };
+  const input = { request, fleet, hosts, rules: fleetRules(request.rules, { total: hosts.length, dryRun: request.run.dryRun }) };
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
-  if (request.dryRun) {
+  if (request.run.dryRun) {
     const result = await resetHosts(services, input, view.begin(run));
     return { isPending: result.outcomes.some(({ status }) => status === 'pending'), failure: fleetFailure(result, services) };
   }
@@ -194,7 +193,10 @@ async function openForDeletion(
   { request, fleet, hosts }: ResetInput,
   reporter: Reporter,
 ): Promise<FleetAccess | null> {
-  const { deleteNodes, dryRun } = request;
+  const {
+    deleteNodes,
+    run: { dryRun },
+  } = request;
   if (deleteNodes === null) return null;
   const { cluster, file } = fleet;
   const directory = directoryOf(services, file);
@@ -215,7 +217,7 @@ const LAST_CONTROL_PLANE = 2;
 
 async function resetMembers(
   services: ResetFleetPorts,
-  { request, fleet, hosts, rules: { dryRun } }: ResetInput,
+  { request, fleet, hosts }: ResetInput,
   {
     access,
     claims,
@@ -237,9 +239,7 @@ async function resetMembers(
           ...(certificatesDir === undefined ? {} : { certificatesDir }),
           ...(nodeRegistration.criSocket === undefined ? {} : { criSocket: nodeRegistration.criSocket }),
         },
-        ignorePreflightErrors: request.ignorePreflightErrors,
-        skipPreflight: false,
-        dryRun,
+        run: request.run,
         connect: controlPlaneConnector(services),
         connectEtcd: etcdConnector(services),
         opened,
@@ -248,11 +248,11 @@ async function resetMembers(
       const target = targetOf(host);
       const planned = workflowMember({
         name,
-        planHost: (context) => planWorkflow(resetWorkflow, context, options, { dryRun, skipPhases: [] }),
+        planHost: (context) => planWorkflow(resetWorkflow, context, options, request.run),
         connect: (reporter) => services.connectHost(target, reporter),
         cluster: access?.cluster ?? null,
         clock: services.clock,
-        writing: dryRun ? null : await writing(target),
+        writing: request.run.dryRun ? null : await writing(target),
         claims,
       });
       const member = { ...planned, node: nodeRegistration.name };

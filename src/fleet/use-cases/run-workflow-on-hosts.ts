@@ -2,7 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import { type AppError, type ExitCode, interrupted, isAppError, type Problem } from '../../base/errors.ts';
 import type { Host } from '../../host/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { Impact } from '../../host/plan/impact.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { PlanOnHost, WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
@@ -28,14 +28,9 @@ export interface HostsWorkflow {
   readonly writing: WritingRequest | null;
   /** Absent: the default limits; the command has no options for them. */
   readonly rules?: RulesRequest;
-  readonly dryRun: boolean;
-  /** Phases to leave out, by name or by the name of their parent. */
-  readonly skipPhases: readonly string[];
+  readonly run: RunSettings;
   /** The skipped phases, for the document of the run. Absent: it has no list of them. */
   readonly skippedPhases?: readonly string[];
-  readonly onlyPhase?: string | undefined;
-  /** The most disruptive impact on a running kubelet that is applied. Absent: every impact. */
-  readonly allow?: Impact;
   /**
    * The workflow changes the Nodes of the hosts: all hosts are inspected first, and a host whose Node another
    * host claims is not changed.
@@ -82,17 +77,18 @@ const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, serial
  */
 export async function runWorkflowOnHosts(
   ports: HostsPorts,
-  run: HostsWorkflow,
+  command: HostsWorkflow,
   watch: (members: readonly FleetMember[]) => Pick<FleetPorts, 'reporterOf' | 'begins' | 'ended' | 'progress'>,
 ): Promise<HostsResult> {
-  const writing = run.writing === null ? null : hostWriteOptions(ports, run.writing);
-  const observesFirst = run.oneHostPerNode === true;
-  const { parallel, ...limits } = fleetRules(run.rules ?? DEFAULT_RULES, { total: run.targets.length, dryRun: run.dryRun });
-  const maxOpen = observesFirst ? Math.max(parallel, run.targets.length) : parallel;
+  const { run, targets } = command;
+  const writing = command.writing === null ? null : hostWriteOptions(ports, command.writing);
+  const observesFirst = command.oneHostPerNode === true;
+  const { parallel, ...limits } = fleetRules(command.rules ?? DEFAULT_RULES, { total: targets.length, dryRun: run.dryRun });
+  const maxOpen = observesFirst ? Math.max(parallel, targets.length) : parallel;
   const claims = nodeClaims();
   const members = await Promise.all(
-    run.targets.map(async (target) =>
-      memberOf(ports, run, { target, claims, writing: run.dryRun || writing === null ? null : await writing(target) }),
+    targets.map(async (target) =>
+      memberOf(ports, command, { target, claims, writing: run.dryRun || writing === null ? null : await writing(target) }),
     ),
   );
   const { outcomes, stopped } = await runFleet(
@@ -109,11 +105,11 @@ export async function runWorkflowOnHosts(
         .map(({ error }) => error ?? reasonOfInterruption(ports)),
     ),
   ];
-  if (run.targets.length <= 1 && failures[0] !== undefined) throw failures[0];
+  if (targets.length <= 1 && failures[0] !== undefined) throw failures[0];
   const results = shown.flatMap(({ plan }) => plan ?? []);
   if (failures.length === 0) return { outcomes, results, failure: null };
   const exitCode = exitCodeOf(failures, { interrupted: ports.signal.aborted, allFailed: results.length + skipped === 0 });
-  const limit = run.rules === undefined ? '' : ', or allow more failures with --max-fail';
+  const limit = command.rules === undefined ? '' : ', or allow more failures with --max-fail';
   const rest = stopped === null ? [] : [fleetStopped(skipped, stopped, `Fix the cause and run the same command again${limit}`)];
   return { outcomes, results, failure: { problems: [...failures.flatMap(({ problems }) => problems), ...rest], exitCode } };
 }
@@ -135,14 +131,13 @@ function reasonOfInterruption({ signal }: Pick<RunTime, 'signal'>): AppError {
 
 function memberOf(
   ports: HostsPorts,
-  run: HostsWorkflow,
+  { planHost, cluster, clusterOf, run }: HostsWorkflow,
   { target, claims, writing }: { readonly target: HostTarget; readonly claims: NodeClaims; readonly writing: MemberWriteOptions | null },
 ): FleetMember {
-  const { planHost, cluster, clusterOf, onlyPhase } = run;
-  const phases = { skipPhases: [...new Set(run.skipPhases)], onlyPhase };
+  const phases = [...new Set(run.skipPhases)];
   return workflowMember({
     name: targetName(target),
-    planHost: (context) => planHost(context, { dryRun: run.dryRun, allow: run.allow, ...phases }),
+    planHost: (context) => planHost(context, { ...run, skipPhases: phases }),
     connect: (reporter) => ports.connectHost(target, reporter),
     cluster,
     clusterOf,

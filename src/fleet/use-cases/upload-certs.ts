@@ -1,6 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/host.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { emptyConfig } from '../../kubeadm/config/load.ts';
@@ -12,7 +13,7 @@ import type { PlannedHost } from '../saved-plan.ts';
 import { fleetInitOptions } from './init-options.ts';
 
 export interface UploadCertsInput {
-  readonly ignorePreflightErrors: readonly string[];
+  readonly run: RunSettings;
   readonly verbosity: number;
   /** The control planes of the fleet; the first running one uploads. */
   readonly controlPlanes: readonly PlannedHost[];
@@ -34,17 +35,13 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
   const reporter = services.reporter({ verbosity: input.verbosity, format: 'text' });
   const accesses: ApiAccess[] = [];
   let key: Secret | null = null;
-  const onlyPhase = 'upload-certs';
+  const run: RunSettings = { ...input.run, dryRun: false, skipPhases: [], onlyPhase: 'upload-certs', podLoss: 'ignore' };
   const workflowOptions = await fleetInitOptions(services, {
-    ignorePreflightErrors: input.ignorePreflightErrors,
+    run,
     first: controlPlane,
     file,
-    podLoss: 'ignore',
-    dryRun: false,
     reporter,
     config: emptyConfig(),
-    skipPhases: [],
-    onlyPhase,
     given: cluster,
     showCertificateKey: (made) => {
       key = made;
@@ -54,7 +51,6 @@ export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCer
   const host = await input.connectTo(controlPlane);
   try {
     const context = { host, cluster, clock: services.clock, reporter, signal: services.signal };
-    const run = { dryRun: false, skipPhases: [], onlyPhase };
     const planned = await planWorkflow(initControlPlaneWorkflow, context, { ...workflowOptions, skipPreflight: true }, run);
     await planned.apply(context);
     if (key === null) throw new Error('upload-certs shows its key');

@@ -1,12 +1,13 @@
 import { Secret } from '../../base/text/secret.ts';
 import type { Phase } from '../../host/phase.ts';
-import { isSelectedBy, PREFLIGHT_PHASE, phaseSelection } from '../../host/run-workflow.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
+import { isSelectedBy, PREFLIGHT_PHASE, phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import type { SecretSource } from '../ports.ts';
 import type { NodeOptions } from '../workflows/node-options.ts';
 
 /** Whether a phase of init is skipped by its own name or its parent's. */
-export function phaseSkipTest(skipped: readonly string[]): (phase: string) => boolean {
-  const runs = phaseSelection(skipped, undefined);
+export function phaseSkipTest({ skipPhases }: Pick<RunSettings, 'skipPhases'>): (phase: string) => boolean {
+  const runs = phaseSelection({ skipPhases });
   return (phase) => !runs(phase);
 }
 
@@ -16,8 +17,10 @@ export function phaseSkipTest(skipped: readonly string[]): (phase: string) => bo
  */
 export function checksOf(
   { phases }: { readonly phases: readonly Pick<Phase<never>, 'name' | 'changesKubelet'>[] },
-  { onlyPhase, skipPreflight }: { readonly onlyPhase: string | undefined; readonly skipPreflight: boolean },
+  run: RunSettings,
 ): Pick<NodeOptions, 'skipPreflight' | 'singlePhase'> {
+  const { onlyPhase } = run;
+  const skipPreflight = skipsPreflight(run);
   if (onlyPhase === undefined || onlyPhase === PREFLIGHT_PHASE.name) return { skipPreflight };
   const changesKubelet = phases.some((phase) => phase.changesKubelet && isSelectedBy(phase.name, onlyPhase));
   return { skipPreflight: skipPreflight || !changesKubelet, singlePhase: true };

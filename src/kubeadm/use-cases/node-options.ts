@@ -4,7 +4,7 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { goDurationMs, parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
-import type { Impact } from '../../host/plan/impact.ts';
+import { type RunSettings, withDocument } from '../../host/run-settings.ts';
 import { phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch-files.ts';
@@ -13,7 +13,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import { kubeletStart } from '../phases/kubelet-start.ts';
 import type { TemplateSource } from '../ports.ts';
 import { NodeGroups } from '../render/node-groups.ts';
-import type { NodeOptions, PodLossPolicy } from '../workflows/node-options.ts';
+import type { NodeOptions } from '../workflows/node-options.ts';
 
 /** KubeletConfiguration fields set by options for a node. */
 export interface FieldsRequest {
@@ -33,17 +33,14 @@ export interface NodeRequest extends FieldsRequest {
   readonly extraArgs: readonly Arg[];
   /** Flags that are removed: of the documents, and of the host's own unit. */
   readonly droppedFlags: readonly string[];
-  readonly ignorePreflightErrors: readonly string[];
-  readonly podLoss: PodLossPolicy;
-  /** The most disruptive impact on a running kubelet that is applied. */
-  readonly allow: Impact;
 }
 
 export interface NodeOptionsInput {
   readonly config: LoadedConfig;
   readonly kind: 'init' | 'join';
   readonly node: NodeRequest;
-  readonly plan: { readonly dryRun: boolean; readonly skipPhases: readonly string[]; readonly onlyPhase?: string | undefined };
+  /** Of the command line. */
+  readonly run: RunSettings;
   /** Files are written to a directory; no service is started. */
   readonly staged: boolean;
   readonly reporter: Reporter;
@@ -58,7 +55,7 @@ export interface ReadNodeOptions extends NodeOptions {
 /** Reads the node options that init and join share, from files and flags. */
 export async function readNodeOptions(
   services: TemplateSource & Pick<LocalFiles, 'input'>,
-  { config, kind, node, plan, staged, reporter }: NodeOptionsInput,
+  { config, kind, node, staged, reporter, ...input }: NodeOptionsInput,
 ): Promise<ReadNodeOptions> {
   const { droppedFlags } = node;
   const document = kind === 'init' ? config.init : config.join;
@@ -69,8 +66,7 @@ export async function readNodeOptions(
   ];
   const directory = document?.patches?.directory;
   const patches = directory === undefined ? [] : await readPatches(services, directory, reporter);
-  const skipped = [...plan.skipPhases, ...(document?.skipPhases ?? [])];
-  const dryRun = plan.dryRun || document?.dryRun === true;
+  const run = withDocument(input.run, document);
   return {
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
@@ -86,10 +82,8 @@ export async function readNodeOptions(
     patches: patches.filter(isForKubelet),
     configDir: node.configDir,
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
-    ignorePreflightErrors: node.ignorePreflightErrors,
-    skipPreflight: skipsPreflight(skipped),
-    podLoss: phaseSelection(skipped, plan.onlyPhase)(kubeletStart.name) ? node.podLoss : 'ignore',
-    dryRun,
+    skipPreflight: skipsPreflight(run),
+    run: phaseSelection(run)(kubeletStart.name) ? run : { ...run, podLoss: 'ignore' },
     staged,
     kubeletHealthCheckMs: durationMs(document?.timeouts?.kubeletHealthCheck, 240_000),
   };

@@ -41,7 +41,12 @@ const NOTHING: CheckedPods = { warnings: [], refusals: [] };
  * @returns losses as refusals, or as warnings if they are permitted
  */
 export async function checkPodsOfNode(context: PhaseContext, options: NodeOptions, checked: CheckedNode): Promise<CheckedPods> {
-  const { podLoss, skipPreflight, staged, catalogue } = options;
+  const {
+    run: { podLoss },
+    skipPreflight,
+    staged,
+    catalogue,
+  } = options;
   const { node, design, podsOf, written, setups } = checked;
   if (podLoss === 'ignore' || skipPreflight || staged || node.facts.identity.state === 'missing' || setups.before === null) return NOTHING;
   const { host, signal } = context;

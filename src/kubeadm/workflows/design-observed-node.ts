@@ -129,7 +129,7 @@ export async function designObservedNode(
   const pods = await checkPodsOfNode(context, options, { node, design, podsOf, written, setups });
   const directories = await checkDirectoriesOfNode(context, options, { setups, reading, isNew });
   const source = await checkConfigSource(context, options, { node, design, cluster: podsOf, setups });
-  const ignored = [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors];
+  const ignored = [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors];
   const { clusterIsDeclared } = cluster;
   const hidden = options.skipPreflight
     ? { warnings: [], refusals: [] }
@@ -170,7 +170,7 @@ function usualCommand({ flags, unit }: NodeDesign): readonly string[] {
 
 function startInput(
   design: NodeDesign,
-  { catalogue, kubeletHealthCheckMs, podLoss, staged }: NodeOptions,
+  { catalogue, kubeletHealthCheckMs, run, staged }: NodeOptions,
   cluster: Pick<DesignOptions, 'imageRepository'>,
 ): KubeletStartInput {
   const { instanceConfig, configYaml, flagsEnv, configDropIns } = design.files;
@@ -185,7 +185,7 @@ function startInput(
       minor: design.minor,
       catalogue,
       probeImage: pauseImage(cluster),
-      mayLosePods: podLoss === 'warn',
+      mayLosePods: run.podLoss === 'warn',
     },
   };
 }

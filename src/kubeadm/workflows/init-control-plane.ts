@@ -278,7 +278,7 @@ async function prepareAdmission(
     certificateKey: options.certificateKey,
     freshToken: options.certsToken,
     now: context.clock.now(),
-    assumeEmptyCluster: options.dryRun,
+    assumeEmptyCluster: options.run.dryRun,
     show: options.showCertificateKey,
   });
   return { apiServer, tokens, shared };
@@ -298,7 +298,7 @@ function inputOf(options: InitControlPlaneOptions, designed: Designed): InitCont
   const { host, cluster, controlPlane, firstNode, admission, now } = designed;
   const { node, routes, found } = host;
   const { start } = firstNode;
-  const assumeEmptyCluster = options.dryRun;
+  const assumeEmptyCluster = options.run.dryRun;
   const { forceUpload } = options;
   const apiCallMs = goDurationMs(controlPlane.timeouts.kubernetesAPICall);
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(controlPlane.node);

@@ -88,7 +88,7 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
       upload: {
         ...upload,
         forceUpload: options.forceUpload,
-        assumeEmptyCluster: options.dryRun,
+        assumeEmptyCluster: options.run.dryRun,
       },
       nodeName: node.registration.name,
       save: { nodeSettings: nodeSettingsOf(node, options), mayChown: start.mayChown, isStored: start.settings !== undefined },
@@ -96,13 +96,13 @@ async function prepareInit(context: PhaseContext, options: InitOptions): Promise
       uploadKubeadm: {
         clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
         currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
-        assumeEmptyCluster: options.dryRun,
+        assumeEmptyCluster: options.run.dryRun,
       },
       bootstrapToken: {
         tokens: tokens.desired,
         apiServer,
         replaceAddress: options.forceUpload || cluster.controlPlaneEndpoint !== undefined,
-        assumeEmptyCluster: options.dryRun,
+        assumeEmptyCluster: options.run.dryRun,
         now: context.clock.now(),
       },
       show: { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show: options.showJoinCommand },

@@ -1,16 +1,11 @@
 import type { Templates } from '../../codec/render-template.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Catalogue } from '../../kubelet/catalogue.ts';
 import type { KubeletPatch } from '../../kubelet/patch-files.ts';
 import type { FieldSetting } from '../../kubelet/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
 import type { NodeOverlay } from '../render/config-drop-ins.ts';
 import type { NodeGroups } from '../render/node-groups.ts';
-
-/**
- * A change that would end pods of the node: it is refused, permitted with a warning, or not checked because the plan is
- * never applied.
- */
-export type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
 
 /** Settings of a node from files and flags, and the strictness of the checks. */
 export interface NodeOptions {
@@ -28,13 +23,11 @@ export interface NodeOptions {
   readonly patches: readonly KubeletPatch[];
   /** Write the layers of this node as drop-in files of `--config-dir`. Absent: merge them into config.yaml. */
   readonly configDir?: boolean | undefined;
-  readonly ignorePreflightErrors: readonly string[];
   readonly skipPreflight: boolean;
   /** One phase is run, whose own checks are run without those of the phase preflight. */
   readonly singlePhase?: boolean | undefined;
-  readonly podLoss: PodLossPolicy;
-  /** A missing kubelet, runtime or API server is a warning. */
-  readonly dryRun: boolean;
+  /** In a dry run, a missing kubelet, runtime or API server is a warning. */
+  readonly run: RunSettings;
   /** Files are written to a directory; nothing runs in it. */
   readonly staged: boolean;
   readonly kubeletHealthCheckMs: number;

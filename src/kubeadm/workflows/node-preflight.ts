@@ -84,16 +84,16 @@ export async function preflightNode(
  */
 export function preflightVerdict(
   { host }: Pick<PhaseContext, 'host'>,
-  options: Pick<NodeOptions, 'dryRun' | 'ignorePreflightErrors' | 'skipPreflight' | 'staged'>,
+  options: Pick<NodeOptions, 'run' | 'skipPreflight' | 'staged'>,
   { facts, registration }: Pick<ObservedNode, 'facts' | 'registration'>,
   findings: readonly Finding[],
 ): PreflightVerdict {
   if (options.skipPreflight) return { errors: [], warnings: [] };
   const applicable = findings.filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
   const softened = applicable.map(
-    (finding): Finding => (options.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
+    (finding): Finding => (options.run.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
   );
-  return validateFindings(softened, [...options.ignorePreflightErrors, ...registration.ignorePreflightErrors], host.name);
+  return validateFindings(softened, [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors], host.name);
 }
 
 /** Checks whose errors are warnings in a dry run. */

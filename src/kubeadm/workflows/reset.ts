@@ -9,7 +9,9 @@ import { isFleetDropIn, proxyDropIn, proxyFiles } from '../../host/install/proxy
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import { skipsPreflight } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { hasPermission } from '../../kube/has-permission.ts';
 import { ADMIN_CONF, ETCD_DATA_DIR, FLAGS_ENV, INSTANCE_CONFIG } from '../../kube/well-known.ts';
@@ -48,9 +50,7 @@ import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from '
 
 export interface ResetOptions {
   readonly reset: ResetConfiguration;
-  readonly ignorePreflightErrors: readonly string[];
-  readonly skipPreflight: boolean;
-  readonly dryRun: boolean;
+  readonly run: RunSettings;
   /** Also deletes the Node: the one named by the operator, else the one that the host proves to be. Requires a cluster. */
   readonly deleteNode?: { readonly nodeName?: string | undefined; readonly trust: NodeTrust } | undefined;
   readonly connect: ConnectControlPlane;
@@ -125,14 +125,14 @@ type ResetFacts = typeof FACTS extends Fact<infer T> ? T : never;
 async function prepareReset(context: PhaseContext, options: ResetOptions): Promise<Prepared<ResetInput>> {
   const { facts, node } = await inspectHost(context, options);
   const used = endpointOf(facts.files.get(INSTANCE_CONFIG)?.content ?? '');
-  const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags, ignorePreflightErrors } = withHostInErrors(context.host.name, () =>
+  const { certificatesDir, criSocket, cleanupTmpDir, unmountFlags } = withHostInErrors(context.host.name, () =>
     applyResetDefaults(options.reset, { criSockets: used === null ? facts.sockets : [used] }),
   );
   const nodeName = node?.claim?.nodeName ?? null;
   const etcd = await etcdOfHost(context, options, facts, certificatesDir);
-  const ignored = [...options.ignorePreflightErrors, ...(ignorePreflightErrors ?? [])];
+  const { dryRun, ignorePreflightErrors } = options.run;
   const { errors, warnings } = validateFindings(
-    options.skipPreflight
+    skipsPreflight(options.run)
       ? []
       : [
           ...resetFindings(facts, options),
@@ -140,7 +140,7 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
           ...etcd.findings,
           ...(await deletionFindings(context, node)),
         ],
-    ignored,
+    ignorePreflightErrors,
     context.host.name,
   );
   return {
@@ -151,9 +151,9 @@ async function prepareReset(context: PhaseContext, options: ResetOptions): Promi
         cleanupTmpDir: cleanupTmpDir === true,
         unmountFlags: unmountFlags ?? [],
         etcdDataDir: etcd.dataDir,
-        podsMayStay: isIgnored(CONTAINERS_RUNNING, ignored),
+        podsMayStay: isIgnored(CONTAINERS_RUNNING, ignorePreflightErrors),
       },
-      isDryRun: options.dryRun,
+      isDryRun: dryRun,
       removesDropIn: isFleetDropIn(facts.files.get(PROXY_DROP_IN) ?? null),
       removeMember: etcd.input,
       etcdApi: etcd.access,
@@ -215,10 +215,10 @@ function installedAgent({ files }: ResetFacts): InstalledAgent {
   return readInstalledAgent(files.get(AGENT_UNIT)?.content ?? null);
 }
 
-function resetFindings({ os }: ResetFacts, { dryRun }: ResetOptions): readonly Finding[] {
+function resetFindings({ os }: ResetFacts, { run }: ResetOptions): readonly Finding[] {
   if (os.uid === null || os.uid === 0) return [];
   const hint = 'Run as root, or allow the user to use sudo';
-  return [{ id: 'IsPrivilegedUser', severity: dryRun ? 'warning' : 'error', message: 'the user on the host is not root', hint }];
+  return [{ id: 'IsPrivilegedUser', severity: run.dryRun ? 'warning' : 'error', message: 'the user on the host is not root', hint }];
 }
 
 const CONTAINERS_RUNNING = 'ContainersRunning';

@@ -23,6 +23,7 @@ import { fakeUnit } from '../../support/fake-units.ts';
 import { isProof, kubeletCredentials, provesNode, testTrust } from '../../support/node-proof.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 import { runWorkflow } from '../../support/run-workflow.ts';
+import { withRun } from '../../support/with-run.ts';
 
 const [catalogue, templates] = await Promise.all([loadCatalogue(), loadTemplates()]);
 const LOCAL = '/var/lib/kubelet/config.yaml';
@@ -176,9 +177,7 @@ function world(options: WorldOptions = {}): World {
       };
       const given = {
         reset: { criSocket: 'unix:///run/x.sock' },
-        ignorePreflightErrors: [],
-        skipPreflight: false,
-        dryRun,
+        ...withRun({ dryRun }),
         connect: unreachable,
         connectEtcd: unreachable,
         opened: () => undefined,

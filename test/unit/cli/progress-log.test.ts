@@ -5,6 +5,7 @@ import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
 import type { Output, Services } from '../../../src/cli/services.ts';
 import type { FleetProgress } from '../../../src/fleet/fleet.ts';
 import { definePhase } from '../../../src/host/phase.ts';
+import { DEFAULT_RUN } from '../../../src/host/run-settings.ts';
 import { planWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
@@ -126,12 +127,11 @@ describe('a command for hosts without a terminal', () => {
         targets: [{ address: 'n1' }],
         cluster: null,
         planHost: (context, run) => planWorkflow(workflow, context, null, run),
-        plan: { ...OUTPUT, dryRun: false, failsIfChanged: false, showOrigin: false, skipPhases: [] },
+        plan: { ...OUTPUT, dryRun: false, failsIfChanged: false, showOrigin: false },
         writing: { breakLock: false, confirmMs: undefined },
         reporter,
         warnings: [],
-        dryRun: false,
-        skipPhases: [],
+        run: DEFAULT_RUN,
       }).then(({ code }) => code);
     });
     await isStarted;

@@ -4,7 +4,7 @@ import { phaseSelection } from '../../../src/host/run-workflow.ts';
 import { isEssentialPhase, skippedUpgradePhases } from '../../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
 
 const resultOf = (...skipped: readonly string[]): string =>
-  upgradeResult('v1.36.2', skippedUpgradePhases(phaseSelection(skipped, undefined)).filter(isEssentialPhase));
+  upgradeResult('v1.36.2', skippedUpgradePhases(phaseSelection({ skipPhases: skipped })).filter(isEssentialPhase));
 
 describe('the result of upgrade apply', () => {
   it.each([[[]], [['addon', 'upload-config', 'control-plane/kubeconfig']]])('is an upgraded control plane without %j', (skipped) => {

@@ -6,6 +6,7 @@ import { fileFacts } from '../../../host/facts/file-facts.ts';
 import { observe } from '../../../host/observe.ts';
 import type { ClusterContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import type { RunSettings } from '../../../host/run-settings.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { conditionOf, isNodeReady } from '../../../kube/node-conditions.ts';
 import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
@@ -35,9 +36,8 @@ export interface UpgradeChecks {
     readonly allowReleaseCandidates: boolean;
     readonly force: boolean;
   } | null;
-  readonly ignorePreflightErrors: readonly string[];
-  /** False in a dry run: no Job is created. */
-  readonly createJob: boolean;
+  /** In a dry run, no Job is created. */
+  readonly run: RunSettings;
 }
 
 export interface UpgradeVerdict {
@@ -73,9 +73,9 @@ export async function checkUpgrade(
     corednsFindings(cluster, checks, corednsVersion),
     corednsVersion,
   ]);
-  const job = checks.createJob ? await jobFindings(context, checks, nodes.items) : [];
+  const job = checks.run.dryRun ? [] : await jobFindings(context, checks, nodes.items);
   const findings = [...job, ...nodeFindings(nodes.items), ...manifests, ...coredns];
-  const { errors, warnings } = validateFindings(findings, checks.ignorePreflightErrors, host.name);
+  const { errors, warnings } = validateFindings(findings, checks.run.ignorePreflightErrors, host.name);
   const versions = versionVerdict(checks, clusterVersion, nodes.items);
   return {
     refusals: [...errors, ...versions.refusals],

@@ -199,9 +199,9 @@ export async function prepareControlPlaneUpgrade(
   const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name)) ?? undefined), name).image ?? '';
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
   const addon = { forceUpload: false, assumeEmptyCluster: false };
-  const ignored = isIgnored('ImagePull', options.ignorePreflightErrors);
+  const ignored = isIgnored('ImagePull', options.run.ignorePreflightErrors);
   const findings = options.skipPreflight || options.singlePhase ? [] : await componentArguments(cluster);
-  const checked = validateFindings(findings, options.ignorePreflightErrors, context.host.name);
+  const checked = validateFindings(findings, options.run.ignorePreflightErrors, context.host.name);
   return {
     ...prepared,
     input: {

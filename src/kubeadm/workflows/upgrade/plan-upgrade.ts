@@ -3,6 +3,7 @@ import { parseSemanticVersion } from '../../../base/semantic-version.ts';
 import { entryOf } from '../../../codec/source.ts';
 import type { ClusterContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import type { RunSettings } from '../../../host/run-settings.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../../kube/well-known.ts';
 import { KUBE_PROXY_CONFIG_KEY } from '../../addons/kube-proxy.ts';
@@ -24,8 +25,7 @@ export interface PlanUpgradeOptions {
   readonly allowExperimental: boolean;
   readonly allowReleaseCandidates: boolean;
   readonly etcdUpgrade: boolean;
-  readonly ignorePreflightErrors: readonly string[];
-  readonly createJob: boolean;
+  readonly run: RunSettings;
   /** Resolves a label of the release server; null: it does not answer. */
   readonly releaseOf: (label: string) => Promise<string | null>;
 }

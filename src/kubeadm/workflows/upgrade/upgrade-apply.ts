@@ -112,12 +112,11 @@ async function prepareUpgradeApply(context: PhaseContext, options: UpgradeApplyO
 const NO_FINDINGS: UpgradeVerdict = { refusals: [], warnings: [] };
 
 function checkCluster(context: ClusterContext, options: UpgradeApplyOptions, { model }: AdminCluster): Promise<UpgradeVerdict> {
-  const { allowExperimental, allowReleaseCandidates, force, ignorePreflightErrors, dryRun, version } = options;
+  const { allowExperimental, allowReleaseCandidates, force, run, version } = options;
   return checkUpgrade(context, {
     cluster: model,
     target: releaseOfVersion(version),
     versions: { allowExperimental, allowReleaseCandidates, force },
-    ignorePreflightErrors,
-    createJob: !dryRun,
+    run,
   });
 }

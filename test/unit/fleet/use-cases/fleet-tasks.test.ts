@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { type PlanContext, savePlan } from '../../../../src/fleet/saved-plan.ts';
 import type { FleetRunRequest } from '../../../../src/fleet/use-cases/fleet-request.ts';
 import { readTasks } from '../../../../src/fleet/use-cases/fleet-tasks.ts';
+import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 const CONTEXT: PlanContext = {
   fleet: { file: 'fleet.yaml', directory: '/srv', name: null },
@@ -11,7 +13,7 @@ const CONTEXT: PlanContext = {
   ignorePreflightErrors: [],
 };
 
-const REQUEST = { file: undefined, selection: { limit: [], groups: [] }, podLoss: 'refuse', writing: {} } as unknown as FleetRunRequest;
+const REQUEST = { file: undefined, selection: { limit: [], groups: [] }, run: DEFAULT_RUN, writing: {} } as unknown as FleetRunRequest;
 
 const LIFETIME = { createdAt: new Date('2026-03-01T12:00:00Z'), validForMs: 3_600_000 };
 
@@ -23,14 +25,14 @@ function servicesWith(text: string, now = '2026-03-01T12:59:59Z'): Parameters<ty
 /** Whether the tasks of a saved plan may end pods. */
 async function podLossOf(context: Partial<PlanContext>, request: Partial<FleetRunRequest>): Promise<unknown> {
   const text = JSON.stringify(savePlan({ ...CONTEXT, ...context }, [], LIFETIME));
-  return (await readTasks(servicesWith(text), { planFile: 'plan.json' }, { ...REQUEST, ...request })).request.podLoss;
+  return (await readTasks(servicesWith(text), { planFile: 'plan.json' }, { ...REQUEST, ...request })).request.run.podLoss;
 }
 
 describe('the tasks of a saved plan', () => {
   it.each<[string, Partial<PlanContext>, Partial<FleetRunRequest>, string]>([
     ['by default', {}, {}, 'refuse'],
     ['if the plan was made with --allow-pod-loss', { allowPodLoss: true }, {}, 'warn'],
-    ['with --allow-pod-loss of apply', {}, { podLoss: 'warn' }, 'warn'],
+    ['with --allow-pod-loss of apply', {}, withRun({ podLoss: 'warn' }), 'warn'],
   ])('treat changes that would end pods %s', async (_, context, request, expected) => {
     expect(await podLossOf(context, request)).toBe(expected);
   });
@@ -38,12 +40,12 @@ describe('the tasks of a saved plan', () => {
   it.each<[string, Partial<PlanContext>, Partial<FleetRunRequest>, unknown]>([
     ['by default what apply permits by default', {}, {}, undefined],
     ['the class that the plan was made with', { allow: 'drain' }, {}, 'drain'],
-    ['a higher --allow of apply', { allow: 'new-pods-only' }, { allow: 'unsafe' }, 'unsafe'],
-    ['a lower --allow of apply', { allow: 'drain' }, { allow: 'safe' }, 'safe'],
+    ['a higher --allow of apply', { allow: 'new-pods-only' }, withRun({ allow: 'unsafe' }), 'unsafe'],
+    ['a lower --allow of apply', { allow: 'drain' }, withRun({ allow: 'safe' }), 'safe'],
   ])('permit %s', async (_, context, request, expected) => {
     const text = JSON.stringify(savePlan({ ...CONTEXT, ...context }, [], LIFETIME));
     const { request: permitted } = await readTasks(servicesWith(text), { planFile: 'plan.json' }, { ...REQUEST, ...request });
-    expect(permitted.allow).toBe(expected);
+    expect(permitted.run.allow).toBe(expected);
   });
 
   it('are refused from the time at which the plan expires', async () => {

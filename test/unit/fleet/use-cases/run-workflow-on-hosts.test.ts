@@ -4,6 +4,7 @@ import type { RulesRequest } from '../../../../src/fleet/use-cases/fleet-rules.t
 import { runWorkflowOnHosts } from '../../../../src/fleet/use-cases/run-workflow-on-hosts.ts';
 import type { Host } from '../../../../src/host/host.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
+import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import type { PlanOnHost } from '../../../../src/host/run-workflow.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
@@ -50,8 +51,7 @@ async function runOver(
       cluster: null,
       writing: { breakLock: false, confirmMs: null },
       ...(rules === undefined ? {} : { rules }),
-      dryRun: false,
-      skipPhases: [],
+      run: DEFAULT_RUN,
     },
     () => ({ reporterOf: () => recordingReporter() }),
   );

@@ -9,6 +9,7 @@ import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from
 import { regular } from '../../../support/host-to-join.ts';
 import { cluster, contextOf, host, join, joinOptions, planJoin, refusalOf, useJoinWorld } from '../../../support/join-world.ts';
 import { runWorkflow } from '../../../support/run-workflow.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
 /** The command line of the kubelet; null: no process can be observed. */
@@ -121,7 +122,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
   it('is applied with a warning if the check is ignored', async () => {
     await joined();
     assigned('maxPods: 33', null);
-    const { warnings, apply } = await planJoin('maxPods: 20', { ignorePreflightErrors: ['ConfigOverridden'] });
+    const { warnings, apply } = await planJoin('maxPods: 20', withRun({ ignorePreflightErrors: ['ConfigOverridden'] }));
     expect(warnings).toContainEqual(WARNING);
     await apply(contextOf());
     expect(host.text(CONFIG)).toContain('maxPods: 20\n');
@@ -191,7 +192,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
   it('is refused for the native assignment of a kubelet up to 1.23', async () => {
     version = 'v1.21.0';
     const ignorePreflightErrors = ['KubeletVersion'];
-    const options = joinOptions('maxPods: 10', { ignorePreflightErrors });
+    const options = joinOptions('maxPods: 10', withRun({ ignorePreflightErrors }));
     await runWorkflow(joinWorkflow, contextOf(), options, { dryRun: false, skipPhases: [] });
     const store = '/var/lib/kubelet/dynamic-config/store';
     argv = ['/usr/bin/kubelet', `--config=${CONFIG}`, '--dynamic-config-dir=/var/lib/kubelet/dynamic-config'];
@@ -199,7 +200,7 @@ describe('a change of a field that a ConfigMap overrides', () => {
     const present = (host.text(CONFIG) ?? '').replace(/^maxPods: .*\n/m, '');
     host.files.set(`${store}/checkpoints/u/7/kubelet`, regular(`${present}maxPods: 33\n`));
     const texts = host.texts();
-    expect(await refusalOf(planJoin('maxPods: 20', { ignorePreflightErrors }))).toEqual(REFUSED);
+    expect(await refusalOf(planJoin('maxPods: 20', withRun({ ignorePreflightErrors })))).toEqual(REFUSED);
     expect(host.texts()).toEqual(texts);
   });
 

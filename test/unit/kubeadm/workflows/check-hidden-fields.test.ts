@@ -10,6 +10,7 @@ import { fakeClock } from '../../../support/fake-clock.ts';
 import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { runWorkflow } from '../../../support/run-workflow.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const EXTRA = '/etc/default/kubelet';
@@ -59,13 +60,15 @@ describe('a field that the kubelet would not use', () => {
   it('is a warning with --ignore-preflight-errors', async () => {
     extraArgs('--config=/etc/my.yaml');
     host.files.set('/etc/my.yaml', regular(`${HEADER}maxPods: 78\n`));
-    expect(await codes(plan('maxPods: 81', { ignorePreflightErrors: ['fieldnotinforce'] }))).toContain('FieldNotInForce undefined');
+    expect(await codes(plan('maxPods: 81', withRun({ ignorePreflightErrors: ['fieldnotinforce'] })))).toContain(
+      'FieldNotInForce undefined',
+    );
   });
 });
 
 describe('the impact of a change of the command line', () => {
   it('includes a pending edit that the restart applies', async () => {
-    await runWorkflow(joinWorkflow, context(), options('maxPods: 81', { podLoss: 'ignore' }), RUN);
+    await runWorkflow(joinWorkflow, context(), options('maxPods: 81', withRun({ podLoss: 'ignore' })), RUN);
     const argv = ['/usr/bin/kubelet', '--config=/var/lib/kubelet/config.yaml', '--hostname-override=worker-two'];
     const known = hostToJoin(clock, {
       sh: ([, , script = '']: readonly string[]) =>
@@ -76,7 +79,7 @@ describe('the impact of a change of the command line', () => {
     for (const [path, file] of host.files) known.host.files.set(path, file);
     Object.assign(known.host.units.get('kubelet') ?? {}, { state: { ...host.units.get('kubelet')?.state, needsReload: true } });
     host = known.host;
-    const { host: planned } = await plan('maxPods: 81', { podLoss: 'ignore' });
+    const { host: planned } = await plan('maxPods: 81', withRun({ podLoss: 'ignore' }));
     const changes = planned.phases.flatMap((phase) => phase.plan.changes);
     expect(changes.find(({ kind }) => kind === 'restart-unit')).toMatchObject({
       impact: 'unsafe',

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import type { RunSettings } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
-import { type InitOptions, initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
+import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
 import { regular } from '../../../support/host-to-join.ts';
@@ -19,6 +20,7 @@ import {
   useJoinWorld,
 } from '../../../support/join-world.ts';
 import { fakePod } from '../../../support/pods-on-node.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 const TOKEN = new Secret('abcdef.0123456789abcdef');
 const CONFIG = '/var/lib/kubelet/config.yaml';
@@ -61,7 +63,7 @@ describe('a change of a node that would terminate pods', () => {
 
   it('is applied with a warning if it is permitted', async () => {
     await joined();
-    const { warnings, apply } = await planJoin('maxPods: 1', { podLoss: 'warn' });
+    const { warnings, apply } = await planJoin('maxPods: 1', withRun({ podLoss: 'warn' }));
     expect(warnings).toContainEqual({ code: 'PODS_AT_RISK', message: LOSS, field: 'maxPods' });
     await apply(contextOf());
     expect(host.text(CONFIG)).toContain('maxPods: 1\n');
@@ -109,13 +111,13 @@ describe('a change of a node that would terminate pods', () => {
     await joined();
     const { apiServer, ...options } = joinOptions('maxPods: 1');
     const target = await apiServer();
-    const init = (podLoss: InitOptions['podLoss']) =>
+    const init = (podLoss: RunSettings['podLoss']) =>
       planWorkflow(
         initWorkflow,
         contextOf(),
         {
           ...options,
-          podLoss,
+          ...withRun({ podLoss }),
           apiServer: target,
           cluster: {},
           kubelet: null,
@@ -136,7 +138,7 @@ describe('a change of a node that would terminate pods', () => {
     await joined();
     const options = upgradeOptions({ overlays: overlay('maxPods: 1') });
     const upgrade = (podLoss: 'refuse' | 'warn') =>
-      planWorkflow(upgradeNodeWorkflow, contextOf(), { ...options, podLoss }, { dryRun: false, skipPhases: [] });
+      planWorkflow(upgradeNodeWorkflow, contextOf(), { ...options, ...withRun({ podLoss }) }, { dryRun: false, skipPhases: [] });
     expect(await refusalOf(upgrade('refuse'))).toEqual(REFUSED);
     expect((await upgrade('warn')).warnings.map(({ code }) => code)).toContain('PODS_AT_RISK');
   });
@@ -145,20 +147,20 @@ describe('a change of a node that would terminate pods', () => {
 describe('no finding', () => {
   it('and no request is caused by a change of other fields', async () => {
     await joined();
-    const unchecked = await cost(() => planJoin('maxPods: 110\nimageGCHighThresholdPercent: 84', { podLoss: 'ignore' }));
+    const unchecked = await cost(() => planJoin('maxPods: 110\nimageGCHighThresholdPercent: 84', withRun({ podLoss: 'ignore' })));
     const checked = await cost(() => planJoin('maxPods: 110\nimageGCHighThresholdPercent: 84'));
     expect(checked).toEqual(unchecked);
   });
 
   it('and no request is caused by a node without changes', async () => {
     await joined();
-    const unchecked = await cost(() => planJoin('maxPods: 110', { podLoss: 'ignore' }));
+    const unchecked = await cost(() => planJoin('maxPods: 110', withRun({ podLoss: 'ignore' })));
     expect(await cost(() => planJoin('maxPods: 110'))).toEqual(unchecked);
   });
 
   it('is caused by a new host', async () => {
     for (const name of ['a', 'b', 'c']) await cluster.create(fakePod({ name }));
-    const unchecked = await cost(() => planJoin('maxPods: 1', { podLoss: 'ignore' }));
+    const unchecked = await cost(() => planJoin('maxPods: 1', withRun({ podLoss: 'ignore' })));
     expect(await cost(() => planJoin('maxPods: 1'))).toEqual(unchecked);
     expect(unchecked.calls.filter((call) => call.includes('Pod'))).toEqual([]);
   });
@@ -179,7 +181,7 @@ describe('no finding', () => {
     );
     const nodeRegistration = { kubeletExtraArgs: [{ name: 'config-dir', value: '/etc/kubelet.d' }] };
     await expect(planJoin('maxPods: 1', { nodeRegistration })).rejects.toMatchObject({ code: 'FieldNotInForce' });
-    const { warnings } = await planJoin('maxPods: 1', { nodeRegistration, ignorePreflightErrors: ['FieldNotInForce'] });
+    const { warnings } = await planJoin('maxPods: 1', { nodeRegistration, ...withRun({ ignorePreflightErrors: ['FieldNotInForce'] }) });
     expect(warnings.map(({ code }) => code)).toContain('DROP_IN_SHADOWS_FIELD');
     expect(warnings.map(({ code }) => code)).not.toContain('PODS_AT_RISK');
   });

@@ -18,6 +18,7 @@ import { fakeUnit } from '../../../support/fake-units.ts';
 import { HOST_COMMANDS, hostToJoin, NO_SETTINGS_OF_NODE, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { runWorkflow } from '../../../support/run-workflow.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
 const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
@@ -66,7 +67,6 @@ const upgradeOptions = (more: Partial<UpgradeNodeOptions> = {}): UpgradeNodeOpti
   settings: null,
   patches: null,
   ignoreSavedSettings: false,
-  podLoss: 'refuse',
   kubeletHealthCheckMs: 10_000,
   trust: null,
   nodeName: null,
@@ -225,7 +225,7 @@ describe('layers as drop-in files of --config-dir', () => {
       message: expect.stringContaining(`maxPods: 50 is overridden by ${own}:3, with 33`),
     });
     // The new value has no effect, so it is no changed field.
-    const changed = await changesOf(planJoin(layers, { ignorePreflightErrors: ['FieldNotInForce'] }));
+    const changed = await changesOf(planJoin(layers, withRun({ ignorePreflightErrors: ['FieldNotInForce'] })));
     expect(changed).toContainEqual(expect.objectContaining({ path: `${DIR}/20-kubeletadm-group-edge.conf`, fields: [] }));
     await join(ALL, { configDir: false });
     expect(configDropIns()).toEqual([own]);

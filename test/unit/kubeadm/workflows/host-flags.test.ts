@@ -16,6 +16,7 @@ import { runs } from '../../../support/fake-units.ts';
 import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { runWorkflow } from '../../../support/run-workflow.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 const [templates, catalogue] = await Promise.all([loadTemplates(), loadCatalogue()]);
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
@@ -47,7 +48,10 @@ function ownUnit(flags: string): void {
 }
 
 const options = (nodeRegistration: NodeRegistration, more: Partial<JoinOptions> = {}): JoinOptions =>
-  optionsToJoin({ templates, catalogue, admin: null }, { nodeRegistration, podLoss: 'ignore', skipPreflight: true, ...more });
+  optionsToJoin(
+    { templates, catalogue, admin: null },
+    { nodeRegistration, ...withRun({ podLoss: 'ignore' }), skipPreflight: true, ...more },
+  );
 const context = (): PhaseContext => ({ host, cluster, clock, reporter });
 const plan = (registration: NodeRegistration = {}, more: Partial<JoinOptions> = {}) =>
   planWorkflow(joinWorkflow, context(), options(registration, more), RUN);

@@ -3,6 +3,7 @@ import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
+import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
@@ -107,10 +108,8 @@ function world({
       declared: [],
       settings: [],
       patches: [],
-      ignorePreflightErrors: [],
+      run: DEFAULT_RUN,
       skipPreflight: false,
-      podLoss: 'refuse',
-      dryRun: false,
       staged: false,
       kubeletHealthCheckMs: 10_000,
       localAPIEndpoint: { advertiseAddress: '10.0.0.1' },

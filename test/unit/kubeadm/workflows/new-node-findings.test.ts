@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JoinOptions } from '../../../../src/kubeadm/workflows/join.ts';
 import { regular } from '../../../support/host-to-join.ts';
 import { clock, host, join, planJoin, refusalsOfJoin, replaceHost, useJoinWorld } from '../../../support/join-world.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 useJoinWorld();
 
@@ -38,7 +39,7 @@ describe('a host without a node is refused', () => {
     ]));
 
   it('and can be joined by ignoring the check', async () => {
-    const { warnings } = await planJoin('resolvConf: /no/such', { ignorePreflightErrors: ['ConfigOnHost'] });
+    const { warnings } = await planJoin('resolvConf: /no/such', withRun({ ignorePreflightErrors: ['ConfigOnHost'] }));
     expect(warnings.map(({ code }) => code)).toContain('ConfigOnHost');
   });
 });

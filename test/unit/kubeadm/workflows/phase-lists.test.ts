@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { definePhase } from '../../../../src/host/phase.ts';
+import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { checksOf } from '../../../../src/kubeadm/use-cases/init-phases.ts';
 import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
@@ -83,12 +84,12 @@ describe('the checks of a single phase', () => {
     ['join', joinWorkflow],
     ['join --control-plane', joinControlPlaneWorkflow],
   ])('of %s are those of a changed kubelet, or none', (_, workflow) => {
-    const checksFor = (onlyPhase: string | undefined) => checksOf(workflow, { onlyPhase, skipPreflight: false });
+    const checksFor = (onlyPhase: string | undefined) => checksOf(workflow, { ...DEFAULT_RUN, onlyPhase });
     const checked = namesOf(workflow.phases).filter((name) => !checksFor(name).skipPreflight);
     expect(checked).toEqual(['kubelet-start', 'kubelet-start/remember']);
     for (const name of namesOf(workflow.phases)) expect(checksFor(name).singlePhase).toBe(true);
     for (const whole of [undefined, 'preflight']) expect(checksFor(whole)).toEqual({ skipPreflight: false });
-    expect(checksOf(workflow, { onlyPhase: undefined, skipPreflight: true })).toEqual({ skipPreflight: true });
+    expect(checksOf(workflow, { ...DEFAULT_RUN, skipPhases: ['preflight'] })).toEqual({ skipPreflight: true });
   });
 });
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-
 import { removeEtcdMember } from '../../../../src/kubeadm/phases/etcd-members.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
@@ -11,6 +10,7 @@ import { fakeUnit } from '../../../support/fake-units.ts';
 import { isProof, kubeletCredentials, provesNode, testTrust } from '../../../support/node-proof.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { runWorkflow } from '../../../support/run-workflow.ts';
+import { withRun } from '../../../support/with-run.ts';
 
 const SOCKET = { type: 'socket', mode: 0o660, owner: 'root:root' } as const;
 const SOCKETS = { '/var/run/containerd/containerd.sock': SOCKET, '/var/run/crio/crio.sock': SOCKET };
@@ -74,9 +74,7 @@ async function resetWorker(dryRun: boolean) {
     context,
     {
       reset: {},
-      ignorePreflightErrors: [],
-      skipPreflight: false,
-      dryRun,
+      ...withRun({ dryRun }),
       connect: async () => fakeCluster(),
       connectEtcd: async () => fakeEtcd([]),
       opened: () => undefined,
@@ -103,9 +101,7 @@ async function prepare(files: FakeHostOptions['files'] = {}, options: PrepareOpt
   const context = { host, cluster: options.cluster ?? null, clock: fakeClock(), reporter: recordingReporter() };
   return resetWorkflow.prepare(context, {
     reset: {},
-    ignorePreflightErrors: options.ignore ?? [],
-    skipPreflight: false,
-    dryRun: false,
+    ...withRun({ ignorePreflightErrors: options.ignore ?? [] }),
     connect: async () => fakeCluster(),
     connectEtcd: async () => {
       if (options.etcd !== undefined) return options.etcd;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterContext } from '../../../../../src/host/phase.ts';
+import { DEFAULT_RUN } from '../../../../../src/host/run-settings.ts';
 import { clusterRefused } from '../../../../../src/kube/cluster-problems.ts';
 import type { KubeObject } from '../../../../../src/kube/object.ts';
 import { checkUpgrade, type UpgradeChecks } from '../../../../../src/kubeadm/workflows/upgrade/checks.ts';
@@ -7,6 +8,7 @@ import { type FakeClock, fakeClock } from '../../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../../support/fake-host.ts';
 import { recordingReporter } from '../../../../support/recording-reporter.ts';
+import { withRun } from '../../../../support/with-run.ts';
 
 const MANIFESTS = Object.fromEntries(
   ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((name) => [`/etc/kubernetes/manifests/${name}.yaml`, 'kind: Pod\n']),
@@ -15,8 +17,8 @@ const CHECKS: UpgradeChecks = {
   cluster: { kubernetesVersion: 'v1.35.6' },
   target: 'v1.36.2',
   versions: { allowExperimental: false, allowReleaseCandidates: false, force: false },
-  ignorePreflightErrors: [],
-  createJob: false,
+  // No Job.
+  ...withRun({ dryRun: true }),
 };
 
 function node(name: string, { ready = true, controlPlane = true, unschedulable = false, version = 'v1.35.6' } = {}): KubeObject {
@@ -86,7 +88,9 @@ describe('checkUpgrade', () => {
 
   it('warns about ignored checks', async () => {
     const { check } = world([node('cp1', { ready: false })], {});
-    const { refusals, warnings } = await check({ ignorePreflightErrors: ['staticpodmanifest', 'ControlPlaneNodesReady'] });
+    const { refusals, warnings } = await check(
+      withRun({ dryRun: true, ignorePreflightErrors: ['staticpodmanifest', 'ControlPlaneNodesReady'] }),
+    );
     expect(refusals).toEqual([]);
     expect(codesOf(warnings)).toEqual(['ControlPlaneNodesReady', 'StaticPodManifest']);
   });
@@ -133,7 +137,10 @@ describe('checkUpgrade: CreateJob', () => {
   it('creates a Job with the pause image, and waits until it completes', async () => {
     const w = world();
     w.clock.at(3_000, () => void setCondition(w, 'Complete'));
-    expect(await w.check({ createJob: true, cluster: { imageRepository: 'registry.test' } })).toMatchObject({ refusals: [], warnings: [] });
+    expect(await w.check({ run: DEFAULT_RUN, cluster: { imageRepository: 'registry.test' } })).toMatchObject({
+      refusals: [],
+      warnings: [],
+    });
     const job = await w.cluster.get({ apiVersion: 'batch/v1', kind: 'Job', namespace: 'kube-system', name: nameOf(w) });
     expect(nameOf(w)).toMatch(/^upgrade-health-check-\d+$/);
     expect(job?.spec).toMatchObject({
@@ -147,7 +154,7 @@ describe('checkUpgrade: CreateJob', () => {
   it('reports why the Job did not complete', async () => {
     const w = world();
     w.clock.at(3_000, () => void setCondition(w, 'Failed', 'deadline exceeded'));
-    const { refusals } = await w.check({ createJob: true });
+    const { refusals } = await w.check({ run: DEFAULT_RUN });
     expect(refusals[0]?.message).toMatch(
       /preflight: Job kube-system\/upgrade-health-check-\d+ did not complete within 60s: deadline exceeded/,
     );
@@ -159,7 +166,7 @@ describe('checkUpgrade: CreateJob', () => {
     const once = world();
     once.cluster.failNext('create Job', clusterRefused('create Job', { httpStatus: 500, message: 'overloaded' }));
     once.clock.at(3_000, () => void setCondition(once, 'Complete'));
-    expect((await once.check({ createJob: true })).refusals).toEqual([]);
+    expect((await once.check({ run: DEFAULT_RUN })).refusals).toEqual([]);
 
     const always = world();
     const fail = (): void =>
@@ -171,14 +178,14 @@ describe('checkUpgrade: CreateJob', () => {
         return create(object);
       },
     });
-    const { refusals } = await always.check({ createJob: true });
+    const { refusals } = await always.check({ run: DEFAULT_RUN });
     expect(codesOf(refusals)).toEqual(['CreateJob']);
     expect(refusals[0]?.message).toContain('was not created');
   });
 
   it('is skipped when no Node is schedulable', async () => {
     const w = world([node('cp1', { unschedulable: true })]);
-    const { refusals, warnings } = await w.check({ createJob: true });
+    const { refusals, warnings } = await w.check({ run: DEFAULT_RUN });
     expect([refusals, codesOf(warnings)]).toEqual([[], ['CreateJob']]);
     expect(nameOf(w)).toBe('');
   });

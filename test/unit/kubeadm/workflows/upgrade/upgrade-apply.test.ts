@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../../../src/kube/object.ts';
 import { UPGRADE_RECORD_PATH } from '../../../../../src/kubeadm/upgrade/upgrade-record.ts';
 import { THOROUGH } from '../../../../support/thorough.ts';
 import { COMPONENTS, type Component, killedAfter, manifestOf, type UpgradeWorld, upgradeWorld } from '../../../../support/upgrade-world.ts';
+import { withRun } from '../../../../support/with-run.ts';
 
 const TMP = '/etc/kubernetes/tmp';
 const K8S = COMPONENTS.filter((name) => name !== 'etcd');
@@ -44,7 +45,7 @@ describe('upgrade apply', () => {
     const ClusterConfiguration = data.ClusterConfiguration.replace(/^scheduler:.*$/m, 'scheduler: {extraArgs: [{name: port, value: "0"}]}');
     await world.cluster.patch(ref, 'merge', { data: { ClusterConfiguration } });
     const refusals = async (ignorePreflightErrors: readonly string[]) => {
-      const { refusals: all } = await world.plan({ ignorePreflightErrors });
+      const { refusals: all } = await world.plan(withRun({ ignorePreflightErrors }));
       return all.filter(({ code }) => code === 'ComponentArguments').map(({ message }) => message);
     };
     expect(await refusals([])).toEqual([

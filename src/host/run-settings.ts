@@ -1,0 +1,45 @@
+import type { Impact } from './plan/impact.ts';
+
+/**
+ * A change that would end pods of the node: it is refused, permitted with a warning, or not checked because the plan is
+ * never applied.
+ */
+export type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
+
+/**
+ * How a command runs on its hosts. Requests, workflows and phases contain this record and read its members from it: an
+ * option that is added here reaches each host.
+ */
+export interface RunSettings {
+  /** Only plan. */
+  readonly dryRun: boolean;
+  /** Phases to leave out, by name or by the name of their parent, which leaves out all its children. */
+  readonly skipPhases: readonly string[];
+  /** Run only this phase, or the children of this parent. Undefined: all phases. */
+  readonly onlyPhase?: string | undefined;
+  /** The most disruptive impact on a running kubelet that is applied. Undefined: every impact. */
+  readonly allow?: Impact | undefined;
+  readonly podLoss: PodLossPolicy;
+  /** Preflight checks whose errors are shown as warnings; `all`: every check. */
+  readonly ignorePreflightErrors: readonly string[];
+}
+
+/** The settings of a run without options: it applies all phases. */
+export const DEFAULT_RUN: RunSettings = { dryRun: false, skipPhases: [], podLoss: 'refuse', ignorePreflightErrors: [] };
+
+/** Members of kubeadm's documents with the meaning of options. */
+export interface DocumentRunSettings {
+  readonly dryRun?: boolean | undefined;
+  readonly skipPhases?: readonly string[] | undefined;
+  readonly ignorePreflightErrors?: readonly string[] | undefined;
+}
+
+/** The settings of a run, together with those of its document. */
+export function withDocument(run: RunSettings, document: DocumentRunSettings = {}): RunSettings {
+  return {
+    ...run,
+    dryRun: run.dryRun || document.dryRun === true,
+    skipPhases: [...run.skipPhases, ...(document.skipPhases ?? [])],
+    ignorePreflightErrors: [...run.ignorePreflightErrors, ...(document.ignorePreflightErrors ?? [])],
+  };
+}
