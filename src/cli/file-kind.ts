@@ -92,8 +92,10 @@ export function nameFileKinds(problems: readonly Problem[], textOf: (file: strin
 }
 
 function hintFor(text: string, { code, position }: Problem): string | undefined {
-  if (!/^["'{ \t]*apiVersion["']?[ \t]*:/m.test(text))
-    return FORMATS.find(({ patterns }) => patterns.every((each) => each.test(text)))?.hint;
+  const isDocument = /^["'{ \t]*apiVersion["']?[ \t]*:/m.test(text);
+  // Importers read these formats, and have hints of their own.
+  if (!isDocument && code === 'FLEET_IMPORT_INVALID') return undefined;
+  if (!isDocument) return FORMATS.find(({ patterns }) => patterns.every((each) => each.test(text)))?.hint;
   if (code === 'CONFIG_SYNTAX') return undefined;
   const header = headerOf(text, position?.line ?? 1);
   return DOCUMENTS.find(({ pattern, reportedBy = [] }) => pattern.test(header) && !reportedBy.includes(code))?.hint;

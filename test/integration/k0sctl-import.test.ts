@@ -83,7 +83,10 @@ describe('fleet init --from-k0sctl', () => {
     const ansible = await runCommand(['fleet', 'init', '-f', join(directory, 'no.yaml'), '--from-ansible', file]);
     expect(ansible).toMatchObject({ code: 2, stderr: expect.stringContaining(`Run kubeletadm fleet init --from-k0sctl ${file}`) });
     const validate = await runCommand(['fleet', 'validate', '-f', file]);
-    expect(validate).toMatchObject({ code: 2, stderr: expect.stringContaining(`run kubeletadm fleet init --from-k0sctl ${file}`) });
+    expect(validate).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`import its hosts with kubeletadm fleet init --from-k0sctl ${file}`),
+    });
   });
 
   it('needs a file of k0sctl', async () => {

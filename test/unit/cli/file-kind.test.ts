@@ -32,7 +32,7 @@ const UNIT =
   'The file looks like a systemd unit or drop-in: convert its kubelet flags with kubeletadm config migrate CONFIG --flags FILE --from 1.X --to 1.Y. [CONFIG_';
 
 describe('a file of another format', () => {
-  const commands = ['config validate', 'fleet validate -f', 'init --config', 'plan -f', 'reset --config', 'fleet init --from-k0sctl'];
+  const commands = ['config validate', 'fleet validate -f', 'init --config', 'plan -f', 'reset --config'];
   it.each<[string, string, string]>([
     ['an inventory', '[kube_control_plane]\ncp1 ansible_host=192.0.2.10\n\n[kube_node]\nw1\n', INVENTORY],
     ['an inventory of names', '# nodes\n[masters]\ncp1\ncp2\n', INVENTORY],
@@ -50,8 +50,7 @@ describe('a file of another format', () => {
     ['a drop-in', '[Service]\nEnvironment="KUBELET_EXTRA_ARGS=--max-pods=60"\n', UNIT],
   ])('%s gets the hint of its command', async (_, text, hint) => {
     for (const command of commands) {
-      // The reader of k0sctl files has a code of its own for a file that is YAML.
-      const printed = (await runWith(command, text)).replace('[FLEET_IMPORT_INVALID]', '[CONFIG_');
+      const printed = await runWith(command, text);
       expect(printed, command).toContain(hint);
     }
     expect(await runWith('apply', text)).toContain(hint.replace('[CONFIG_', '[PLAN_INVALID]'));
