@@ -13,7 +13,12 @@ export interface PhaseCommands {
   readonly run: (command: Command, words: readonly string[]) => void;
   /** Additional options of a group of phases and of all phases in the group, by the name of the group. */
   readonly options?: Readonly<Record<string, () => Option>>;
+  /** Groups that are one phase in kubeadm, and its short description: their name runs the group. */
+  readonly single?: Readonly<Record<string, string>>;
 }
+
+/** `control-plane` of `upgrade apply` and `upgrade node`, see kubeadm 1.36 cmd/phases/upgrade. */
+export const SINGLE_UPGRADE_PHASES = { 'control-plane': 'Upgrade the static Pods of the control plane' };
 
 /**
  * Defines a command for each phase below `phase`, so that help and completion list the phases as those of kubeadm:
@@ -21,7 +26,7 @@ export interface PhaseCommands {
  * Started as kubeadm, the name of a group alone is an error, as in kubeadm: `init phase certs` writes nothing.
  * @param phase accepts the name of any phase as arguments
  */
-export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[], { run, options = {} }: PhaseCommands): void {
+export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[], { run, options = {}, single = {} }: PhaseCommands): void {
   const refusesGroups = rootOf(phase).name() === 'kubeadm';
   const define = (parent: Command, { below }: PhaseNode, words: readonly string[]): void => {
     if (words.length > 0 && below.size > 0) add(parent, 'all', [...words, 'all'], `Run all phases of ${words.join('/')}`);
@@ -31,13 +36,14 @@ export function definePhaseCommands(phase: Command, phases: readonly PhaseHelp[]
     }
   };
   const add = (parent: Command, name: string, words: readonly string[], short: string | null): Command => {
-    const command = parent.command(name).description(short ?? `Run the phases of ${words.join('/')}`);
+    const own = short ?? single[words.join('/')] ?? null;
+    const command = parent.command(name).description(own ?? `Run the phases of ${words.join('/')}`);
     const additional = options[words[0] ?? '']?.();
     if (additional !== undefined) command.addOption(additional);
     command.configureHelp({
       visibleOptions: () => [...(additional === undefined ? [] : [additional]), ...phase.createHelp().visibleOptions(phase)],
     });
-    if (short !== null || !refusesGroups) run(command, words);
+    if (own !== null || !refusesGroups) run(command, words);
     return command;
   };
   define(phase, treeOf(phases), []);

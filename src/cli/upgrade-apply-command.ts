@@ -12,7 +12,7 @@ import {
   addTargetOption,
   IMPACT_NOTES,
 } from './options.ts';
-import { definePhaseCommands } from './phase-commands.ts';
+import { definePhaseCommands, SINGLE_UPGRADE_PHASES } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import { fieldsRequest, flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import type { UpgradeApplyCommandRequest } from './upgrade-apply.ts';
@@ -43,6 +43,7 @@ export function defineUpgradeApply(upgrade: Command, on: On, phases: readonly Ph
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
   on(applyOptions(phase), phaseRequest, load);
   definePhaseCommands(phase, phases, {
+    single: SINGLE_UPGRADE_PHASES,
     run: (command, words) => on(command.argument('[version]', VERSION), (args, given) => applyRequest(words, args[0], given), load),
   });
 }

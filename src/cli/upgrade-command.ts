@@ -13,7 +13,7 @@ import {
   IMPACT_NOTES,
   KUBELET_CONFIG_DIR,
 } from './options.ts';
-import { definePhaseCommands } from './phase-commands.ts';
+import { definePhaseCommands, SINGLE_UPGRADE_PHASES } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import {
   fieldsRequest,
@@ -61,6 +61,7 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
   on(options(phase), upgradeRequest, load);
   definePhaseCommands(phase, phases, {
+    single: SINGLE_UPGRADE_PHASES,
     run: (command, words) => on(command, (_, given) => upgradeRequest(words, given), load),
   });
 }

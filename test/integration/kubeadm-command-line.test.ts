@@ -84,6 +84,19 @@ describe('the command line of kubeadm', () => {
     expect(differing.map(({ path, flag }) => `${path} --${flag.name}`)).toEqual([]);
   });
 
+  it('runs each single phase by its name, also if it is a group of phases here', () => {
+    const paths = Object.keys(recorded);
+    const single = paths.filter((path) => path.includes(' phase ') && !paths.some((other) => other.startsWith(`${path} `)));
+    // Commander adds the command help to a command that only prints help.
+    const onlyHelp = (command: Command): boolean =>
+      command
+        .createHelp()
+        .visibleCommands(command)
+        .some((below) => below.name() === 'help');
+    expect(single.length).toBeGreaterThan(50);
+    expect(single.filter((path) => commandAt(path) === undefined || onlyHelp(commandAt(path) as Command))).toEqual([]);
+  });
+
   it('has the counted size', () => {
     const commands = Object.keys(recorded).length;
     const missingCommands = lacking.filter((name) => !name.includes(' --')).length;
