@@ -8,7 +8,6 @@ import {
   type InstalledFile,
   KUBERNETES_KEY_FINGERPRINT,
   kubernetesRepositoryUrl,
-  NO_PREPARATION,
   type PackageInstall,
   type PackageRepository,
   type ProxySetting,
@@ -35,16 +34,17 @@ const MEMBERS = ['install', 'kernelModules', 'sysctls', 'swap', 'proxy'] as cons
  * otherwise the last layer wins.
  * @param layers lowest first
  */
-export function hostPreparation(layers: readonly Layer[], context: Context): HostPreparation {
-  if (!layers.some(({ written }) => MEMBERS.some((member) => written[member] !== undefined))) return NO_PREPARATION;
+export function hostPreparation(layers: readonly Layer[], context: Context): HostPreparation | undefined {
+  if (!layers.some(({ written }) => MEMBERS.some((member) => written[member] !== undefined))) return undefined;
   const reader = new PreparationReader(layers, context);
-  return {
+  const preparation: HostPreparation = {
     swap: reader.last('swap')?.value === 'off' ? 'off' : null,
     kernelModules: reader.kernelModules(),
     sysctls: reader.sysctls(),
     install: reader.install(),
     ...optionalProxy(hostProxy(layers, context)),
   };
+  return Object.values(preparation).every((value) => value === null) ? undefined : preparation;
 }
 
 function optionalProxy(proxy: ProxySetting | undefined): Pick<HostPreparation, 'proxy'> {

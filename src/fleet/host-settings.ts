@@ -3,7 +3,7 @@ import { goDurationMs, parseGoDuration } from '../base/text/go-duration.ts';
 import { parseIp } from '../base/text/ip.ts';
 import { upTo } from '../base/text/up-to.ts';
 import type { PathSegment } from '../codec/field-path.ts';
-import { type HostHook, type HostHooks, NO_HOOKS } from '../host/hooks.ts';
+import type { HostHook, HostHooks } from '../host/hooks.ts';
 import type { HostPreparation } from '../host/install/model.ts';
 import type { HookName } from '../host/plan/operation.ts';
 import type { Taint } from '../kube/taint.ts';
@@ -13,7 +13,6 @@ import { flagProblem } from '../kubelet/flags-env.ts';
 import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
 import { isReservedLabel, nodeLabelIssues } from '../kubelet/node-labels.ts';
 import type { FieldSetting } from '../kubelet/setting.ts';
-import type { KnownHostsEntry } from '../ssh/known-hosts.ts';
 import { isSafeHostName, isSafeUserName } from '../ssh/names.ts';
 import { formatPlace, type HostEntry } from './entries.ts';
 import { invalidFleetValue, invalidHostAddress, mutuallyExclusiveMembers } from './fleet-problems.ts';
@@ -34,9 +33,9 @@ export interface HostSettings {
   readonly bastion: BastionText | null;
   readonly nodeRegistration: NodeRegistration;
   readonly declared: readonly FieldSetting[];
-  readonly kubeletConfigDir: boolean;
-  readonly preparation: HostPreparation;
-  readonly hooks: HostHooks;
+  readonly kubeletConfigDir: true | undefined;
+  readonly preparation: HostPreparation | undefined;
+  readonly hooks: HostHooks | undefined;
   readonly scope: Scope;
   /** Place of a member. */
   readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => SettingLocation;
@@ -83,7 +82,7 @@ export function hostSettings(
     bastion: reader.bastion(),
     nodeRegistration: registration,
     declared: reader.declared(),
-    kubeletConfigDir: reader.last('kubeletConfigDir')?.value === true,
+    kubeletConfigDir: reader.last('kubeletConfigDir')?.value === true || undefined,
     preparation: hostPreparation(layers, { scope: reader.scope, findings, kubernetesVersion }),
     hooks: hostHooks(layers, { scope: reader.scope, findings }),
     scope: reader.scope,
@@ -222,12 +221,12 @@ class SettingsReader {
   }
 
   /** As lines of a known_hosts file, with their positions in the fleet file. */
-  #hostKeys(): readonly KnownHostsEntry[] {
+  #hostKeys(): ResolvedSsh['hostKeys'] {
     const reported = this.#lastSsh('hostKeys');
     if (reported === null) return [];
-    return reported.value.map((key, i): KnownHostsEntry => {
+    return reported.value.map((key, i) => {
       const { file, line } = reported.layer.place(['ssh', 'hostKeys', i]).position;
-      return { ...key, file, line, marker: 'none', hosts: this.#entry.name };
+      return { ...key, file, line, marker: 'none' as const, hosts: this.#entry.name };
     });
   }
 
@@ -352,9 +351,9 @@ const DEFAULT_HOOK_TIMEOUT_SECONDS = 120;
  * layer.
  * @param layers lowest first
  */
-function hostHooks(layers: readonly Layer[], context: HookContext): HostHooks {
-  if (!layers.some(({ written }) => written.hooks !== undefined)) return NO_HOOKS;
-  return { beforeChange: hookOf(layers, context, 'beforeChange'), afterChange: hookOf(layers, context, 'afterChange') };
+function hostHooks(layers: readonly Layer[], context: HookContext): HostHooks | undefined {
+  const hooks = { beforeChange: hookOf(layers, context, 'beforeChange'), afterChange: hookOf(layers, context, 'afterChange') };
+  return hooks.beforeChange === null && hooks.afterChange === null ? undefined : hooks;
 }
 
 interface HookContext {

@@ -2,8 +2,6 @@ import type { Json, JsonObject } from '../base/json.ts';
 import { maskSecrets } from '../base/text/mask.ts';
 import { printable } from '../base/text/printable.ts';
 import { sourceToExactJson } from '../codec/source.ts';
-import type { HostHooks } from '../host/hooks.ts';
-import type { HostPreparation } from '../host/install/model.ts';
 import { formatTaint } from '../kube/taint.ts';
 import { argValue } from '../kubeadm/config/model.ts';
 import { mergeConfig } from '../kubelet/layers.ts';
@@ -69,8 +67,8 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
       ...(node.ignorePreflightErrors === undefined ? {} : { ignorePreflightErrors: node.ignorePreflightErrors }),
     },
     ...Object.fromEntries(host.declared.map(({ path, value }) => [path.join('.'), value])),
-    ...preparationDocument(host.preparation),
-    ...hooksDocument(host.hooks),
+    ...withoutNull(host.preparation),
+    ...(host.hooks === undefined ? {} : { hooks: withoutNull(host.hooks) }),
     ...(host.kubeletConfigDir === true ? { kubeletConfigDir: true } : {}),
     kubeletConfiguration: declaredConfiguration(host),
     variables: Object.fromEntries(variables),
@@ -78,14 +76,8 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
   };
 }
 
-/** The declared swap, kernel and installation settings. */
-function preparationDocument(preparation: HostPreparation): JsonObject {
-  return Object.fromEntries(Object.entries(preparation).filter(([, value]) => value !== null)) as JsonObject;
-}
-
-function hooksDocument(hooks: HostHooks): JsonObject {
-  const declared = Object.entries(hooks).flatMap(([name, hook]) => (hook === null ? [] : [[name, { ...hook }] as const]));
-  return declared.length === 0 ? {} : { hooks: Object.fromEntries(declared) as JsonObject };
+function withoutNull(record: object = {}): JsonObject {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)) as JsonObject;
 }
 
 function shown(value: string | number | boolean): Json {

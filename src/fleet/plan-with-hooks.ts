@@ -25,8 +25,8 @@ const MOST_CHARACTERS = 300;
  * @param name the host in the fleet file
  * @param readSecret reads the secrets of the hooks when the host is planned: a missing one refuses the host
  */
-export function planWithHooks(name: string, hooks: HostHooks, step: PlanStep, readSecret: ReadSecret): PlanStep {
-  if (hooks.beforeChange === null && hooks.afterChange === null) return step;
+export function planWithHooks(name: string, hooks: HostHooks | undefined, step: PlanStep, readSecret: ReadSecret): PlanStep {
+  if (hooks === undefined) return step;
   return async (context) => {
     const planned = await step(context);
     const phases = changedPhases(planned.host);

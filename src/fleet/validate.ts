@@ -71,7 +71,8 @@ export function validateValues(fleet: ResolvedFleet, catalogue: Catalogue): read
   });
 }
 
-function minorOfHost({ preparation: { install } }: ResolvedHost, { kubernetesVersion }: ResolvedFleet): Minor | null {
+function minorOfHost({ preparation }: ResolvedHost, { kubernetesVersion }: ResolvedFleet): Minor | null {
+  const install = preparation?.install;
   const version = install?.kind === 'packages' ? install.version : kubernetesVersion;
   return version === null ? null : parseMinor(version);
 }

@@ -1,24 +1,23 @@
+import * as z from 'zod';
 import { quoteShell } from '../base/text/shell-quote.ts';
-import type { SecretSource } from './install/model.ts';
+import { secretSource } from './install/model.ts';
 import type { OperationOf, RunCommand } from './plan/operation.ts';
 
-/** A command of the operator, run as root on the host. */
-export interface HostHook {
-  readonly command: readonly string[];
-  readonly timeoutSeconds: number;
-  /** Layer that declares the hook: `group edge`. */
-  readonly layer: string;
-  /** Sources of the secrets in the environment of the command, by variable. */
-  readonly env?: Readonly<Record<string, SecretSource>>;
-}
+const hostHook = z
+  .strictObject({
+    command: z.array(z.string()).readonly(),
+    timeoutSeconds: z.number(),
+    /** Layer that declares the hook: `group edge`. */
+    layer: z.string(),
+    /** Sources of the secrets in the environment of the command, by variable. */
+    env: z.exactOptional(z.record(z.string(), secretSource).readonly()),
+  })
+  .readonly();
 
-/** The hooks of a host; null: none. */
-export interface HostHooks {
-  readonly beforeChange: HostHook | null;
-  readonly afterChange: HostHook | null;
-}
-
-export const NO_HOOKS: HostHooks = { beforeChange: null, afterChange: null };
+/** The hooks of a host, run as root; null: none. The schema is part of saved plans. */
+export const hostHooks = z.strictObject({ beforeChange: z.nullable(hostHook), afterChange: z.nullable(hostHook) }).readonly();
+export type HostHook = z.infer<typeof hostHook>;
+export type HostHooks = z.infer<typeof hostHooks>;
 
 /** Begins the last line of a failed hook, which reports how the command ended. */
 const ENDED = 'kubeletadm-hook-ended ';

@@ -42,6 +42,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/host': ['diff'],
   'src/host/adapters': ['execa', 'tar-stream'],
   'src/host/bundle': ['zod'],
+  'src/host/hooks.ts': ['zod'],
+  'src/host/install/model.ts': ['zod'],
   'src/ssh/adapters/built-in': ['node-ssh', 'ssh2'],
   'src/ssh/adapters/openssh': ['execa'],
   'src/kube/adapters': ['@kubernetes/client-node', 'socks'],

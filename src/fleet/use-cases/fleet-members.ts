@@ -1,6 +1,5 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
-import { NO_HOOKS } from '../../host/hooks.ts';
 import type { Host } from '../../host/host.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
@@ -19,10 +18,9 @@ import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { FleetMember } from '../fleet.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { FleetCluster } from '../model.ts';
+import type { FleetCluster, PlannedHost } from '../model.ts';
 import { differingOperations, type Operations, operationsOf } from '../operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { PlannedHost } from '../saved-plan.ts';
 import { workflowMember } from '../workflow-member.ts';
 import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
@@ -142,8 +140,8 @@ export async function fleetMembers(
       writing: dryRun ? null : await writing(target),
       claims: input.claims,
     };
-    const hooks = input.ignoresHooks === true ? NO_HOOKS : host.hooks;
-    const planOf = planAfterPreparation({ ...host, hooks }, sources, { ...run, exact });
+    const { hooks: _, ...withoutHooks } = host;
+    const planOf = planAfterPreparation(input.ignoresHooks === true ? withoutHooks : host, sources, { ...run, exact });
     const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, planHost: planOf(joinWorkflow, own) }), stage: WORKERS });
     const controlPlaneMemberOf = (settings: ControlPlaneSettings): FleetMember => {
       const patches = settings.patches?.filter(isForKubelet) ?? null;

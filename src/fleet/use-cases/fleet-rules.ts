@@ -2,7 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { type Amount, hostsOf } from '../amount.ts';
 import type { FleetRules, HostOutcome } from '../fleet.ts';
-import type { PlannedHost } from '../saved-plan.ts';
+import type { PlannedHost } from '../model.ts';
 import { hostsOfPattern, labelsOfHost } from '../select.ts';
 
 /** Limits as numbers or percentages of hosts. */

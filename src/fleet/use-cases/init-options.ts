@@ -12,8 +12,8 @@ import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.t
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
+import type { PlannedHost } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { PlannedHost } from '../saved-plan.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 
 export interface FleetInitInput {

@@ -2,6 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/host.ts';
+import type { SecretSource } from '../../host/install/model.ts';
 import { partsOfToken } from '../../kube/bootstrap-token.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../../kubeadm/config/bootstrap-credentials.ts';
@@ -14,7 +15,7 @@ import type { ApiServerTarget } from '../../kubeadm/workflows/bootstrap-files.ts
 import { createTokens, deleteTokens } from '../../kubeadm/workflows/bootstrap-tokens.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { FleetCluster, SecretReference } from '../model.ts';
+import type { FleetCluster } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { connectionsTo } from '../ports.ts';
 import { resolveFleetPath } from './load-fleet.ts';
@@ -145,7 +146,7 @@ async function byToken(services: FleetRunPorts, input: FleetAccessInput, token: 
 }
 
 /** Reads the bootstrap token from the source in the fleet file. */
-async function readToken(services: FleetRunPorts, reference: SecretReference, path: (text: string) => string): Promise<Secret> {
+async function readToken(services: FleetRunPorts, reference: SecretSource, path: (text: string) => string): Promise<Secret> {
   const where = 'env' in reference ? `the environment variable ${reference.env}` : path(reference.file);
   const text = 'env' in reference ? services.env[reference.env] : await services.input.readText(path(reference.file));
   const token = text?.trim() ?? '';

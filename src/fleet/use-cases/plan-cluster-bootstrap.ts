@@ -16,9 +16,8 @@ import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
 import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
 import type { FleetMember, FleetResult } from '../fleet.ts';
-import type { FleetCluster } from '../model.ts';
+import type { FleetCluster, PlannedHost } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { PlannedHost } from '../saved-plan.ts';
 import { workflowMember } from '../workflow-member.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import {

@@ -1,10 +1,10 @@
-import { type HostPreparation, isUndeclared } from '../../host/install/model.ts';
+import { type HostPreparation, NO_PREPARATION } from '../../host/install/model.ts';
 import { type PlanStep, planAfter } from '../../host/plan-after.ts';
 import { hasPhase, planWorkflow, type Workflow, type WorkflowRun } from '../../host/run-workflow.ts';
 import { withScheme } from '../../kubeadm/config/defaults.ts';
 import { type HostBundle, prepareHostWorkflow } from '../../kubeadm/workflows/prepare-host.ts';
+import type { PlannedHost } from '../model.ts';
 import { planWithHooks } from '../plan-with-hooks.ts';
-import type { PlannedHost } from '../saved-plan.ts';
 import type { InstallSources } from './install-sources.ts';
 
 /** Plans a workflow after the preparation of its host. */
@@ -24,14 +24,15 @@ export function planAfterPreparation(
 }
 
 interface HostWork {
-  readonly preparation: HostPreparation;
+  readonly preparation: HostPreparation | undefined;
   readonly bundle: HostBundle | null;
 }
 
-function afterPreparation({ preparation, bundle }: HostWork, sources: InstallSources, run: WorkflowRun): PlanPrepared {
+function afterPreparation({ preparation: declared, bundle }: HostWork, sources: InstallSources, run: WorkflowRun): PlanPrepared {
   return (workflow, options) => {
     const then: PlanStep = (context) => planWorkflow(workflow, context, options, run);
-    if (isUndeclared(preparation) && bundle === null) return then;
+    if (declared === undefined && bundle === null) return then;
+    const preparation = declared ?? NO_PREPARATION;
     const preparing = prepareHostWorkflow(preparation, bundle);
     // Skipped phases are those of the workflow: a new cluster skips phases of init.
     const skipPhases = run.skipPhases.filter((name) => hasPhase(preparing, name));

@@ -8,8 +8,8 @@ import { emptyConfig } from '../../kubeadm/config/load.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
 import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
+import type { PlannedHost } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import type { PlannedHost } from '../saved-plan.ts';
 import { fleetInitOptions } from './init-options.ts';
 
 export interface UploadCertsInput {

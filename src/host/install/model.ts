@@ -1,86 +1,99 @@
-/**
- * The declared preparation of a host: kernel, swap, container runtime and kubelet. Null: not declared and not
- * checked.
- */
-export interface HostPreparation {
-  readonly swap: 'off' | null;
-  /** `[]`: none; the file of an earlier declaration is removed. */
-  readonly kernelModules: readonly string[] | null;
-  readonly sysctls: Readonly<Record<string, string>> | null;
-  readonly install: HostInstall | null;
-  /** Absent: not declared. */
-  readonly proxy?: ProxySetting | undefined;
-}
+import * as z from 'zod';
 
-/** The proxy of the container runtime and the kubelet. `none`: the files of an earlier declaration are removed. */
-export type ProxySetting = HostProxy | 'none';
-
-export interface HostProxy {
-  /** URLs without credentials. */
-  readonly http: string | null;
-  readonly https: string | null;
-  /** Addresses, subnets and domains without proxy, in addition to those of the cluster. */
-  readonly noProxy: readonly string[];
-  readonly credentials: SecretSource | null;
-}
+const text = z.string();
+const texts = z.array(text).readonly();
 
 /** Source of a secret on the local host, read when a host is planned. */
-export type SecretSource = { readonly env: string } | { readonly file: string };
+export const secretSource = z.union([z.strictObject({ env: text }).readonly(), z.strictObject({ file: text }).readonly()]);
+export type SecretSource = z.infer<typeof secretSource>;
 
-export type HostInstall = PackageInstall | BinaryInstall;
+const hostProxy = z
+  .strictObject({
+    /** URLs without credentials. */
+    http: z.nullable(text),
+    https: z.nullable(text),
+    /** Addresses, subnets and domains without proxy, in addition to those of the cluster. */
+    noProxy: texts,
+    credentials: z.nullable(secretSource),
+  })
+  .readonly();
+export type HostProxy = z.infer<typeof hostProxy>;
+
+const packageRepository = z
+  .strictObject({
+    /** Name of its files on the host. */
+    name: text,
+    /** With a final slash. For the kubelet: the directory that contains `deb/` and `rpm/`. */
+    url: text,
+    /** For apt: `/` for a flat repository, otherwise a release. */
+    suite: text,
+    components: texts,
+    /** URL or path of its public key; null: the default location in the repository. */
+    key: z.nullable(text),
+    /** 40 or 64 upper-case hexadecimal digits. Other keys are rejected. */
+    keyFingerprints: texts,
+  })
+  .readonly();
+export type PackageRepository = z.infer<typeof packageRepository>;
 
 /** Packages of the host's distribution and of the given repositories. */
-export interface PackageInstall {
-  readonly kind: 'packages';
-  /**
-   * Version of the kubelet: `1.36` (newest patch release; any is accepted), `1.36.2`, or a complete package
-   * version.
-   */
-  readonly version: string;
-  /** Package of the container runtime; null: not installed by kubeletadm. */
-  readonly runtime: string | null;
-  readonly extra: readonly string[];
-  /** The first repository is the one of the kubelet. */
-  readonly repositories: readonly PackageRepository[];
-}
+const packageInstall = z
+  .strictObject({
+    kind: z.literal('packages'),
+    /** Version of the kubelet: `1.36` (newest patch release; any is accepted), `1.36.2`, or a complete package version. */
+    version: text,
+    /** Package of the container runtime; null: not installed by kubeletadm. */
+    runtime: z.nullable(text),
+    extra: texts,
+    /** The first repository is the one of the kubelet. */
+    repositories: z.array(packageRepository).readonly(),
+  })
+  .readonly();
+export type PackageInstall = z.infer<typeof packageInstall>;
 
-export interface PackageRepository {
-  /** Name of its files on the host. */
-  readonly name: string;
-  /** With a final slash. For the kubelet: the directory that contains `deb/` and `rpm/`. */
-  readonly url: string;
-  /** For apt: `/` for a flat repository, otherwise a release. */
-  readonly suite: string;
-  readonly components: readonly string[];
-  /** URL or path of its public key; null: the default location in the repository. */
-  readonly key: string | null;
-  /** 40 or 64 upper-case hexadecimal digits. Other keys are rejected. */
-  readonly keyFingerprints: readonly string[];
-}
+const installedFile = z
+  .strictObject({
+    name: text,
+    /** URL, or path of a local file (relative to the fleet file). */
+    source: text,
+    /** 64 lower-case hexadecimal digits. */
+    sha256: text,
+    mode: z.number(),
+    /** Target path; for an archive the target directory. */
+    path: text,
+    isArchive: z.boolean(),
+  })
+  .readonly();
+export type InstalledFile = z.infer<typeof installedFile>;
 
 /** Binaries from a local directory or from URLs. */
-export interface BinaryInstall {
-  readonly kind: 'binaries';
-  readonly files: readonly InstalledFile[];
-  /** Enabled and started after all files are installed. */
-  readonly units: readonly string[];
-}
+const binaryInstall = z
+  .strictObject({
+    kind: z.literal('binaries'),
+    files: z.array(installedFile).readonly(),
+    /** Enabled and started after all files are installed. */
+    units: texts,
+  })
+  .readonly();
+export type BinaryInstall = z.infer<typeof binaryInstall>;
 
-export interface InstalledFile {
-  readonly name: string;
-  /** URL, or path of a local file (relative to the fleet file). */
-  readonly source: string;
-  /** 64 lower-case hexadecimal digits. */
-  readonly sha256: string;
-  readonly mode: number;
-  /** Target path; for an archive the target directory. */
-  readonly path: string;
-  readonly isArchive: boolean;
-}
-
-export function isUndeclared({ swap, kernelModules, sysctls, install, proxy }: HostPreparation): boolean {
-  return swap === null && kernelModules === null && sysctls === null && install === null && proxy === undefined;
-}
+/**
+ * The declared preparation of a host: kernel, swap, container runtime and kubelet. Null: not declared and not
+ * checked. The schema is part of saved plans.
+ */
+export const hostPreparation = z
+  .strictObject({
+    swap: z.nullable(z.literal('off')),
+    /** `[]`: none; the file of an earlier declaration is removed. */
+    kernelModules: z.nullable(texts),
+    sysctls: z.nullable(z.record(text, text).readonly()),
+    install: z.nullable(z.union([packageInstall, binaryInstall])),
+    /** Absent: not declared. `none`: the files of an earlier declaration are removed. */
+    proxy: z.exactOptional(z.union([z.literal('none'), hostProxy])),
+  })
+  .readonly();
+export type HostPreparation = z.infer<typeof hostPreparation>;
+export type ProxySetting = NonNullable<HostPreparation['proxy']>;
 
 export const NO_PREPARATION: HostPreparation = { swap: null, kernelModules: null, sysctls: null, install: null };
 

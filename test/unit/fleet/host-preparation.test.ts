@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { hostsToApply, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
-import { KUBERNETES_KEY_FINGERPRINT, NO_PREPARATION } from '../../../src/host/install/model.ts';
+import { KUBERNETES_KEY_FINGERPRINT } from '../../../src/host/install/model.ts';
 import { hostOf, resolve, resolved } from './support.ts';
 
 const SUM = 'ab'.repeat(32);
 
 describe('the prerequisites of a node', () => {
   it('are empty without a declaration', () => {
-    expect(hostOf(resolved('hosts: [{name: n1}]\n'), 'n1').preparation).toEqual(NO_PREPARATION);
+    expect(hostOf(resolved('hosts: [{name: n1}]\n'), 'n1').preparation).toBeUndefined();
   });
 
   it('are merged from all layers', () => {
@@ -77,7 +77,7 @@ hosts:
         - {name: containerd-2.1.0.tar.gz, sha256: "${SUM}", extractTo: /usr/local}
       units: [containerd]
 `);
-    expect(hostOf(fleet, 'n1').preparation.install).toEqual({
+    expect(hostOf(fleet, 'n1').preparation?.install).toEqual({
       kind: 'binaries',
       files: [
         { name: 'kubelet', source: './bin/kubelet', sha256: SUM, mode: 0o755, path: '/usr/bin/kubelet', isArchive: false },

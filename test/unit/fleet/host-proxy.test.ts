@@ -20,20 +20,20 @@ hosts:
 `);
 
   it('is merged from all layers by member, and can be none', () => {
-    expect(hostOf(fleet(), 'n1').preparation.proxy).toEqual({
+    expect(hostOf(fleet(), 'n1').preparation?.proxy).toEqual({
       http: null,
       https: 'http://proxy.one.example.com:3128',
       noProxy: ['.example.com', '10.0.0.0/8'],
       credentials: { env: 'PROXY_CREDENTIALS' },
     });
-    expect(hostOf(fleet(), 'n2').preparation.proxy).toEqual({
+    expect(hostOf(fleet(), 'n2').preparation?.proxy).toEqual({
       http: 'http://plain:3128',
       https: 'http://proxy.two.example.com:3128',
       noProxy: [],
       credentials: { env: 'PROXY_CREDENTIALS' },
     });
-    expect(hostOf(fleet(), 'n3').preparation.proxy).toBe('none');
-    expect(hostOf(resolved('hosts: [{name: n1, swap: off}]\n'), 'n1').preparation.proxy).toBeUndefined();
+    expect(hostOf(fleet(), 'n3').preparation?.proxy).toBe('none');
+    expect(hostOf(resolved('hosts: [{name: n1, swap: off}]\n'), 'n1').preparation?.proxy).toBeUndefined();
   });
 
   it('is kept in a saved plan', () => {
@@ -52,7 +52,7 @@ hosts:
       { createdAt: new Date(0), validForMs: 1 },
     );
     const tasks = hostsToApply(readPlan(JSON.stringify(saved), 'plan.json'));
-    expect(tasks.map(({ host }) => host.preparation.proxy)).toEqual(hosts.map(({ preparation }) => preparation.proxy));
+    expect(tasks.map(({ host }) => host.preparation?.proxy)).toEqual(hosts.map(({ preparation }) => preparation?.proxy));
   });
 
   it.each([

@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../../src/base/text/secret.ts';
 import { canonicalJson } from '../../../src/codec/json-text.ts';
 import { parseSource, type SourceDocument } from '../../../src/codec/source.ts';
+import type { PlannedHost } from '../../../src/fleet/model.ts';
 import { differingOperations, operationsOf } from '../../../src/fleet/operations.ts';
-import { hostsToApply, isExpired, type PlanContext, type PlannedHost, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
-import { NO_HOOKS } from '../../../src/host/hooks.ts';
-import { NO_PREPARATION } from '../../../src/host/install/model.ts';
+import { hostsToApply, isExpired, type PlanContext, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
+import { fixture } from '../../support/fixture.ts';
+import { resolved } from './support.ts';
 
 const CONTEXT: PlanContext = {
   fleet: { file: 'fleet.yaml', directory: '/srv', name: null },
@@ -26,6 +27,41 @@ const CONTEXT: PlanContext = {
   ignorePreflightErrors: [],
 };
 const LIFETIME = { createdAt: new Date('2026-03-01T12:00:00Z'), validForMs: 3_600_000 };
+/** Contains every setting of a host. */
+const ALL_SETTINGS = `name: lab
+kubernetesVersion: "1.36"
+cluster: {kubeconfig: admin.conf, context: lab, configuration: kubeadm.yaml, endpoint: 'api.example:6443', caCert: ca.crt, token: {env: TOKEN}}
+baseline:
+  ssh: {user: core, bastion: b, connectTimeout: 10s, commandTimeout: 2m, identityFiles: [id]}
+  labels: {pool: edge}
+  kernelModules: [br_netfilter]
+  sysctls: {net.ipv4.ip_forward: 1}
+  swap: off
+  install: packages
+  packages: {extra: [conntrack]}
+  proxy: {https: "http://p.example:3128", noProxy: [.example], credentials: {file: proxy.txt}}
+  kubeletConfigDir: true
+  kubeletConfiguration: {maxPods: 100}
+  hooks: {beforeChange: {command: [drain, "{{ name }}"], env: {TOKEN: {env: HOOK}}}, afterChange: {command: uncordon, timeout: 1m}}
+hosts:
+  - {name: b, role: bastion, ssh: {port: 2222}}
+  - name: e1
+    address: fd00::1
+    nodeName: node-1
+    nodeIP: 10.0.0.1
+    criSocket: unix:///run/crio.sock
+    resolvConf: /run/resolv.conf
+    cgroupDriver: systemd
+    taints: [{key: a, value: b, effect: NoSchedule}]
+    kubeletExtraArgs: [{name: v, value: "4"}]
+    droppedKubeletArgs: [node-ip]
+    ignorePreflightErrors: [Swap]
+    kubeletConfiguration: {maxPods: 60}
+  - name: e2
+    install: binaries
+    proxy: {https: none}
+    binaries: {source: bin, files: [{name: kubelet, sha256: ${'a'.repeat(64)}}], units: [kubelet]}
+`;
 const OVERLAY = parseSource('kind: KubeletConfiguration\nmaxPods: 60\nfeatureGates: {A: true}\n', '/srv/fleet.yaml')
   .documents[0] as SourceDocument;
 
@@ -39,8 +75,6 @@ function host(name: string): PlannedHost {
     ssh,
     nodeRegistration,
     declared: [],
-    preparation: NO_PREPARATION,
-    hooks: NO_HOOKS,
     overlays: [{ document: OVERLAY }],
   };
 }
@@ -109,6 +143,42 @@ describe('a saved plan', () => {
     const outcome = { status: 'pending', plan: planOf('a1', WRITE, RESTART), problems: [] } as const;
     const [task] = hostsToApply(readPlan(JSON.stringify(savePlan(CONTEXT, [[planned, outcome]], LIFETIME)), 'plan.json'));
     expect(task?.host).toMatchObject({ kubeletConfigDir: true, overlays: [{ document: { layer: 'group edge' } }] });
+  });
+
+  it('returns the host keys of a host and of its bastion', () => {
+    const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl';
+    const { hosts } = resolved(
+      `baseline: {ssh: {hostKeys: ["${key}"]}}\nhosts: [{name: b, role: bastion}, {name: n1, ssh: {bastion: b}}]\n`,
+    );
+    const saved = savePlan(
+      CONTEXT,
+      hosts.map((each) => [each, { status: 'pending', plan: planOf('n1', WRITE), problems: [] }] as const),
+      LIFETIME,
+    );
+    const [task] = hostsToApply(readPlan(JSON.stringify(saved), 'plan.json'));
+    expect(task?.host.ssh).toEqual(hosts[0]?.ssh);
+    expect(task?.host.ssh.jumps[0]?.hostKeys).toMatchObject([{ file: 'fleet.yaml', line: 3, hosts: 'b' }]);
+  });
+
+  it('of version 0.1.0 is read, and the same fleet file gives the same plan', () => {
+    const text = fixture(import.meta.url, 'fixtures/plan-0.1.0.json');
+    const fleet = resolved(ALL_SETTINGS);
+    const context: PlanContext = {
+      ...CONTEXT,
+      fleet: { file: 'fleet.yaml', directory: '/srv', name: 'lab' },
+      cluster: fleet.cluster,
+      allowPodLoss: true,
+      allow: 'drain',
+      ignorePreflightErrors: ['Swap'],
+      canary: ['e1'],
+    };
+    const change: Change = { kind: 'restart-unit', unit: 'kubelet', reason: '/x changed' };
+    const outcomes = fleet.hosts.map(
+      (each, i) => [each, { status: 'pending', plan: planOf(each.name, change), problems: i === 0 ? ['e1: a warning'] : [] }] as const,
+    );
+    const saved = savePlan(context, outcomes, LIFETIME);
+    expect(saved).toEqual(JSON.parse(text));
+    expect(readPlan(text, 'plan.json')).toEqual(saved);
   });
 
   it('has one id for the same content, and stores shared content once', () => {
