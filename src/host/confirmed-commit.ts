@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import { AppError, isAppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { checkpointOf } from './commit/checkpoint.ts';
@@ -82,78 +83,21 @@ interface Guard {
   readonly verify: VerifyCommit;
 }
 
-function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm, verify }: Guard): OpenCommit {
+function guard(phase: GuardedPhase, context: PhaseContext, { run, owner: { id }, confirm, verify }: Guard): OpenCommit {
   const { clock, host, reporter, signal } = context;
-  const { id } = owner;
   // The host starts its timer later than this.
   const end = clock.now().getTime() + confirm.timeoutMs;
   const deadline = end - Math.min(CONFIRM_MARGIN_MS, confirm.timeoutMs / 4);
+  const about = { host: host.name, phase: phase.name };
   let applied = false;
   let isAsked = false;
   run.reconnectUntil(deadline);
-  const closed = (): void => run.reconnectUntil(null);
 
   const confirmOnce = async (): Promise<void> => {
     const again = await confirm.reconnect();
     isAsked = true;
-    try {
-      await again.perform([IS_RUNNING, { kind: 'confirm-commit', id }, ...run.releasing()]);
-    } finally {
-      await again.close().catch(() => undefined);
-    }
-  };
-
-  const revertOnce = (why: string): Promise<void> =>
-    run.withConnection((existing) =>
-      existing.perform([{ kind: 'revert-commit', id, why }, ...run.releasing()], { timeoutMs: REVERT_TIMEOUT_MS }),
-    );
-
-  /**
-   * The error when the change no longer waits for its confirmation; null when it does, was confirmed by hand,
-   * or the host is unreachable.
-   */
-  const findGone = async (): Promise<CommitGoneError | null> => {
-    try {
-      const record = await run.withConnection((existing) => observe(existing, commitRecord));
-      const isOpen = record === null || (record.state === 'armed' && isOurs(record, id));
-      return isOpen ? null : new CommitGoneError(host.name, record, 'cannot confirm the change');
-    } catch (error) {
-      if (isConnectionLost(error)) return null;
-      throw error;
-    }
-  };
-  const checkOpen = async (): Promise<void> => {
-    const gone = await findGone();
-    if (gone !== null) throw gone;
-  };
-
-  /**
-   * Retries until the deadline while the host is unreachable. Returns the refusal of the host, or null on
-   * success.
-   */
-  const persist = async (work: () => Promise<void>, until: number, stop?: AbortSignal): Promise<CommitGoneError | null> => {
-    for (;;) {
-      try {
-        await work();
-        return null;
-      } catch (error) {
-        if (error instanceof CommitGoneError) return error;
-        if (!isConnectionLost(error) || clock.now().getTime() >= until) throw error;
-        await clock.sleep(RETRY_MS, stop);
-      }
-    }
-  };
-
-  /** False: the host is unreachable. @throws AppError: the kubelet is not healthy with the previous files */
-  const isHealthyAgain = async (): Promise<boolean> => {
-    run.reconnectUntil(clock.now().getTime() + GRACE_MS);
-    try {
-      await phase.observed.verifyUndone();
-      return true;
-    } catch (error) {
-      if (isConnectionLost(error)) return false;
-      throw error;
-    }
+    const operations: readonly Operation[] = [IS_RUNNING, { kind: 'confirm-commit', id }, ...run.releasing()];
+    await again.perform(operations).finally(() => again.close().catch(() => undefined));
   };
 
   return {
@@ -162,54 +106,107 @@ function guard(phase: GuardedPhase, context: PhaseContext, { run, owner, confirm
       applied = true;
     },
     confirm: async (lasts) => {
-      const unproven = await verify(deadline, checkOpen);
+      const unproven = await verify(deadline, async () => {
+        const gone = await findGone(run, id);
+        if (gone !== null) throw gone;
+      });
       await lasts?.();
       signal?.throwIfAborted();
-      const about = { host: host.name, phase: phase.name };
       reporter.report({ level: 'info', code: 'COMMIT_VERIFIED', ...about, message: 'verified: confirming the change', verbosity: 1 });
       // Retries until the host has decided: a confirmation without a response may have been processed.
-      const gone = await persist(confirmOnce, end + GRACE_MS, signal);
+      const gone = await persist(clock, confirmOnce, end + GRACE_MS, signal);
       // No pending change: the response was lost, or an administrator confirmed it by hand.
       if (gone !== null && gone.record !== null) throw gone;
       run.wasReleased();
-      closed();
+      run.reconnectUntil(null);
       if (unproven === undefined)
         reporter.report({ level: 'info', code: 'COMMIT_CONFIRMED', ...about, message: 'change confirmed over a new connection' });
-      else
-        reporter.report({
-          level: 'warning',
-          code: 'COMMIT_NOT_IN_FORCE',
-          ...about,
-          message: `the new files are kept, but ${unproven}`,
-        });
+      else reporter.report({ level: 'warning', code: 'COMMIT_NOT_IN_FORCE', ...about, message: `the new files are kept, but ${unproven}` });
     },
     rollBack: async (error) => {
       run.arm(null);
-      if (error instanceof HostLockedError) {
-        // After a reboot another run may hold the lock; this does not show the state of our change.
-        const gone = applied ? await findGone() : null;
-        return gone !== null && isReverted(gone.record, id) ? commitReverted(host.name, gone.record) : error;
-      }
-      if (error instanceof CommitGoneError && isReverted(error.record, id)) return commitReverted(host.name, error.record);
-      const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program was aborted';
-      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', host: host.name, phase: phase.name, message: REPORTS_ROLLBACK });
+      // After a reboot another run may hold the lock; this does not show the state of our change.
+      const isLocked = error instanceof HostLockedError;
+      const gone = isLocked && applied ? await findGone(run, id) : error;
+      if (gone instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
+      if (isLocked) return error;
+      reporter.report({ level: 'warning', code: 'ROLLBACK_STARTED', ...about, message: REPORTS_ROLLBACK });
       try {
-        const gone = await persist(() => revertOnce(printable(why, 400)), end + GRACE_MS);
-        if (gone === null) run.wasReleased();
-        else if (gone.record === null || !isOurs(gone.record, id))
-          return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
-        else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
-        const isHealthy = phase.observed.verifiedState !== null && (await isHealthyAgain());
-        return rolledBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
+        return await revert(error, phase, context, { run, id, applied, until: end + GRACE_MS });
       } catch (cause) {
-        if (isConnectionLost(cause))
-          return withProblems(error, commitUnknown(host.name, Math.round((end - clock.now().getTime()) / 1000), isAsked), 1);
-        return withProblems(error, rollbackFailed(host.name, phase.name, cause), 1);
+        const secondsLeft = Math.round((end - clock.now().getTime()) / 1000);
+        const isLost = isConnectionLost(cause);
+        return withProblems(error, isLost ? commitUnknown(host.name, secondsLeft, isAsked) : rollbackFailed(about, cause), 1);
       } finally {
-        closed();
+        run.reconnectUntil(null);
       }
     },
   };
+}
+
+/** Restores the previous files. @returns the error to report instead of the given one */
+async function revert(
+  error: unknown,
+  phase: GuardedPhase,
+  { clock, host }: PhaseContext,
+  { run, id, applied, until }: { readonly run: RunHost; readonly id: string; readonly applied: boolean; readonly until: number },
+): Promise<unknown> {
+  const why = isAppError(error) ? (error.problems[0]?.message ?? '') : 'the program was aborted';
+  const operations: readonly Operation[] = [{ kind: 'revert-commit', id, why: printable(why, 400) }, ...run.releasing()];
+  const gone = await persist(
+    clock,
+    () => run.withConnection((existing) => existing.perform(operations, { timeoutMs: REVERT_TIMEOUT_MS })),
+    until,
+  );
+  if (gone === null) run.wasReleased();
+  else if (gone.record?.id !== id) return applied ? gone : withProblems(error, commitNotArmed(host.name, phase.name), 1);
+  else if (error instanceof CommitGoneError && isReverted(gone.record, id)) return commitReverted(host.name, gone.record);
+  const isHealthy = phase.observed.verifiedState !== null && (await isHealthyAgain(phase, run, clock));
+  return rolledBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
+}
+
+/**
+ * The error when the change no longer waits for its confirmation; null when it does, was confirmed by hand,
+ * or the host is unreachable.
+ */
+async function findGone(run: RunHost, id: string): Promise<CommitGoneError | null> {
+  try {
+    const record = await run.withConnection((existing) => observe(existing, commitRecord));
+    const isOpen = record === null || (record.state === 'armed' && record.id === id);
+    return isOpen ? null : new CommitGoneError(run.name, record, 'cannot confirm the change');
+  } catch (error) {
+    if (isConnectionLost(error)) return null;
+    throw error;
+  }
+}
+
+/**
+ * Retries until the deadline while the host is unreachable. Returns the refusal of the host, or null on
+ * success.
+ */
+async function persist(clock: Clock, work: () => Promise<void>, until: number, stop?: AbortSignal): Promise<CommitGoneError | null> {
+  for (;;) {
+    try {
+      await work();
+      return null;
+    } catch (error) {
+      if (error instanceof CommitGoneError) return error;
+      if (!isConnectionLost(error) || clock.now().getTime() >= until) throw error;
+      await clock.sleep(RETRY_MS, stop);
+    }
+  }
+}
+
+/** False: the host is unreachable. @throws AppError: the kubelet is not healthy with the previous files */
+async function isHealthyAgain({ observed }: GuardedPhase, run: RunHost, clock: Clock): Promise<boolean> {
+  run.reconnectUntil(clock.now().getTime() + GRACE_MS);
+  try {
+    await observed.verifyUndone();
+    return true;
+  } catch (error) {
+    if (isConnectionLost(error)) return false;
+    throw error;
+  }
 }
 
 const REPORTS_ROLLBACK = 'rolling back to the previous files';
@@ -220,12 +217,8 @@ const IS_RUNNING: Operation = {
   what: 'the kubelet is not running: systemctl is-active kubelet',
 };
 
-function isOurs(record: CommitRecord, id: string): boolean {
-  return record.id === id;
-}
-
 function isReverted(record: CommitRecord | null, id: string): record is CommitRecord {
-  return record !== null && record.state === 'reverted' && isOurs(record, id);
+  return record !== null && record.state === 'reverted' && record.id === id;
 }
 
 /** Errors of single operations: the host is reachable, and partial changes are undone. */
@@ -252,7 +245,7 @@ function rolledBack(error: unknown, { name }: GuardedPhase, { host, applied, byI
   return withProblems(error, new AppError({ host, code: 'ROLLED_BACK', message }), isPartOnly ? 1 : 5);
 }
 
-function rollbackFailed(host: string, phase: string, cause: unknown): AppError {
+function rollbackFailed({ host, phase }: { readonly host: string; readonly phase: string }, cause: unknown): AppError {
   const why = cause instanceof AppError ? cause.message : String(cause);
   const message = `${phase}: rolling back to the previous files failed: ${why}`;
   return new AppError({ host, code: 'ROLLBACK_FAILED', message, hint: 'See journalctl -u kubeletadm-revert -u kubelet on the host' });

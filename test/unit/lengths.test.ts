@@ -30,7 +30,6 @@ const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
   'src/fleet/use-cases/fleet-status.ts fleetStatus': 84,
   'src/fleet/use-cases/open-init.ts openInit': 85,
   'src/fleet/use-cases/plan-cluster-bootstrap.ts planClusterBootstrap': 96,
-  'src/host/confirmed-commit.ts guard': 129,
   'src/host/run-host.ts runHost': 126,
   'src/kubeadm/phases/upgrade/restore-etcd-data.ts restoreEtcdData': 143,
   'src/kubeadm/workflows/design-observed-node.ts designObservedNode': 90,
@@ -57,7 +56,7 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
 };
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 33;
+const LONG_FUNCTIONS = 32;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */
