@@ -1,18 +1,23 @@
-import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { waitUntil } from '../../base/wait-until.ts';
-import { encodeYaml } from '../../codec/yaml-encode.ts';
-import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
-import type { Host } from '../../host/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { isActive, podsOfNode, readPod } from '../workload/pod.ts';
+import { isActive, type NodePod, podsOfNode, readPod } from '../workload/pod.ts';
 import { readStaticPods } from '../workload/risk-facts.ts';
 import type { WorkloadBaseline } from './baseline.ts';
 import { type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
-import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
-import { PROBE_MS } from './signals.ts';
+import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult } from './probe-pod.ts';
+import {
+  observeStaticProbe,
+  type ProbedKubelet,
+  readStaticProbe,
+  removeStaleProbe,
+  removeStaticProbe,
+  type StaticProbe,
+  type StaticProbePorts,
+  startStaticProbe,
+} from './static-probe.ts';
 
 /** The pods of a node during a trial. */
 export interface WorkloadObservation {
@@ -20,15 +25,6 @@ export interface WorkloadObservation {
   readonly losses: readonly PodLoss[] | null;
   /** Null: no probe pod is used. */
   readonly probe: ProbeResult | null;
-}
-
-/** The members of a kubelet's configuration that a probe pod depends on. */
-export interface ProbedKubelet {
-  /** Absolute path of the directory; null: the kubelet runs no static pods. */
-  readonly staticPodPath: string | null;
-  readonly maxPods: number;
-  /** Image of the probe pod. */
-  readonly image: string;
 }
 
 /** Watches the pods of a node during trials, and starts probe pods. */
@@ -47,215 +43,194 @@ export interface WorkloadWatch {
   removeStaleProbePod(kubelet: ProbedKubelet): Promise<void>;
 }
 
-export interface WorkloadWatchOptions {
-  readonly host: Host;
-  readonly nodeName: string;
+export interface WorkloadWatchOptions extends StaticProbePorts {
   readonly cluster: Cluster;
-  readonly clock: Clock;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  readonly onIssue: (message: string) => void;
-  readonly signal: AbortSignal;
 }
 
 /** Time for the first list of the pods. */
 const LIST_MS = 5_000;
-/** After this time the journal is read for an error about the probe pod. */
-const EXPLAINED_MS = 3_000;
-const JOURNAL_LINES = 300;
 const BASELINE_MS = 15_000;
 const POLL_MS = 250;
 const NOT_LISTED = 'the pods of the node could not be listed';
 
-interface RunningProbe {
-  readonly pid: number | null;
-  readonly name: string;
-  readonly path: string;
-  readonly startedAt: number;
+/** The probe pod of a trial. */
+interface ProbeState {
+  readonly running: StaticProbe | null;
+  /** The result for a process of the kubelet: its probe pod is removed. */
+  readonly result: { readonly pid: number; readonly seen: ProbeResult } | null;
 }
 
-export function workloadWatch({ host, nodeName, cluster, clock, random, onIssue, signal }: WorkloadWatchOptions): WorkloadWatch {
-  const now = (): number => clock.now().getTime();
-  let watching: AbortController | null = null;
-  let pods: readonly KubeObject[] | null = null;
-  let probe: RunningProbe | null = null;
-  /** The result for a process of the kubelet; a started probe pod is removed. */
-  let result: { readonly pid: number; readonly seen: ProbeResult } | null = null;
+const NO_PROBE: ProbeState = { running: null, result: null };
 
-  const startWatching = (): void => {
-    if (watching !== null) return;
-    watching = new AbortController();
-    const until = AbortSignal.any([signal, watching.signal]);
-    void listWatch(
-      { apiVersion: 'v1', kind: 'Pod', fieldSelector: podsOfNode(nodeName) },
-      {
-        cluster,
-        clock,
-        random,
-        signal: until,
-        onObjects: (objects) => {
-          pods = [...objects.values()];
-        },
-        onIssue: (error) => {
-          // Pods seen earlier may have changed since.
-          pods = null;
-          onIssue(`${NOT_LISTED}: ${messageOf(error)}`);
-        },
-      },
-    );
+/** What follows for the probe pod: its result is known (null: none is used), it must be started, or read. */
+type ProbeStep =
+  | { readonly kind: 'known'; readonly probe: ProbeResult | null }
+  | { readonly kind: 'start'; readonly pid: number }
+  | { readonly kind: 'read'; readonly pid: number; readonly running: StaticProbe };
+
+function nextStep({ running, result }: ProbeState, { noProbe }: WorkloadBaseline, pid: number | null, isListed: boolean): ProbeStep {
+  if (noProbe !== null) return { kind: 'known', probe: null };
+  if (result !== null && result.pid === pid) return { kind: 'known', probe: result.seen };
+  if (pid === null || !isListed) return { kind: 'known', probe: { state: 'starting', seen: 'the kubelet is not up' } };
+  return running?.pid === pid ? { kind: 'read', pid, running } : { kind: 'start', pid };
+}
+
+export function workloadWatch(options: WorkloadWatchOptions): WorkloadWatch {
+  const { nodeName } = options;
+  const list = podList(options);
+  let state = NO_PROBE;
+
+  const remove = async (): Promise<void> => {
+    const { running } = state;
+    state = { ...state, running: null };
+    if (running !== null) await removeStaticProbe(options, running);
   };
 
-  const startProbe = async ({ staticPodPath, image }: ProbedKubelet, pid: number | null): Promise<string | null> => {
-    if (staticPodPath === null) return 'the kubelet has no staticPodPath';
-    // Another name each time, so that the mirror pod of an earlier probe is not taken for this one.
-    const name = `${PROBE_NAME}-${Math.floor(random() * 36 ** 5)
-      .toString(36)
-      .padStart(5, '0')}`;
-    const path = probeFile(staticPodPath);
-    const { directory } = await host.query({ directory: { kind: 'file', path: staticPodPath } }, { signal });
-    if (directory?.type !== 'directory') return `${staticPodPath} is not a directory`;
-    try {
-      const content = encodeYaml(probePod({ name, image }));
-      await host.perform([{ kind: 'write-file', path, mode: 0o600, owner: 'root:root', content }]);
-    } catch (error) {
-      signal.throwIfAborted();
-      return `the manifest of the probe pod cannot be written: ${messageOf(error)}`;
-    }
-    probe = { pid, name, path, startedAt: now() };
-    return null;
-  };
-
-  const removeProbe = async (): Promise<void> => {
-    if (probe === null) return;
-    const { path } = probe;
-    probe = null;
-    await host
-      .perform([{ kind: 'remove-file', path }])
-      .catch((error: unknown) => onIssue(`the manifest ${path} of the probe pod was not removed: ${messageOf(error)}`));
-  };
-
-  const readOwnProbe = ({ name }: RunningProbe): ProbeResult =>
-    readProbe(pods?.find(({ metadata }) => metadata.namespace === PROBE_NAMESPACE && metadata.name === `${name}-${nodeName}`) ?? null);
-
-  /** The last error of the kubelet about the probe pod, by its journal; null: none. */
-  const explainProbe = async ({ name, startedAt }: RunningProbe): Promise<string | null> => {
-    const since = `@${Math.floor(startedAt / 1000)}`;
-    const argv = journalCommand({ unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false });
-    const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-    return journal.exitCode === 0 ? podErrorIn(oldestFirst(journal.stdout), `${PROBE_NAMESPACE}/${name}-${nodeName}`) : null;
-  };
-
-  const readPods = () => (pods ?? []).map(readPod).filter(({ name }) => !name.startsWith(`${PROBE_NAMESPACE}/${PROBE_NAME}-`));
-
-  /** Null: the pods before the trial, or the current ones, are not known. */
-  const lossesSince = async ({ pods: before, noProbe, staticPodPath }: WorkloadBaseline): Promise<readonly PodLoss[] | null> => {
-    if (before === null || pods === null) return null;
-    const all = podLosses(before, readPods());
-    const losses = noProbe === null ? withoutStartErrors(all) : all;
-    if (staticPodPath === null || !losses.some(({ kind }) => kind === 'static-pod-gone')) return losses;
-    // A user ends a static pod by removing its manifest.
-    const manifests = (await readStaticPods(host, staticPodPath, signal)) ?? [];
-    const kept = new Set(manifests.map(({ namespace, name }) => `${namespace}/${name}-${nodeName}`));
-    return losses.filter(({ kind, pod }) => kind !== 'static-pod-gone' || kept.has(pod));
-  };
-
-  /** The reason why a probe pod shows nothing; null: it can be started. */
-  const noCapacityReason = ({ maxPods }: ProbedKubelet): string | null => {
-    const active = readPods().filter(isActive).length;
-    return active < maxPods ? null : `the node has no room for a new pod (${active} of ${maxPods} pods)`;
+  const start = async (kubelet: ProbedKubelet, pid: number | null): Promise<StaticProbe | string> => {
+    const started = noRoomReason(list.pods, kubelet) ?? (await startStaticProbe(options, kubelet, pid));
+    if (typeof started !== 'string') state = { ...state, running: started };
+    return started;
   };
 
   /** Starts a probe pod with the kubelet before a trial: null if it started, otherwise the reason. */
   const startBaseline = async (kubelet: ProbedKubelet): Promise<string | null> => {
-    const why = noCapacityReason(kubelet) ?? (await startProbe(kubelet, null));
-    if (why !== null || probe === null) return why;
-    const own = probe;
-    const seen = await waitUntil<ProbeResult, ProbeResult>(
-      { clock, signal },
-      {
-        probe: async () => {
-          const current = readOwnProbe(own);
-          return current.state === 'starting' ? { pending: current } : { done: current };
-        },
-        timeoutMs: BASELINE_MS,
-        pauseMs: () => POLL_MS,
-        timedOut: (current) => current,
-      },
-    );
-    await removeProbe();
+    const started = await start(kubelet, null);
+    if (typeof started === 'string') return started;
+    const seen = await poll<ProbeResult>(options, BASELINE_MS, () => {
+      const current = readStaticProbe(started, nodeName, list.pods);
+      return [current, current.state !== 'starting'];
+    });
+    await remove();
     if (seen.state === 'started') return null;
     return `a probe pod did not start before the change either: ${seen.state === 'starting' ? seen.seen : seen.why}`;
   };
 
+  /** The result of the probe pod for a process. A result other than an error ends the probe. */
+  const probe = async (step: Exclude<ProbeStep, { readonly kind: 'known' }>, before: WorkloadBaseline, kubelet: ProbedKubelet) => {
+    if (step.kind === 'start') await remove();
+    // A node that other pods have filled since shows nothing about the configuration.
+    const isTooSmall = noRoomReason(list.pods, kubelet) !== null && (before.pods?.length ?? 0) >= kubelet.maxPods;
+    const running = step.kind === 'read' ? step.running : await start(kubelet, step.pid);
+    const isStarted = typeof running !== 'string';
+    const seen: ProbeResult = isStarted
+      ? await observeStaticProbe(options, running, list.pods)
+      : { state: isTooSmall ? 'failed' : 'unusable', why: running };
+    if (isStarted && (seen.state === 'starting' || seen.state === 'failed')) return seen;
+    state = { ...state, result: { pid: step.pid, seen } };
+    await remove();
+    return seen;
+  };
+
   return {
     before: async (kubelet, isHealthy) => {
-      result = null;
-      startWatching();
-      await waitUntil(
-        { clock, signal },
-        {
-          probe: async () => (pods === null ? { pending: null } : { done: null }),
-          timeoutMs: LIST_MS,
-          pauseMs: () => POLL_MS,
-          timedOut: () => null,
-        },
-      );
+      state = { ...state, result: null };
+      list.start();
+      await poll(options, LIST_MS, () => [null, list.pods !== null]);
       const { staticPodPath } = kubelet;
-      if (pods === null) return { pods: null, noProbe: NOT_LISTED, staticPodPath };
-      const running = runningPods(readPods());
+      if (list.pods === null) return { pods: null, noProbe: NOT_LISTED, staticPodPath };
+      const running = runningPods(ownPods(list.pods));
       const noProbe = isHealthy ? await startBaseline(kubelet) : 'the kubelet was not healthy before the change';
       return { pods: running, noProbe, staticPodPath };
     },
     inspect: async (before, kubelet, pid) => {
-      startWatching();
-      const losses = await lossesSince(before);
-      if (before.noProbe !== null) return { losses, probe: null };
-      if (result !== null && result.pid === pid) return { losses, probe: result.seen };
-      if (pid === null || pods === null) return { losses, probe: { state: 'starting', seen: 'the kubelet is not up' } };
-      if (probe?.pid !== pid) {
-        await removeProbe();
-        const noCapacity = noCapacityReason(kubelet);
-        const why = noCapacity ?? (await startProbe(kubelet, pid));
-        if (why !== null) {
-          // A node that other pods have filled since shows nothing about the configuration.
-          const isTooSmall = noCapacity !== null && (before.pods?.length ?? 0) >= kubelet.maxPods;
-          const seen: ProbeResult = { state: isTooSmall ? 'failed' : 'unusable', why };
-          result = { pid, seen };
-          return { losses, probe: seen };
-        }
-      }
-      const own = probe as RunningProbe | null;
-      if (own === null) return { losses, probe: null };
-      const seen = readOwnProbe(own);
-      const waitedMs = now() - own.startedAt;
-      if (seen.state === 'starting' && waitedMs >= EXPLAINED_MS) {
-        const why = await explainProbe(own);
-        if (why !== null) return { losses, probe: { state: 'failed', why } };
-        if (waitedMs >= PROBE_MS.agent)
-          return { losses, probe: { state: 'failed', why: `not started within ${PROBE_MS.agent / 1000} s: ${seen.seen}` } };
-      }
-      if (seen.state === 'started' || seen.state === 'unusable') {
-        result = { pid, seen };
-        await removeProbe();
-      }
-      return { losses, probe: seen };
+      list.start();
+      const losses = await lossesSince(options, before, list.pods);
+      const step = nextStep(state, before, pid, list.pods !== null);
+      return { losses, probe: step.kind === 'known' ? step.probe : await probe(step, before, kubelet) };
     },
-    removeStaleProbePod: async ({ staticPodPath }) => {
-      if (staticPodPath === null) return;
-      const path = probeFile(staticPodPath);
-      const { file } = await host.query({ file: { kind: 'file', path, content: false } }, { signal });
-      if (file !== null) await host.perform([{ kind: 'remove-file', path }]);
-    },
+    removeStaleProbePod: (kubelet) => removeStaleProbe(options, kubelet),
     end: async () => {
-      watching?.abort();
-      watching = null;
-      pods = null;
-      result = null;
-      await removeProbe();
+      list.end();
+      state = { ...state, result: null };
+      await remove();
     },
   };
 }
 
-function probeFile(staticPodPath: string): string {
-  return `${staticPodPath}/${PROBE_NAME}.yaml`;
+/** The pods of a node, kept up to date between `start` and `end`. */
+interface PodList {
+  /** Null: not known. */
+  readonly pods: readonly KubeObject[] | null;
+  start(): void;
+  end(): void;
+}
+
+function podList({ cluster, clock, random, nodeName, onIssue, signal }: WorkloadWatchOptions): PodList {
+  let watching: AbortController | null = null;
+  let pods: PodList['pods'] = null;
+  return {
+    get pods() {
+      return pods;
+    },
+    start: () => {
+      if (watching !== null) return;
+      watching = new AbortController();
+      void listWatch(
+        { apiVersion: 'v1', kind: 'Pod', fieldSelector: podsOfNode(nodeName) },
+        {
+          ...{ cluster, clock, random, signal: AbortSignal.any([signal, watching.signal]) },
+          onObjects: (objects) => {
+            pods = [...objects.values()];
+          },
+          onIssue: (error) => {
+            // Pods seen earlier may have changed since.
+            pods = null;
+            onIssue(`${NOT_LISTED}: ${messageOf(error)}`);
+          },
+        },
+      );
+    },
+    end: () => {
+      watching?.abort();
+      watching = null;
+      pods = null;
+    },
+  };
+}
+
+/** Polls until the value is final or the time has passed, and returns it. */
+function poll<T>(
+  { clock, signal }: WorkloadWatchOptions,
+  timeoutMs: number,
+  read: () => readonly [value: T, isFinal: boolean],
+): Promise<T> {
+  return waitUntil<T, T>(
+    { clock, signal },
+    {
+      probe: async () => {
+        const [value, isFinal] = read();
+        return isFinal ? { done: value } : { pending: value };
+      },
+      timeoutMs,
+      pauseMs: () => POLL_MS,
+      timedOut: (value) => value,
+    },
+  );
+}
+
+/** The pods of a node without probe pods. */
+function ownPods(pods: readonly KubeObject[] | null): readonly NodePod[] {
+  return (pods ?? []).map(readPod).filter(({ name }) => !name.startsWith(`${PROBE_NAMESPACE}/${PROBE_NAME}-`));
+}
+
+/** The pods that are lost since a trial began; null: not known. */
+async function lossesSince(
+  { host, nodeName, signal }: WorkloadWatchOptions,
+  { pods: before, noProbe, staticPodPath }: WorkloadBaseline,
+  pods: readonly KubeObject[] | null,
+): Promise<readonly PodLoss[] | null> {
+  if (before === null || pods === null) return null;
+  const all = podLosses(before, ownPods(pods));
+  const losses = noProbe === null ? withoutStartErrors(all) : all;
+  if (staticPodPath === null || !losses.some(({ kind }) => kind === 'static-pod-gone')) return losses;
+  // A user ends a static pod by removing its manifest.
+  const manifests = (await readStaticPods(host, staticPodPath, signal)) ?? [];
+  const kept = new Set(manifests.map(({ namespace, name }) => `${namespace}/${name}-${nodeName}`));
+  return losses.filter(({ kind, pod }) => kind !== 'static-pod-gone' || kept.has(pod));
+}
+
+/** The reason why the node admits no probe pod; null: it can be started. */
+function noRoomReason(pods: readonly KubeObject[] | null, { maxPods }: ProbedKubelet): string | null {
+  const active = ownPods(pods).filter(isActive).length;
+  return active < maxPods ? null : `the node has no room for a new pod (${active} of ${maxPods} pods)`;
 }
