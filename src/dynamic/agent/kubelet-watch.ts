@@ -27,7 +27,7 @@ import { type ConfigzSource, ConfigzUnavailableError } from './configz-source.ts
 import { inspectKubelet } from './kubelet-control.ts';
 import { expectedOf } from './prepare-assigned.ts';
 import { differingFields } from './prepare-payload.ts';
-import { createProcessFact, type FactReadFailure } from './process-fact.ts';
+import { createProcessFact, type FactReadFailure, type ProcessFact } from './process-fact.ts';
 import { type AgentState, desiredPayload } from './state.ts';
 
 /** Observes a kubelet: on its host, by its configz and through its Node. */
@@ -62,163 +62,171 @@ export interface KubeletWatchOptions {
 
 const DEFAULT_MAX_PODS = 110;
 
-export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
-  const { host, nodeName, cluster, store, catalogue, clock, configz, workload, onIssue, signal } = options;
-  let node: KubeObject | null = null;
-  let whyNoNode = 'the Node has not been read yet';
-  let switchedAt = clock.now().getTime();
-  let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
-  const compared = createProcessFact<readonly string[]>(clock, onIssue);
-  const proven = createProcessFact<true>(clock, onIssue);
-  const started = createProcessFact<JsonObject>(clock, onIssue);
+/** The Node and the last switch, which events replace between two observations. */
+interface Watched {
+  /** Null: not known. */
+  readonly node: KubeObject | null;
+  readonly whyNoNode: string;
+  /** Start of the last switch. */
+  readonly switchedAt: number;
+}
 
-  const readPayload = async (hash: string | null): Promise<ParsedHostFile> => {
+/** Facts that are read once for each process. */
+interface FactsOfProcess {
+  readonly compared: ProcessFact<readonly string[]>;
+  readonly proven: ProcessFact<true>;
+  readonly started: ProcessFact<JsonObject>;
+}
+
+type Watch = KubeletWatchOptions & Watched & FactsOfProcess & { readonly readPayload: (hash: string | null) => Promise<ParsedHostFile> };
+
+export function kubeletWatch(options: KubeletWatchOptions): KubeletWatch {
+  const { catalogue, host, clock, workload, onIssue, signal } = options;
+  let watched: Watched = { node: null, whyNoNode: 'the Node has not been read yet', switchedAt: clock.now().getTime() };
+  const fact = <T>(): ProcessFact<T> => createProcessFact<T>(clock, onIssue);
+  const facts: FactsOfProcess = { compared: fact(), proven: fact(), started: fact() };
+  const readPayload = payloadReader(options.store);
+  const watch = (): Watch => ({ ...options, ...watched, ...facts, readPayload });
+  return {
+    nodeIs: (next) => {
+      watched = typeof next === 'string' ? { ...watched, node: null, whyNoNode: next } : { ...watched, node: next };
+    },
+    inspect: (state) => inspect(watch(), state),
+    removeStaleProbePod: async () => {
+      try {
+        const { running } = await observeKubelet(host, catalogue, signal);
+        await workload.removeStaleProbePod(probedKubelet(running.layered.config, watched.node));
+      } catch (error) {
+        signal.throwIfAborted();
+        onIssue(`cannot check whether an earlier agent left a probe pod: ${messageOf(error)}`);
+      }
+    },
+    recordBaseline: () => recordBaseline(watch()),
+    beginSwitch: async (state) => {
+      if (state.phase !== 'trial') await workload.end();
+      watched = { ...watched, switchedAt: clock.now().getTime() };
+      for (const one of Object.values(facts)) one.forget();
+    },
+  };
+}
+
+async function inspect(watch: Watch, state: AgentState): Promise<Observation> {
+  const { host, node, store, catalogue, compared, proven, workload, switchedAt, signal } = watch;
+  const desired = desiredPayload(state)?.hash ?? null;
+  const own = nodeOf(watch, state);
+  const payload = await watch.readPayload(desired);
+  const config = configOf(payload, catalogue, minorOfNode(node));
+  const since = { restarts: state.watch.restarts, sinceSeconds: switchedAt / 1000, signal };
+  const { pid, ageMs, ...seen } = await inspectKubelet(host, { healthzUrl: healthzUrl(config), ...since });
+  const isDesired = desired !== null && seen.runs === desired && pid !== null;
+  const isProven = isDesired && (await proven.of(pid, () => prove(watch, desired, ageMs))) !== null;
+  const isPointed = !isDesired || state.switching !== null || (await store.readPointer()) === desired;
+  const isAsked = isDesired && seen.healthz?.ok !== false && own !== null;
+  const differing = isAsked ? await compared.of(pid, () => compare(watch, payload)) : null;
+  const credentialRefusal = isAsked && differing === null ? refusalOf(compared.issue) : null;
+  // Reports since the start of this process are about it, even if the agent was started later.
+  const nodeReport = readNodeReport(own, startOf(watch, ageMs));
+  const unknown = unknownOf(watch, nodeReport, own !== null);
+  const observation = { ...seen, pid, ageMs, isProven, isPointed, differing, ...nodeReport, credentialRefusal, unknown };
+  if (state.phase !== 'trial' || state.switching !== null || state.baseline === null) return observation;
+  const isStarted = isProven && seen.healthz?.ok !== false;
+  const shutdownIssue = isStarted && !state.mayLosePods ? await findShutdownIssue(watch, pid, state.baseline) : null;
+  // The pods of a Node that was deleted are deleted with it.
+  if (own === null) return { ...observation, shutdownIssue };
+  const isUp = isStarted && nodeReport.ready?.is === true;
+  const { losses, probe } = await workload.inspect(state.baseline, probedKubelet(config, node), isUp ? pid : null);
+  return { ...observation, shutdownIssue, losses: state.mayLosePods ? [] : losses, probe };
+}
+
+async function recordBaseline(watch: Watch): Promise<TrialBaseline> {
+  const { host, node, nodeName, cluster, catalogue, workload, switchedAt, signal } = watch;
+  // An agent that was restarted has not received its Node yet.
+  const known = node ?? (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
+  if (known === null) throw new Error(`the Node ${nodeName} does not exist, so the trial was not started`);
+  const kubelet = await observeKubelet(host, catalogue, signal);
+  const { config } = kubelet.running.layered;
+  const from = { healthzUrl: healthzUrl(config), restarts: null, sinceSeconds: switchedAt / 1000, signal };
+  const { unit, healthz, ageMs, cpuShare = null } = await inspectKubelet(host, from);
+  const { ready, pressures } = readNodeReport(known, startOf(watch, ageMs));
+  const isUp = unit?.activeState === 'active' && healthz?.ok !== false;
+  const isReady = ready?.is ?? null;
+  // A kubelet that is starting shows nothing about the credential.
+  const isKnown = isUp || isReady === false;
+  return {
+    ...(await workload.before(probedKubelet(config, known), isUp && isNodeReady(known))),
+    isReady,
+    pressures,
+    cpuShare,
+    shutdownSeconds: shutdownSeconds(config),
+    isCredentialAccepted: isKnown ? await isAccepted(watch, kubelet) : null,
+  };
+}
+
+function payloadReader(store: CheckpointStore): Watch['readPayload'] {
+  let cached: { readonly hash: string; readonly payload: ParsedHostFile } | null = null;
+  return async (hash) => {
     if (hash !== null && cached?.hash === hash) return cached.payload;
     const files = hash === null ? null : await store.readCheckpoint(hash);
     const payload = parseHostFile({ path: PAYLOAD_FILE, text: files?.[PAYLOAD_FILE] ?? '' });
     if (hash !== null && files !== null) cached = { hash, payload };
     return payload;
   };
+}
 
-  /** The fields of the running configuration that differ from the payload. */
-  const compare = async (payload: ParsedHostFile): Promise<readonly string[]> => {
-    const kubelet = await observeKubelet(host, catalogue, signal);
-    const reader = { minor: kubelet.minor, catalogue };
-    return differingFields(readConfigz(await configz.query(kubelet), nodeName, reader), expectedOf(payload, kubelet, catalogue), reader);
-  };
+/** The fields of the running configuration that differ from the payload. */
+async function compare({ host, catalogue, configz, nodeName, signal }: Watch, payload: ParsedHostFile): Promise<readonly string[]> {
+  const kubelet = await observeKubelet(host, catalogue, signal);
+  const reader = { minor: kubelet.minor, catalogue };
+  return differingFields(readConfigz(await configz.query(kubelet), nodeName, reader), expectedOf(payload, kubelet, catalogue), reader);
+}
 
-  /** Throws the reason why the process is not proven to have read that payload. */
-  const prove = async (hash: string, ageMs: number | null): Promise<true> => {
-    const found = await store.findCheckpoint(hash);
-    const facts = { isWhole: found !== null && found.files !== null, changedAt: found?.changedAt ?? 0, ageMs, now: clock.now().getTime() };
-    const why = assessProcess(facts);
-    if (why !== null) throw new Error(why);
+/** Throws the reason why the process is not proven to have read that payload. */
+async function prove({ store, clock }: Watch, hash: string, ageMs: number | null): Promise<true> {
+  const found = await store.findCheckpoint(hash);
+  const isWhole = found !== null && found.files !== null;
+  const why = assessProcess({ isWhole, changedAt: found?.changedAt ?? 0, ageMs, now: clock.now().getTime() });
+  if (why !== null) throw new Error(why);
+  return true;
+}
+
+/** Why the graceful shutdown that a trial changed is not in force, as a clause; null: in force, or not known. */
+async function findShutdownIssue(
+  { host, catalogue, started, signal }: Watch,
+  pid: number,
+  { shutdownSeconds: before }: TrialBaseline,
+): Promise<string | null> {
+  if (before === undefined) return null;
+  const config = await started.of(pid, async () => (await observeKubelet(host, catalogue, signal)).running.layered.config);
+  const field = config === null || shutdownSeconds(config) === before ? null : shutdownField(config);
+  return field === null ? null : missingShutdownLock(host, field, signal);
+}
+
+/** Null: not known. A Node with another UID is not the one on which the trial began. */
+function nodeOf({ node }: Watch, { nodeUid }: AgentState): KubeObject | null {
+  return nodeUid === null || node?.metadata.uid === undefined || node.metadata.uid === nodeUid ? node : null;
+}
+
+function unknownOf({ proven, node, nodeName, whyNoNode }: Watch, { ready }: NodeReport, hasNode: boolean): readonly string[] {
+  const unproven = proven.issue === null ? [] : [proven.issue.why];
+  if (!hasNode) return [...unproven, node === null ? whyNoNode : `the Node ${nodeName} was re-created`];
+  return ready === null ? [...unproven, 'the Node has reported no Ready condition since the kubelet was restarted'] : unproven;
+}
+
+/** @param ageMs null: unknown */
+function startOf({ clock, switchedAt }: Watch, ageMs: number | null): number {
+  return ageMs === null ? switchedAt : clock.now().getTime() - ageMs;
+}
+
+/** True also if the credential is authenticated but may not read configz; null: not known. */
+async function isAccepted({ configz, signal }: Watch, kubelet: ObservedKubelet): Promise<boolean | null> {
+  try {
+    await configz.query(kubelet);
     return true;
-  };
-
-  /** Why the graceful shutdown that a trial changed is not in force, as a clause; null: in force, or not known. */
-  const findShutdownIssue = async (pid: number, { shutdownSeconds: before }: TrialBaseline): Promise<string | null> => {
-    if (before === undefined) return null;
-    const config = await started.of(pid, async () => (await observeKubelet(host, catalogue, signal)).running.layered.config);
-    const field = config === null || shutdownSeconds(config) === before ? null : shutdownField(config);
-    return field === null ? null : missingShutdownLock(host, field, signal);
-  };
-
-  /** Null: not known. A Node with another UID is not the one on which the trial began. */
-  const nodeOf = ({ nodeUid }: AgentState): KubeObject | null =>
-    nodeUid === null || node?.metadata.uid === undefined || node.metadata.uid === nodeUid ? node : null;
-
-  const unknownOf = ({ ready }: NodeReport, hasNode: boolean): readonly string[] => [
-    ...(proven.issue === null ? [] : [proven.issue.why]),
-    ...(!hasNode
-      ? [node === null ? whyNoNode : `the Node ${nodeName} was re-created`]
-      : ready === null
-        ? ['the Node has reported no Ready condition since the kubelet was restarted']
-        : []),
-  ];
-
-  /** @param ageMs null: unknown */
-  const startOf = (ageMs: number | null): number => (ageMs === null ? switchedAt : clock.now().getTime() - ageMs);
-
-  const inspect = async (state: AgentState): Promise<Observation> => {
-    const desired = desiredPayload(state)?.hash ?? null;
-    const own = nodeOf(state);
-    const payload = await readPayload(desired);
-    const { pid, ageMs, ...seen } = await inspectKubelet(host, {
-      healthzUrl: healthzUrl(configOf(payload, catalogue, minorOfNode(node))),
-      restarts: state.watch.restarts,
-      sinceSeconds: switchedAt / 1000,
-      signal,
-    });
-    const isDesired = desired !== null && seen.runs === desired && pid !== null;
-    const isProven = isDesired && (await proven.of(pid, () => prove(desired, ageMs))) !== null;
-    const isPointed = !isDesired || state.switching !== null || (await store.readPointer()) === desired;
-    const isAsked = isDesired && seen.healthz?.ok !== false && own !== null;
-    const differing = isAsked ? await compared.of(pid, () => compare(payload)) : null;
-    const credentialRefusal = isAsked && differing === null ? refusalOf(compared.issue) : null;
-    // Reports since the start of this process are about it, even if the agent was started later.
-    const nodeReport = readNodeReport(own, startOf(ageMs));
-    const observation = {
-      ...seen,
-      pid,
-      ageMs,
-      isProven,
-      isPointed,
-      differing,
-      ...nodeReport,
-      credentialRefusal,
-      unknown: unknownOf(nodeReport, own !== null),
-    };
-    if (state.phase !== 'trial' || state.switching !== null || state.baseline === null) return observation;
-    const isStarted = isProven && seen.healthz?.ok !== false;
-    const shutdownIssue = isStarted && !state.mayLosePods ? await findShutdownIssue(pid, state.baseline) : null;
-    // The pods of a Node that was deleted are deleted with it.
-    if (own === null) return { ...observation, shutdownIssue };
-    const isUp = isStarted && nodeReport.ready?.is === true;
-    const kubelet = probedKubelet(configOf(payload, catalogue, minorOfNode(node)), node);
-    const { losses, probe } = await workload.inspect(state.baseline, kubelet, isUp ? pid : null);
-    return { ...observation, shutdownIssue, losses: state.mayLosePods ? [] : losses, probe };
-  };
-
-  /** True also if the credential is authenticated but may not read configz; null: not known. */
-  const isAccepted = async (kubelet: ObservedKubelet): Promise<boolean | null> => {
-    try {
-      await configz.query(kubelet);
-      return true;
-    } catch (error) {
-      signal.throwIfAborted();
-      const credential = error instanceof ConfigzUnavailableError ? error.credential : null;
-      return credential === null ? null : credential === 'accepted';
-    }
-  };
-
-  const recordBaseline = async (): Promise<TrialBaseline> => {
-    // An agent that was restarted has not received its Node yet.
-    const known = node ?? (await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }));
-    if (known === null) throw new Error(`the Node ${nodeName} does not exist, so the trial was not started`);
-    const kubelet = await observeKubelet(host, catalogue, signal);
-    const { config } = kubelet.running.layered;
-    const from = { healthzUrl: healthzUrl(config), restarts: null, sinceSeconds: switchedAt / 1000, signal };
-    const { unit, healthz, ageMs, cpuShare = null } = await inspectKubelet(host, from);
-    const { ready, pressures } = readNodeReport(known, startOf(ageMs));
-    const isUp = unit?.activeState === 'active' && healthz?.ok !== false;
-    const isReady = ready?.is ?? null;
-    // A kubelet that is starting shows nothing about the credential.
-    const isKnown = isUp || isReady === false;
-    return {
-      ...(await workload.before(probedKubelet(config, known), isUp && isNodeReady(known))),
-      isReady,
-      pressures,
-      cpuShare,
-      shutdownSeconds: shutdownSeconds(config),
-      isCredentialAccepted: isKnown ? await isAccepted(kubelet) : null,
-    };
-  };
-
-  return {
-    nodeIs: (next) => {
-      node = typeof next === 'string' ? null : next;
-      if (typeof next === 'string') whyNoNode = next;
-    },
-    inspect,
-    removeStaleProbePod: async () => {
-      try {
-        const { running } = await observeKubelet(host, catalogue, signal);
-        await workload.removeStaleProbePod(probedKubelet(running.layered.config, node));
-      } catch (error) {
-        signal.throwIfAborted();
-        onIssue(`cannot check whether an earlier agent left a probe pod: ${messageOf(error)}`);
-      }
-    },
-    recordBaseline,
-    beginSwitch: async (state) => {
-      if (state.phase !== 'trial') await workload.end();
-      switchedAt = clock.now().getTime();
-      compared.forget();
-      proven.forget();
-      started.forget();
-    },
-  };
+  } catch (error) {
+    signal.throwIfAborted();
+    const credential = error instanceof ConfigzUnavailableError ? error.credential : null;
+    return credential === null ? null : credential === 'accepted';
+  }
 }
 
 function refusalOf(issue: FactReadFailure | null): NonNullable<Observation['credentialRefusal']> | null {
