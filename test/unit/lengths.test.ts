@@ -22,8 +22,6 @@ const LONGEST_FILE = 400;
 
 /** Functions above the limit, with the lines that they may have. Entries may only shrink and disappear. */
 const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
-  'src/dynamic/agent/follow-assignment.ts followAssignment': 95,
-  'src/dynamic/agent/kubelet-watch.ts kubeletWatch': 158,
   'src/dynamic/agent/run-agent.ts runAgent': 137,
   'src/dynamic/checkpoint-store.ts checkpointStore': 103,
   'src/fleet/use-cases/fleet-members.ts fleetMembers': 93,
@@ -34,7 +32,6 @@ const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
   'src/kubeadm/phases/upgrade/restore-etcd-data.ts restoreEtcdData': 143,
   'src/kubeadm/workflows/design-observed-node.ts designObservedNode': 90,
   'src/kubeadm/workflows/upgrade/control-plane-upgrade.ts prepareControlPlaneUpgrade': 101,
-  'src/kubelet/health/trial-pods.ts workloadWatch': 181,
   'src/ssh/adapters/transport-ssh.ts sshTransport': 82,
   'lab/api-server/registry.ts createRegistry': 157,
   'lab/api-server/server.ts startApiServer': 81,
@@ -56,7 +53,7 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
 };
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 32;
+const LONG_FUNCTIONS = 29;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */

@@ -48,104 +48,126 @@ const RESYNC_MS = 900_000;
 /** Delay after a failed preparation. */
 const AGAIN_MS = 10_000;
 
+interface Following {
+  /** Null: the API server is unreachable. */
+  readonly node: KubeObject | null;
+  /** The watched ConfigMap. */
+  readonly source: ConfigSource | null;
+  /** Null: the ConfigMap does not exist or cannot be read. */
+  readonly object: KubeObject | null;
+  readonly lastVersion: string | null;
+  readonly preparedFor: string;
+  /** An edit in place is delayed until this time. */
+  readonly spreadUntil: number | null;
+  readonly againAt: number | null;
+}
+
+const NOTHING: Following = { node: null, source: null, object: null, lastVersion: null, preparedFor: '', spreadUntil: null, againAt: null };
+
+type Input =
+  | ConfigMapMessage
+  | { readonly kind: 'node'; readonly node: KubeObject | null }
+  | { readonly kind: 'local-config' }
+  | { readonly kind: 'wake' };
+
+/** The next state, and the event that follows from it; `prepare`: the payload is prepared if it is new. */
+type Step = readonly [Following, AgentEvent | 'prepare' | null];
+
 /**
  * Follows the assignment of a node. A version of a ConfigMap is prepared once for the same properties of the Node, and
  * again at intervals because the local configuration may have changed.
  */
-export function followAssignment({ namespace, spreadMs, clock, random, signal, follow, prepare }: AssignmentOptions): AssignmentFollower {
-  let node: KubeObject | null = null;
-  let followed: { readonly source: ConfigSource; readonly stop: AbortController } | null = null;
-  /** Null: the ConfigMap does not exist or cannot be read. */
-  let object: KubeObject | null = null;
-  let lastVersion: string | null = null;
-  let preparedFor = '';
-  /** An edit in place is delayed until this time. */
-  let spreadUntil: number | null = null;
-  let againAt: number | null = null;
+export function followAssignment(options: AssignmentOptions): AssignmentFollower {
+  const { clock, random, signal, follow, prepare } = options;
   const now = (): number => clock.now().getTime();
-
-  const followOnly = (source: ConfigSource | null): void => {
-    if (followed !== null && source !== null && sameSource(followed.source, source)) return;
-    followed?.stop.abort();
-    followed = null;
-    [object, lastVersion] = [null, null];
-    preparedFor = '';
-    spreadUntil = null;
-    againAt = null;
-    if (source === null) return;
-    const stop = new AbortController();
-    followed = { source, stop };
-    follow(source, AbortSignal.any([signal, stop.signal]));
-  };
-
-  /** The same version is reported again once it can be read. */
-  const unavailable = (issue: Extract<AgentEvent, { readonly kind: 'unavailable' }>['issue']): AgentEvent => {
-    preparedFor = '';
-    return { kind: 'unavailable', issue };
-  };
+  let state = NOTHING;
+  let watch = new AbortController();
 
   const prepareIfNew = async (): Promise<AgentEvent | null> => {
-    if (node === null || object === null || followed === null || spreadUntil !== null) return null;
-    const { source } = followed;
+    const { node, object, source, spreadUntil } = state;
+    if (node === null || object === null || source === null || spreadUntil !== null) return null;
     const properties = readNodeProperties(node);
     const nodeUid = node.metadata.uid ?? null;
-    const key = `${preparationKey(source, object, properties)} ${nodeUid}`;
-    if (key === preparedFor) return null;
+    const preparedFor = `${preparationKey(source, object, properties)} ${nodeUid}`;
+    if (preparedFor === state.preparedFor) return null;
     try {
       const event = await prepare({ source, object, node: properties });
-      preparedFor = key;
-      againAt = now() + RESYNC_MS * (1 + random());
+      state = { ...state, preparedFor, againAt: now() + RESYNC_MS * (1 + random()) };
       return event.kind === 'assigned' ? { ...event, nodeUid } : event;
     } catch (error) {
       if (signal.aborted) throw error;
-      againAt = now() + AGAIN_MS * (0.5 + random());
-      return unavailable({ code: 'SYNC_INTERNAL_FAILURE', cause: messageOf(error) });
+      state = { ...state, preparedFor: '', againAt: now() + AGAIN_MS * (0.5 + random()) };
+      return { kind: 'unavailable', issue: { code: 'SYNC_INTERNAL_FAILURE', cause: messageOf(error) } };
     }
   };
 
-  const isFollowed = (source: ConfigSource): boolean => followed !== null && sameSource(followed.source, source);
-  /** The limit keeps a clock that was set back from causing a long wait. */
-  const isOver = (at: number | null, longestMs: number): boolean => at !== null && (now() >= at || at - now() > longestMs);
+  const handle = async (input: Input): Promise<AgentEvent | null> => {
+    const { source } = state;
+    const [following, result] = step(state, input, options);
+    state = following;
+    if (following.source !== source) {
+      watch.abort();
+      watch = new AbortController();
+      if (following.source !== null) follow(following.source, AbortSignal.any([signal, watch.signal]));
+    }
+    return result === 'prepare' ? prepareIfNew() : result;
+  };
 
   return {
-    nodeIs: async (next) => {
-      node = next;
-      if (node === null) return null;
-      const assignment = readNodeAssignment(node, namespace);
-      followOnly(assignment.kind === 'source' ? assignment.source : null);
-      if (assignment.kind === 'nothing') return unassignedBy(node);
-      return assignment.kind === 'unusable' ? unavailable(assignment.issue) : prepareIfNew();
-    },
-    handle: async (message) => {
-      const { source } = message;
-      if (!isFollowed(source)) return null;
-      if (message.kind === 'config-map-issue') {
-        object = null;
-        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `${describeSource(source)} cannot be read: ${whyUnreadable(message.error)}` });
-      }
-      const before = lastVersion;
-      object = message.object;
-      lastVersion = object?.metadata.resourceVersion ?? null;
-      if (object === null)
-        return unavailable({ code: 'DOWNLOAD_FAILED', cause: `ConfigMap ${source.namespace}/${source.name} does not exist` });
-      if (before !== null && before !== lastVersion && spreadMs > 0) spreadUntil ??= now() + random() * spreadMs;
-      return prepareIfNew();
-    },
-    localChanged: () => {
-      preparedFor = '';
-      return prepareIfNew();
-    },
+    nodeIs: (node) => handle({ kind: 'node', node }),
+    handle,
+    localChanged: () => handle({ kind: 'local-config' }),
     get wakeAt() {
+      const { spreadUntil, againAt } = state;
       return spreadUntil === null || againAt === null ? (spreadUntil ?? againAt) : Math.min(spreadUntil, againAt);
     },
-    wake: async () => {
-      const [isSpread, isAgain] = [isOver(spreadUntil, spreadMs), isOver(againAt, 2 * RESYNC_MS)];
-      if (!isSpread && !isAgain) return null;
-      if (isSpread) spreadUntil = null;
-      if (isAgain) [againAt, preparedFor] = [null, ''];
-      return prepareIfNew();
-    },
+    wake: () => handle({ kind: 'wake' }),
   };
+}
+
+function step(state: Following, input: Input, { namespace, spreadMs, clock, random }: AssignmentOptions): Step {
+  const now = clock.now().getTime();
+  if (input.kind === 'node') return nodeStep(state, input.node, namespace);
+  if (input.kind === 'local-config') return [{ ...state, preparedFor: '' }, 'prepare'];
+  if (input.kind === 'wake') {
+    // The limit keeps a clock that was set back from causing a long wait.
+    const isOver = (at: number | null, longestMs: number): boolean => at !== null && (now >= at || at - now > longestMs);
+    const [isSpread, isAgain] = [isOver(state.spreadUntil, spreadMs), isOver(state.againAt, 2 * RESYNC_MS)];
+    if (!isSpread && !isAgain) return [state, null];
+    const spread = isSpread ? { ...state, spreadUntil: null } : state;
+    return [isAgain ? { ...spread, againAt: null, preparedFor: '' } : spread, 'prepare'];
+  }
+  const { source } = input;
+  if (state.source === null || !sameSource(state.source, source)) return [state, null];
+  if (input.kind === 'config-map-issue') {
+    const cause = `${describeSource(source)} cannot be read: ${whyUnreadable(input.error)}`;
+    return unavailable({ ...state, object: null }, { code: 'DOWNLOAD_FAILED', cause });
+  }
+  const { object } = input;
+  const lastVersion = object?.metadata.resourceVersion ?? null;
+  const next = { ...state, object, lastVersion };
+  if (object === null)
+    return unavailable(next, { code: 'DOWNLOAD_FAILED', cause: `ConfigMap ${source.namespace}/${source.name} does not exist` });
+  const isEdited = state.lastVersion !== null && state.lastVersion !== lastVersion && spreadMs > 0;
+  return [isEdited ? { ...next, spreadUntil: state.spreadUntil ?? now + random() * spreadMs } : next, 'prepare'];
+}
+
+function nodeStep(state: Following, node: KubeObject | null, namespace: string): Step {
+  if (node === null) return [{ ...state, node }, null];
+  const assignment = readNodeAssignment(node, namespace);
+  const source = assignment.kind === 'source' ? assignment.source : null;
+  const isSame = state.source !== null && source !== null && sameSource(state.source, source);
+  const next = isSame ? { ...state, node } : { ...NOTHING, node, source };
+  if (assignment.kind === 'nothing') return [next, unassignedBy(node)];
+  return assignment.kind === 'unusable' ? unavailable(next, assignment.issue) : [next, 'prepare'];
+}
+
+/** The same version is reported again once it can be read. */
+function unavailable(state: Following, issue: Extract<AgentEvent, { readonly kind: 'unavailable' }>['issue']): Step {
+  return [
+    { ...state, preparedFor: '' },
+    { kind: 'unavailable', issue },
+  ];
 }
 
 /** The RBAC rules of the agent are deleted with the Node, and are missing on a Node that was created again. */
