@@ -62,7 +62,7 @@ async function assign(services: Services, request: AssignToNodesRequest & { read
 }
 
 const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
-  ['updated', 'updated'],
+  ['changed', 'changed'],
   ['unchanged', 'unchanged'],
   ['rolled-back', 'rolled back'],
   ['not-rolled-back', 'not rolled back'],
@@ -70,7 +70,7 @@ const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
   ['unreachable', 'unreachable'],
   ['replaced', 'assigned by another operator'],
   ['in-progress', 'in progress'],
-  ['waiting', 'not started'],
+  ['not-started', 'not started'],
 ];
 
 interface ResultOptions {
@@ -80,7 +80,7 @@ interface ResultOptions {
 }
 
 /** Stages of nodes that need no action. */
-const DONE: ReadonlySet<FinalStage> = new Set(['updated', 'unchanged']);
+const DONE: ReadonlySet<FinalStage> = new Set(['changed', 'unchanged']);
 
 function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome): RecapRow {
   const { why, hint } = validated.verdict;
@@ -88,13 +88,13 @@ function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome):
   return {
     host: name,
     result: new Map(FINAL_STAGES).get(stage) ?? stage,
-    reason: stage === 'waiting' ? 'the rollout was stopped' : (problem?.message ?? why ?? '-'),
-    action: (stage === 'waiting' ? undefined : (problem?.hint ?? hint)) ?? 'Rerun the command',
+    reason: stage === 'not-started' ? 'the rollout was stopped' : (problem?.message ?? why ?? '-'),
+    action: (stage === 'not-started' ? undefined : (problem?.hint ?? hint)) ?? 'Rerun the command',
   };
 }
 
 /**
- * `12 nodes: 9 updated, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
+ * `12 nodes: 9 changed, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
  */
 function showResult(services: Services, { format, reporter, elapsedMs }: ResultOptions, final: readonly FinalOutcome[]): void {
   const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;

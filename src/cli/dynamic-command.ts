@@ -425,7 +425,8 @@ function readRolloutOptions(options: CommandOptions): RolloutOptions {
       // A limit is pointless for one node.
       canary: total === 1 ? 0 : canary.of(total),
       maxUnavailable: wait === 'none' ? Number.POSITIVE_INFINITY : Math.max(1, maxUnavailable.of(total)),
-      direction: 'out',
+      maxFail: 0,
+      inBatches: true,
     }),
   };
 }

@@ -97,8 +97,8 @@ function foldingListener(lines: ResultLines, now: () => number): RolloutListener
     assigned: () => undefined,
     state: () => undefined,
     ended: ({ name, stage, beganAt }) => {
-      if (stage !== 'updated') return;
-      lines.add({ level: 'info', code: 'ROLLOUT_NODE', host: name, text: ENDED.updated, durationMs: now() - beganAt });
+      if (stage !== 'changed') return;
+      lines.add({ level: 'info', code: 'ROLLOUT_NODE', host: name, text: ENDED.changed, durationMs: now() - beganAt });
     },
   };
 }
@@ -151,9 +151,9 @@ function reportingListener(reporter: Reporter, { total, prefix }: { readonly tot
 }
 
 const ENDED = {
-  waiting: 'not started',
+  queued: 'not started',
   'in-progress': 'in progress',
-  updated: 'updated',
+  changed: 'changed',
   failed: 'failed',
   unreachable: 'unreachable: the node is down or deleted',
   replaced: 'assigned by another operator',
@@ -174,7 +174,7 @@ interface RolloutState {
 function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: RolloutState, now: number): LiveView {
   const of = (...stages: readonly RolloutOutcome['stage'][]): readonly RolloutOutcome[] =>
     nodes.filter(({ stage }) => stages.includes(stage));
-  const [waiting, active, ended] = [of('waiting'), of('in-progress'), of('updated', 'failed', 'unreachable', 'replaced')];
+  const [waiting, active, ended] = [of('queued'), of('in-progress'), of('changed', 'failed', 'unreachable', 'replaced')];
   const down = nodes.filter(({ validated }) => !validated.config.isReady).length;
   return {
     title,
@@ -183,7 +183,7 @@ function rolloutView({ title, startedAt, nodes, batch, endedAt, limits }: Rollou
     done: ended.length,
     restMs: nodes.length <= 1 ? null : estimateRestMs(endedAt, waiting.length + active.length, now),
     counts: [
-      { word: 'updated', count: of('updated').length, style: 'green' },
+      { word: 'changed', count: of('changed').length, style: 'green' },
       { word: 'failed', count: of('failed', 'replaced').length, style: 'red' },
       { word: 'unreachable', count: of('unreachable').length, style: 'yellow' },
       { word: 'down', count: down, style: 'yellow' },

@@ -221,9 +221,9 @@ describe('dynamic assign', () => {
       ['DYNAMIC_ASSIGNED', 'n1', `assigned ${source}`],
       ['DYNAMIC_STATE', 'n1', 'waiting'],
       ['DYNAMIC_STATE', 'n1', 'trial'],
-      ['ROLLOUT_ENDED', '', '1 node: 1 updated.'],
+      ['ROLLOUT_ENDED', '', '1 node: 1 changed.'],
     ]);
-    expect(events.at(-1)).toMatchObject({ data: { items: [{ node: 'n1', backend: 'native', state: 'trial', stage: 'updated' }] } });
+    expect(events.at(-1)).toMatchObject({ data: { items: [{ node: 'n1', backend: 'native', state: 'trial', stage: 'changed' }] } });
     expect(world.kubelet.configz?.maxPods).toBe(77);
     const { restarts } = world.kubelet;
     const again = await dynamic('assign', 'n1', '--configmap', source);

@@ -138,7 +138,7 @@ describe('dynamic assign of a configuration that would terminate pods', () => {
     const rejected = await assign(`${OVERLAY}podPidsLimit: 20\n`, '--min-ready', '0s');
     expect([rejected.code, rejected.stderr]).toEqual([4, expect.stringContaining('rejected: pods would end')]);
     const { code, stdout } = await assign(`${OVERLAY}podPidsLimit: 20\n`, '--min-ready', '0s', '--allow-pod-loss');
-    expect([code, stdout]).toEqual([0, '3 nodes: 3 updated.\n']);
+    expect([code, stdout]).toEqual([0, '3 nodes: 3 changed.\n']);
   });
 
   it('is refused when the configz of the nodes cannot be read', async () => {

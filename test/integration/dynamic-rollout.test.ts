@@ -105,7 +105,7 @@ describe('dynamic assign of many nodes', () => {
     const source = await push(50);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2', '--wait', 'good');
     expect(stderr).not.toContain('ROLLOUT_');
-    expect([code, stdout]).toEqual([0, '6 nodes: 6 updated.\n']);
+    expect([code, stdout]).toEqual([0, '6 nodes: 6 changed.\n']);
     expect(batchesIn(stderr)).toEqual([
       'batch 1 (canary), 1 node: n1',
       'batch 2, 2 nodes: n2, n3',
@@ -117,7 +117,7 @@ describe('dynamic assign of many nodes', () => {
     // Four trials of ten minutes, one after the other.
     expect(fleet.elapsedSeconds).toBeGreaterThan(2400);
     const again = await dynamic('assign', ...NODES, '--configmap', source);
-    expect([again.code, batchesIn(again.stderr)]).toEqual([0, []]);
+    expect([again.code, again.stdout, batchesIn(again.stderr)]).toEqual([0, '6 nodes: 6 unchanged.\n', []]);
     expect([...fleet.restarts.values()]).toEqual([1, 1, 1, 1, 1, 1]);
   });
 
@@ -137,14 +137,14 @@ describe('dynamic assign of many nodes', () => {
     ]);
     expect(events.filter(({ code: what }) => what === 'ROLLOUT_NODE').map(({ host, data }) => [host, data.stage, data.node.state])).toEqual(
       [
-        ['n2', 'updated', 'trial'],
-        ['n4', 'updated', 'trial'],
-        ['n6', 'updated', 'trial'],
+        ['n2', 'changed', 'trial'],
+        ['n4', 'changed', 'trial'],
+        ['n6', 'changed', 'trial'],
       ],
     );
     expect(events.at(-1)).toMatchObject({
       code: 'ROLLOUT_ENDED',
-      message: '3 nodes: 3 updated.',
+      message: '3 nodes: 3 changed.',
       data: { items: [{ node: 'n2' }, {}, {}] },
     });
     expect(fleet.runs()).toMatchObject({ n1: 'local', n2: nameOf(source), n3: 'local' });
@@ -222,7 +222,7 @@ describe('dynamic assign of many nodes', () => {
     );
     const source = await push(60);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source, '--max-unavailable', '2');
-    expect([code, stdout]).toEqual([4, '6 nodes: 2 updated, 1 failed, 3 not started.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 2 changed, 1 failed, 3 not started.\n']);
     expect(stderr).toMatch(/n1: rolled back: .*answers 500/);
   });
 
@@ -376,7 +376,7 @@ describe('dynamic assign of many nodes', () => {
       'batch 4, 1 node: n5; down: n2',
       'batch 5, 1 node: n2; down: n2',
     ]);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 changed, 1 unreachable.\n']);
     expect(stderr).toMatch(/n2: waiting: .*Ready is Unknown/);
     expect(fleet.mostUnavailable()).toBe(3);
     // The node has the assignment when it returns.
@@ -414,7 +414,7 @@ describe('dynamic assign of many nodes', () => {
     });
     fleet.plan.set(fleet.elapsedSeconds + 40, away);
     const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', source);
-    expect([code, stdout]).toEqual([4, '6 nodes: 5 updated, 1 unreachable.\n']);
+    expect([code, stdout]).toEqual([4, '6 nodes: 5 changed, 1 unreachable.\n']);
     expect(stderr).toContain('the API server is reachable again');
   });
 

@@ -4,10 +4,10 @@ import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
+import { planBatches } from '../../maintenance/next-step.ts';
 import { notEnabled, otherNamespace, revertNotSigned, rolloutBlocked, signatureRequired } from '../dynamic-problems.ts';
 import type { Backend, NodeConfig } from '../node-config.ts';
 import type { RolloutOptions } from '../rollout.ts';
-import { planBatches } from '../rollout.ts';
 import { parseStatement, STATEMENT_KEY, statementMismatch } from '../signing/statement.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, findPayload, planAssignment } from '../workflows/assign-config.ts';
 import type { PushPlan } from '../workflows/push-config.ts';
@@ -104,8 +104,8 @@ export function planRollout(
   const changes = new Map(nodes.map((node) => [node.name, withFields(planAssignment(node, desired, by), fields.get(node.name))]));
   const stages = nodes.map(({ name, isReady }) => ({
     name,
-    isReady,
-    stage: changes.get(name) === null ? ('updated' as const) : ('waiting' as const),
+    isDown: !isReady,
+    state: changes.get(name) === null ? ('changed' as const) : ('queued' as const),
   }));
   const { batches, blocked } = planBatches(stages, rollout.rulesFor(nodes.length));
   if (blocked.length > 0)

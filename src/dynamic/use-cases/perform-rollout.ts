@@ -7,11 +7,11 @@ import type { ThisProcess } from '../../base/this-process.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/kubelet-path.ts';
+import type { MemberOutcome } from '../../maintenance/next-step.ts';
 import { isRolledBack } from '../assess-progress.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
-import type { RolloutStage } from '../rollout.ts';
-import { minReadyOf, type RolloutOptions } from '../rollout.ts';
+import { minReadyOf, type RolloutOptions, type RolloutStage } from '../rollout.ts';
 import { notFoundProblem } from '../workflows/assign-config.ts';
 import { type RolloutListener, type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
 import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/rollout-record.ts';
@@ -95,7 +95,7 @@ export async function performRollout(services: RolloutPorts, cluster: Cluster, r
       },
     );
     const problems = problemsOf(result, rollout.timeoutMs);
-    const isStopped = result.outcomes.some(({ stage }) => stage === 'failed' || stage === 'replaced') || result.blocked.length > 0;
+    const isStopped = result.isStopped || result.blocked.length > 0;
     const targets = isStopped && rollout.onFailure === 'revert' ? revertTargets(result, before, desired) : [];
     const reverted = targets.length === 0 ? null : await revert(services, cluster, run, targets);
     const final = finalOutcomes(result, reverted);
@@ -121,7 +121,7 @@ function reportInProgress(reporter: Reporter, nodes: readonly RolloutOutcome[]):
  * Assignments of other operators are excluded.
  */
 function revertTargets({ outcomes }: RolloutResult, before: PreviousAssignments, desired: ConfigSource | null): readonly RolloutTarget[] {
-  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, updated: 3, waiting: 4, replaced: 5 };
+  const rank: Readonly<Record<RolloutStage, number>> = { failed: 0, unreachable: 1, 'in-progress': 2, changed: 3, queued: 4, replaced: 5 };
   const isOurs = ({ stage, isTouched, validated }: RolloutOutcome): boolean =>
     stage !== 'replaced' && (isTouched || sameSource(validated.config.source.source, desired));
   return outcomes
@@ -137,7 +137,7 @@ function revert(services: RolloutPorts, cluster: Cluster, run: DynamicRollout, t
   reporter.report({ level: 'warning', code: 'ROLLOUT_REVERTING', message: 'restoring the previous assignments of the nodes', data });
   return rollOut(cluster, targets, {
     ...portsOf(services, run, 'rollback, '),
-    rules: { ...rollout.rulesFor(run.names.length), canary: 0, direction: 'back' },
+    rules: { ...rollout.rulesFor(run.names.length), canary: 0, maxFail: null, downFirst: true },
     until: 'trial',
     minReadyMs: Math.min(minReadyOf({ ...rollout, wait: 'trial' }, run.names.length), MIN_READY_BACK_MS),
   });
@@ -157,8 +157,8 @@ function portsOf(services: RolloutPorts, { names, backend, rollout, selector, re
   };
 }
 
-/** Final stage of a node: that of the rollout, or the result of its rollback. */
-export type FinalStage = RolloutStage | 'rolled-back' | 'not-rolled-back' | 'unchanged';
+/** Result of a node: that of the rollout, or of its rollback. */
+export type FinalStage = MemberOutcome | 'in-progress';
 
 /** The final result of a node. */
 export interface FinalOutcome {
@@ -172,11 +172,11 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
   return outcomes.map((outcome): FinalOutcome => {
     const restored = back.get(outcome.name);
     if (restored !== undefined) {
-      const stage = restored.stage === 'updated' ? 'rolled-back' : restored.stage === 'replaced' ? 'replaced' : 'not-rolled-back';
+      const stage = restored.stage === 'changed' ? 'rolled-back' : restored.stage === 'replaced' ? 'replaced' : 'not-rolled-back';
       return { stage, outcome: restored };
     }
-    // The rollout did not touch this node: after a rollback it is unchanged, not updated.
-    return { stage: reverted !== null && outcome.stage === 'updated' && !outcome.isTouched ? 'unchanged' : outcome.stage, outcome };
+    if (outcome.stage === 'queued') return { stage: 'not-started', outcome };
+    return { stage: outcome.stage === 'changed' && !outcome.isTouched ? 'unchanged' : outcome.stage, outcome };
   });
 }
 
@@ -184,11 +184,11 @@ function finalOutcomes({ outcomes }: RolloutResult, reverted: RolloutResult | nu
 function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResult | null, final: readonly FinalOutcome[]): ExitCode {
   if (reverted !== null)
     return final.every(
-      ({ stage, outcome }) => ['rolled-back', 'unchanged', 'waiting'].includes(stage) || isUntouchedFailure(stage, outcome),
+      ({ stage, outcome }) => ['rolled-back', 'unchanged', 'not-started'].includes(stage) || isUntouchedFailure(stage, outcome),
     )
       ? 5
       : 4;
-  if (outcomes.every(({ stage }) => stage === 'updated')) return 0;
+  if (outcomes.every(({ stage }) => stage === 'changed')) return 0;
   if (blocked.length > 0 && outcomes.every(({ isTouched }) => !isTouched)) return 3;
   const [only, ...others] = outcomes;
   if (others.length > 0 || only === undefined) return 4;
@@ -205,7 +205,7 @@ function isUntouchedFailure(stage: FinalStage, { isTouched, error }: RolloutOutc
 function problemsOf({ outcomes, blocked }: RolloutResult, timeoutMs: number): readonly Problem[] {
   const replaced = outcomes.filter(({ stage }) => stage === 'replaced');
   const lost = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'unreachable');
-  const left = outcomes.filter(({ stage }) => stage === 'waiting');
+  const left = outcomes.filter(({ stage }) => stage === 'queued');
   const failed = outcomes.filter(({ stage }) => stage === 'failed' || stage === 'replaced').map(({ name }) => name);
   return [
     ...replaced.flatMap(({ error, validated, desired }) => error?.problems ?? [assignmentReplaced(validated.config, desired)]),

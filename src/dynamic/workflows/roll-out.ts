@@ -3,10 +3,11 @@ import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
+import { nextStep, type RolloutRules } from '../../maintenance/next-step.ts';
 import { assessProgress, type Goal, isRunningDesired } from '../assess-progress.ts';
 import { kubeletNotReached } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';
-import { type AssignRules, nextRolloutStep, type RolloutStage } from '../rollout.ts';
+import type { RolloutStage } from '../rollout.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './node-feed.ts';
 import type { AssessedNode } from './read-nodes.ts';
@@ -45,7 +46,7 @@ export interface RolloutRunOptions {
   readonly backend?: Backend | undefined;
   /** Labels common to the nodes, which limit the watch. */
   readonly labelSelector?: string | undefined;
-  readonly rules: AssignRules;
+  readonly rules: RolloutRules;
   readonly until: Goal['until'];
   /** Maximum time per node. */
   readonly timeoutMs: number;
@@ -102,6 +103,8 @@ export interface RolloutResult {
   readonly outcomes: readonly RolloutOutcome[];
   /** Unavailable nodes that prevented the start of others. */
   readonly blocked: readonly string[];
+  /** More nodes failed than the rules allow. */
+  readonly isStopped: boolean;
 }
 
 const POLL_MS = 1_000;
@@ -180,21 +183,23 @@ class Rollout {
     await this.#look();
     for (;;) {
       listener?.progress?.(this.#outcomes());
-      const step = nextRolloutStep(this.#nodes(), rules);
-      if (step.kind !== 'blocked') this.#blockedSince = null;
-      switch (step.kind) {
-        case 'begin':
-          await this.#begin(step.names, step.isCanary);
-          continue;
-        case 'done':
-        case 'stop':
-          return { outcomes: this.#outcomes(), blocked: [] };
-        case 'blocked':
-          // Before the first change, waiting has no benefit.
-          if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= timeoutMs)
-            return { outcomes: this.#outcomes(), blocked: step.down };
-          if (this.#blockedSince === null) listener?.blocked?.(step.down);
-          this.#blockedSince ??= this.#now();
+      const { start, isCanary, blocked, stopped } = nextStep(this.#nodes(), rules);
+      if (start.length > 0) {
+        this.#blockedSince = null;
+        await this.#begin(
+          start.map(({ name }) => name),
+          isCanary,
+        );
+        continue;
+      }
+      const result = { outcomes: this.#outcomes(), blocked, isStopped: stopped !== null };
+      if (blocked.length === 0 && !this.#members.some(({ stage }) => stage === 'in-progress')) return result;
+      if (blocked.length === 0) this.#blockedSince = null;
+      else {
+        // Before the first change, waiting has no benefit.
+        if (this.#batches === 0 || this.#now() - (this.#blockedSince ?? this.#now()) >= timeoutMs) return result;
+        if (this.#blockedSince === null) listener?.blocked?.(blocked);
+        this.#blockedSince ??= this.#now();
       }
       await clock.sleep(pollMs, signal);
       await this.#look();
@@ -208,8 +213,8 @@ class Rollout {
   #nodes() {
     return this.#members.map(({ target, stage, validated, isGone }) => ({
       name: target.name,
-      stage,
-      isReady: isGone || validated.config.isReady,
+      state: stage,
+      isDown: !isGone && !validated.config.isReady,
     }));
   }
 
@@ -225,7 +230,7 @@ class Rollout {
     const { listener } = this.#options;
     this.#batches++;
     const batch = this.#members.filter(({ target }) => names.includes(target.name));
-    const down = this.#nodes().flatMap(({ name, isReady }) => (isReady ? [] : [name]));
+    const down = this.#nodes().flatMap(({ name, isDown }) => (isDown ? [name] : []));
     listener?.batch?.({ number: this.#batches, names, isCanary, down });
     await Promise.all(batch.map((member) => this.#assign(member)));
   }
@@ -283,7 +288,7 @@ class Rollout {
     const why = member.wasReached && whyUnreached !== undefined ? await whyUnreached(name) : null;
     if (why !== null && updatedMs < minReadyMs + REACH_MS) return;
     if (why !== null) member.error = new AppError(kubeletNotReached(name, why));
-    this.#end(member, why === null ? 'updated' : 'failed');
+    this.#end(member, why === null ? 'changed' : 'failed');
   }
 
   #plan(config: AssessedNode['config'], desired: ConfigSource | null) {
@@ -295,7 +300,7 @@ class Rollout {
     return { by, reason, at: clock.now(), allowsPodLoss };
   }
 
-  #end(member: Member, stage: 'updated' | 'failed' | 'unreachable' | 'replaced'): void {
+  #end(member: Member, stage: 'changed' | 'failed' | 'unreachable' | 'replaced'): void {
     member.stage = stage;
     this.#options.listener?.ended?.(outcomeOf(member));
   }
@@ -337,7 +342,7 @@ class Rollout {
   /** Handles a deleted Node: the rollout does not wait for it, and it is not unavailable. */
   #lose(member: Member): void {
     member.isGone = true;
-    if (member.stage === 'waiting' || member.stage === 'in-progress') this.#end(member, 'unreachable');
+    if (member.stage === 'queued' || member.stage === 'in-progress') this.#end(member, 'unreachable');
   }
 
   #newMember(target: RolloutTarget, validated: AssessedNode): Member {
@@ -361,14 +366,14 @@ class Rollout {
     };
     const stage = (): RolloutStage => {
       if (this.#plan(config, target.desired) !== null)
-        return target.expected !== undefined && !sameSource(config.source.source, target.expected) ? 'replaced' : 'waiting';
+        return target.expected !== undefined && !sameSource(config.source.source, target.expected) ? 'replaced' : 'queued';
       if (wasShown) return 'in-progress';
-      if (isRunningDesired(config, verdict, this.#goal(target))) return 'updated';
+      if (isRunningDesired(config, verdict, this.#goal(target))) return 'changed';
       if (assessProgress(config, verdict, this.#goal(target), 0) === 'failed') return 'failed';
-      return config.isReady ? 'in-progress' : 'waiting';
+      return config.isReady ? 'in-progress' : 'queued';
     };
     const started: Member = { ...member, stage: stage() };
-    if (started.stage !== 'waiting' && started.stage !== 'replaced') this.#options.listener?.assigned?.(target.name, target.desired, false);
+    if (started.stage !== 'queued' && started.stage !== 'replaced') this.#options.listener?.assigned?.(target.name, target.desired, false);
     if (started.stage === 'failed' || started.stage === 'replaced') this.#options.listener?.ended?.(outcomeOf(started));
     return started;
   }
@@ -382,7 +387,7 @@ class Rollout {
       this.#end(member, 'replaced');
       return;
     }
-    if (member.stage === 'waiting') return;
+    if (member.stage === 'queued') return;
     const { state } = validated.verdict;
     if (member.stage === 'in-progress' && member.reported !== state) {
       member.reported = state;
@@ -395,7 +400,7 @@ class Rollout {
     const updatedMs = member.updatedSince === null ? -1 : now - member.updatedSince;
     const isLate = progress !== 'updated' && now - member.beganAt >= timeoutMs;
     // An updated node may still be rolled back.
-    if (progress === 'failed' && (member.stage === 'in-progress' || member.stage === 'updated')) this.#end(member, 'failed');
+    if (progress === 'failed' && (member.stage === 'in-progress' || member.stage === 'changed')) this.#end(member, 'failed');
     else if (member.stage === 'in-progress' && updatedMs >= minReadyMs) await this.#finish(member, updatedMs);
     else if (member.stage === 'in-progress' && isLate) this.#end(member, member.wasDown ? 'unreachable' : 'failed');
   }
@@ -405,10 +410,10 @@ class Rollout {
 function isReplaced({ stage, target, validated, initial, keptVersion }: Member): boolean {
   const { source, resourceVersion } = validated.config;
   if (source.issue === null && sameSource(source.source, target.desired)) return false;
-  if (stage === 'waiting') return !sameSource(source.source, initial);
+  if (stage === 'queued') return !sameSource(source.source, initial);
   // The watch may lag behind the rollout's own assignment.
   if (keptVersion !== null && Number(resourceVersion) < keptVersion) return false;
-  return stage === 'in-progress' || stage === 'updated';
+  return stage === 'in-progress' || stage === 'changed';
 }
 
 /**

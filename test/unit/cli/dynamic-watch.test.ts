@@ -67,7 +67,7 @@ function watched({ wait = 'good', asEvents = false }: { readonly wait?: 'trial' 
     onFailure: 'stop',
     timeoutMs: 900_000,
     minReadyMs: 0,
-    rulesFor: () => ({ canary: 1, maxUnavailable: 2, direction: 'out' as const }),
+    rulesFor: () => ({ canary: 1, maxUnavailable: 2, maxFail: 0 }),
   } as const;
   const watch = watchRollout({ clock, output }, { reporter: textReporter(output, 0), title: 'dynamic assign', rollout, asEvents });
   return {
@@ -102,20 +102,20 @@ describe('the display of a rollout', () => {
     }
   });
 
-  it('prints updated nodes of a batch together, and no line for each step', () => {
+  it('prints changed nodes of a batch together, and no line for each step', () => {
     const { watch, printed } = watched();
     const listener = watch.listenerFor({ total: 30, prefix: '' });
     listener.batch?.({ number: 1, names: ['n1'], isCanary: true, down: [] });
     for (const name of ['n1', 'n2', 'n3']) {
       listener.assigned?.(name, null, true);
       listener.state?.(outcome(name, null).validated);
-      listener.ended?.(outcome(name, null, 'updated'));
+      listener.ended?.(outcome(name, null, 'changed'));
     }
     listener.ended?.(outcome('n4', null, 'failed'));
     expect(printed()).toBe('batch 1 (canary), 1 node: n1\n');
     listener.batch?.({ number: 2, names: ['n5'], isCanary: false, down: [] });
     watch.close();
-    expect(printed()).toBe('batch 1 (canary), 1 node: n1\nn[1:3] (3 nodes) updated (60.0s)\nbatch 2, 1 node: n5\n');
+    expect(printed()).toBe('batch 1 (canary), 1 node: n1\nn[1:3] (3 nodes) changed (60.0s)\nbatch 2, 1 node: n5\n');
   });
 
   it('reports each step as an event with -o json', () => {

@@ -1,0 +1,292 @@
+/** Result of a host or a Node in a run, with the same name in text (with spaces) and in JSON. */
+export type MemberOutcome =
+  /** Up to date. */
+  | 'unchanged'
+  /** Planned only: changes are pending. */
+  | 'pending'
+  | 'changed'
+  /** Refused, or failed before any change. */
+  | 'refused'
+  | 'failed'
+  /** Failed after changes had started; the previous configuration was restored. */
+  | 'rolled-back'
+  /** The previous configuration could not be restored. */
+  | 'not-rolled-back'
+  /** No answer; no result is known. */
+  | 'unreachable'
+  /** Another operator changed it during the run. */
+  | 'replaced'
+  /** Not started because the run was stopped. */
+  | 'not-started'
+  /** Not started because the user interrupted the run. */
+  | 'interrupted';
+
+/** `waiting` is not inspected yet; `queued` is inspected and has changes. */
+export type MemberState = 'waiting' | 'inspecting' | 'queued' | 'in-progress' | MemberOutcome;
+
+/** A host or a Node of a rollout as it is now. */
+export interface RolloutMember {
+  readonly name: string;
+  readonly state: MemberState;
+  /** Unavailable, for any reason; absent: unknown. */
+  readonly isDown?: boolean;
+  /** Ended without a change, but its state was verified: it counts as a successful canary. */
+  readonly isVerified?: boolean;
+  /** A member starts when all members of lower stages have ended. Default: 0. */
+  readonly stage?: number | undefined;
+  /** Changed while no other member is, and inspected after similar members that already started have ended. */
+  readonly isExclusive?: boolean | undefined;
+  /** Required by the others: if this member fails, they are not started. */
+  readonly isNeeded?: boolean | undefined;
+}
+
+/** Limits on how fast a change reaches many hosts or Nodes, and when a rollout stops. */
+export interface RolloutRules {
+  /** Number of members that are changed first; others start only after these succeeded. */
+  readonly canary: number;
+  /** Names in the order in which members are canaries, also before earlier stages. Absent: the order of the run, by stage. */
+  readonly canaryOrder?: readonly string[];
+  /** Maximum number of members in progress or down at the same time. */
+  readonly maxUnavailable: number;
+  /** Maximum number of failures before no further member is started; null: no limit. */
+  readonly maxFail: number | null;
+  /**
+   * Default limits: failed changes stop the rest if they exceed one, a tenth of the changed members, or ten.
+   * After a canary the number of members changed at the same time is at most twice the number of successful
+   * minus failed members, so that the limit takes effect before all are changed. Default: false.
+   */
+  readonly cautious?: boolean;
+  /** A batch starts only when the previous one has ended. Default: a member starts as soon as another has ended. */
+  readonly inBatches?: boolean;
+  /** Members that are down are first, because the change may repair them. Default: last. */
+  readonly downFirst?: boolean;
+  /** Number of members inspected or changed at the same time. Default: no limit. */
+  readonly parallel?: number;
+  /** Number of members inspected, queued or changed at the same time. Default: no limit. */
+  readonly maxOpen?: number;
+  /** Inspect all members before the first change. Default: false. */
+  readonly observesFirst?: boolean;
+  /** Number of members refused before this run; they count as failed. Default: 0. */
+  readonly refusedBefore?: number;
+}
+
+/** The next actions of a rollout: without any, it has ended as soon as no member is being inspected or changed. */
+export interface RolloutStep<M> {
+  readonly inspect: readonly M[];
+  readonly start: readonly M[];
+  /** The started members are canaries. */
+  readonly isCanary: boolean;
+  /** Number of members that may be in progress at once. */
+  readonly maxConcurrent: number;
+  /** Reason to start no further member, as a clause; null: continue. */
+  readonly stopped: string | null;
+  /** No member is in progress and none can start, because these are down. */
+  readonly blocked: readonly string[];
+}
+
+const FAILURES: ReadonlySet<MemberState> = new Set(['refused', 'failed', 'rolled-back', 'not-rolled-back', 'replaced']);
+/** Failures after a change has started. */
+const BROKEN: ReadonlySet<MemberState> = new Set(['failed', 'rolled-back', 'not-rolled-back']);
+const SUCCESSES: ReadonlySet<MemberState> = new Set(['unchanged', 'pending', 'changed']);
+const UNFINISHED: ReadonlySet<MemberState> = new Set(['waiting', 'inspecting', 'queued', 'in-progress']);
+
+/**
+ * Returns the next step of a rollout for the current state of its members, without side effects.
+ *
+ * Members that are down use up `maxUnavailable`. They are changed together, after all others: they make no
+ * further member unavailable, and their result proves nothing.
+ * @param members in start order
+ */
+export function nextStep<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): RolloutStep<M> {
+  const view = viewOf(members, rules);
+  const { stopped, isCanary, maxConcurrent } = view;
+  if (stopped !== null) return { inspect: [], start: [], isCanary, maxConcurrent, stopped, blocked: [] };
+  const start = membersToStart(view, rules);
+  const isBlocked = start.length === 0 && view.queued.some(({ isDown }) => isDown !== true) && view.active.length === 0;
+  const down = isBlocked && view.room <= 0 ? members.filter(({ isDown }) => isDown === true) : [];
+  return {
+    inspect: membersToInspect(view, rules, start),
+    start,
+    isCanary: isCanary && !start.some(({ isDown }) => isDown === true),
+    maxConcurrent,
+    stopped,
+    blocked: down.map(({ name }) => name),
+  };
+}
+
+/** A planned batch. */
+export interface PlannedBatch {
+  readonly names: readonly string[];
+  readonly isCanary: boolean;
+  /** The members are down, so that their result cannot be predicted. */
+  readonly isDown: boolean;
+}
+
+/** The batches if every member succeeds; `blocked` names the members whose unavailability prevents any start. */
+export function planBatches(
+  members: readonly RolloutMember[],
+  rules: RolloutRules,
+): { readonly batches: readonly PlannedBatch[]; readonly blocked: readonly string[] } {
+  const batches: PlannedBatch[] = [];
+  let now = members.map((member) => (member.state === 'in-progress' ? { ...member, state: 'changed' as const } : member));
+  for (;;) {
+    const { start, isCanary, blocked } = nextStep(now, rules);
+    if (start.length === 0) return { batches, blocked };
+    batches.push({ names: start.map(({ name }) => name), isCanary, isDown: start.some(({ isDown }) => isDown === true) });
+    now = now.map((member) => (start.includes(member) ? { ...member, state: 'changed' as const } : member));
+  }
+}
+
+/** The members by state, and the limits that follow from them. */
+interface View<M> extends Pick<RolloutStep<M>, 'isCanary' | 'maxConcurrent' | 'stopped'> {
+  /** By stage. */
+  readonly waiting: readonly M[];
+  /** By stage. */
+  readonly queued: readonly M[];
+  readonly inspecting: readonly M[];
+  readonly active: readonly M[];
+  /** Number of further members that may become unavailable. */
+  readonly room: number;
+  /** The members that may become canaries, in order; empty after the canary. */
+  readonly canaries: readonly M[];
+  /** Number of canaries without a result. */
+  readonly canariesLeft: number;
+  /** Members of later stages do not start yet. */
+  readonly openStage: number;
+}
+
+function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): View<M> {
+  const counts = { passed: 0, failed: rules.refusedBefore ?? 0, broken: 0 };
+  let [unavailable, openStage] = [0, Number.POSITIVE_INFINITY];
+  const byState: Record<'waiting' | 'queued' | 'inspecting' | 'in-progress', M[]> = {
+    waiting: [],
+    queued: [],
+    inspecting: [],
+    'in-progress': [],
+  };
+  for (const member of members) {
+    const { state, isDown, isVerified } = member;
+    if (state === 'waiting' || state === 'queued' || state === 'inspecting' || state === 'in-progress') {
+      byState[state].push(member);
+      openStage = Math.min(openStage, stageOf(member));
+    }
+    if (state === 'changed' || isVerified === true) counts.passed++;
+    if (FAILURES.has(state)) counts.failed++;
+    if (BROKEN.has(state)) counts.broken++;
+    if (isDown === true || state === 'in-progress') unavailable++;
+  }
+  const isCanary = counts.passed < rules.canary;
+  const missing = members.find(({ state, isNeeded }) => isNeeded === true && !UNFINISHED.has(state) && !SUCCESSES.has(state));
+  const stopped = missing === undefined ? limitReached(rules, counts) : `the other hosts need ${missing.name}, which failed`;
+  const most = stopped !== null ? 0 : Math.min(stepSize(rules, counts), rules.maxUnavailable);
+  const active = byState['in-progress'];
+  const byStage = (a: M, b: M): number => stageOf(a) - stageOf(b);
+  return {
+    waiting: byState.waiting.sort(byStage),
+    queued: byState.queued.sort(byStage),
+    inspecting: byState.inspecting,
+    active,
+    room: Math.min(most - active.length, rules.maxUnavailable - unavailable),
+    canaries: isCanary ? canaryCandidates(members, rules, openStage) : [],
+    canariesLeft: rules.canary - counts.passed,
+    openStage,
+    isCanary,
+    maxConcurrent: most,
+    stopped,
+  };
+}
+
+function stageOf({ stage = 0 }: RolloutMember): number {
+  return stage;
+}
+
+interface Counts {
+  /** Changed and healthy. */
+  readonly passed: number;
+  /** Unreachable members are excluded, because they were not changed. */
+  readonly failed: number;
+  readonly broken: number;
+}
+
+function stepSize({ canary, maxUnavailable, cautious = false }: RolloutRules, { passed, broken }: Counts): number {
+  if (passed < canary) return canary - passed;
+  return cautious && canary > 0 ? Math.max(1, 2 * passed - broken) : maxUnavailable;
+}
+
+const DEFAULT_FAIL_PERCENT = 10;
+const DEFAULT_MAX_FAIL = 10;
+
+function limitReached({ canary, maxFail, cautious = false }: RolloutRules, { passed, failed, broken }: Counts): string | null {
+  if (broken > 0 && passed < canary) return 'the first host to be changed failed';
+  const changed = passed + broken;
+  const limit = Math.min(DEFAULT_MAX_FAIL, Math.max(1, Math.floor((changed * DEFAULT_FAIL_PERCENT) / 100)));
+  if (cautious && broken > limit)
+    return `${broken} of ${changed} changed hosts failed, more than the default limit of ${limit} (${DEFAULT_FAIL_PERCENT}% of the changed hosts, from 1 to ${DEFAULT_MAX_FAIL})`;
+  if (maxFail === null || failed <= maxFail) return null;
+  return `${failed} ${failed === 1 ? 'host' : 'hosts'} failed, more than --max-fail allows`;
+}
+
+/**
+ * The members that may become canaries, in order. Canaries of a given order are changed before earlier stages, except
+ * before a member that the later stages require.
+ */
+function canaryCandidates<M extends RolloutMember>(members: readonly M[], { canaryOrder }: RolloutRules, openStage: number): readonly M[] {
+  const left = members.filter(({ state, isDown }) => UNFINISHED.has(state) && (isDown !== true || state !== 'queued'));
+  if (canaryOrder === undefined) return left.filter((member) => stageOf(member) <= openStage);
+  const ranks = new Map(canaryOrder.map((name, rank) => [name, rank]));
+  const rankOf = ({ name }: M): number => ranks.get(name) ?? members.length;
+  const last = Math.min(...left.flatMap((member) => (member.isNeeded === true ? [stageOf(member)] : [])), Number.POSITIVE_INFINITY);
+  return left.filter((member) => stageOf(member) <= last).sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRules): readonly M[] {
+  const { waiting, queued, inspecting, active, canaries, canariesLeft, isCanary, openStage, room } = view;
+  const { parallel = Number.POSITIVE_INFINITY, observesFirst = false, inBatches = false, downFirst = false } = rules;
+  if (inBatches && active.length > 0) return [];
+  if (observesFirst && waiting.length + inspecting.length > 0) return [];
+  const free = Math.max(0, parallel - inspecting.length - active.length);
+  const ready = queued.filter((member) => stageOf(member) <= openStage);
+  const down = ready.filter(({ isDown }) => isDown === true);
+  const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
+  const others = [...inspecting, ...waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld)];
+  const isLast = active.length === 0 && down.length === ready.length && !others.some((member) => stageOf(member) <= openStage);
+  if (down.length > 0 && (downFirst || isLast)) return compatible(active, down.slice(0, free));
+  // Which host answers first does not decide: each canary waits for the results of the candidates before it.
+  const candidates = isCanary
+    ? canaries.slice(0, canariesLeft).filter(({ state }) => state === 'queued')
+    : ready.filter(({ isDown }) => isDown !== true);
+  return compatible(active, candidates.slice(0, Math.min(Math.max(0, room), free)));
+}
+
+/** The first of some members, up to one that may not be in progress at the same time. */
+function compatible<M extends RolloutMember>(active: readonly M[], candidates: readonly M[]): readonly M[] {
+  const start: M[] = [];
+  for (const member of candidates) {
+    const others = [...active, ...start];
+    if (others.length > 0 && (member.isExclusive === true || others.some(({ isExclusive }) => isExclusive === true))) break;
+    start.push(member);
+  }
+  return start;
+}
+
+/** Canaries first: the others wait for them, and must not hold all connections. */
+function membersToInspect<M extends RolloutMember>(
+  { waiting, queued, inspecting, active, canaries, openStage }: View<M>,
+  { parallel = Number.POSITIVE_INFINITY, maxOpen = Number.POSITIVE_INFINITY, observesFirst = false }: RolloutRules,
+  start: readonly M[],
+): readonly M[] {
+  const first = canaries.slice(0, Math.min(parallel, Math.ceil(maxOpen / 2)));
+  const early = new Set(first.filter(({ state }) => state === 'waiting'));
+  const inspect: M[] = [];
+  let hasExclusive = [...inspecting, ...active, ...queued].some(({ isExclusive }) => isExclusive === true);
+  for (const member of new Set([...early, ...waiting])) {
+    const busy = inspecting.length + active.length + start.length + inspect.length;
+    if (busy >= parallel || busy + queued.length - start.length >= maxOpen) break;
+    // Members that wait for the change of another would never be inspected.
+    if (!observesFirst && !early.has(member) && stageOf(member) > openStage) continue;
+    if (!observesFirst && member.isExclusive === true && hasExclusive) continue;
+    hasExclusive ||= member.isExclusive === true;
+    inspect.push(member);
+  }
+  return inspect;
+}
