@@ -2,7 +2,7 @@ import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { waitUntil } from '../base/wait-until.ts';
 import { combineFacts, defineFact } from './facts/fact.ts';
-import { journalCommand, oldestFirst } from './facts/journal.ts';
+import { readJournal } from './facts/journal.ts';
 import type { HttpFact } from './facts/query.ts';
 import { type UnitState, unitState } from './facts/unit.ts';
 import { hostPause, observe } from './observe.ts';
@@ -48,10 +48,11 @@ export async function waitForUnit(context: PhaseContext, phase: string, { unit, 
   );
 }
 
-function answerOf(url: string | null) {
+/** The answer of a health check on the host; null: no URL is checked. */
+export function answerOf(url: string | null, limits: { readonly timeoutSeconds?: number; readonly attempts?: number } = {}) {
   return url === null
     ? defineFact({}, (): HttpFact | null => null)
-    : defineFact({ get: { kind: 'http', url, timeoutSeconds: 5 } }, ({ get }): HttpFact | null => get);
+    : defineFact({ get: { kind: 'http', url, timeoutSeconds: 5, ...limits } }, ({ get }): HttpFact | null => get);
 }
 
 function describe(unit: string, state: UnitState | null, ready: HttpFact | null): string {
@@ -61,9 +62,8 @@ function describe(unit: string, state: UnitState | null, ready: HttpFact | null)
 }
 
 async function lastWord({ host, signal }: Pick<PhaseContext, 'host' | 'signal'>, unit: string, seconds: number): Promise<string> {
-  const argv = journalCommand({ unit, since: `-${seconds}s`, lines: 20, bootOnly: false });
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  const lines = journal.exitCode === 0 ? oldestFirst(journal.stdout).trim().split('\n') : [];
+  const journal = await readJournal(host, { unit, since: `-${seconds}s`, lines: 20, bootOnly: false }, signal);
+  const lines = journal?.trim().split('\n') ?? [];
   // The state messages of systemd are already in the error.
   return printable(lines.findLast((line) => !/\.service: |^(?:Started|Stopped|Stopping|Starting) /.test(line)) ?? '', 400);
 }

@@ -1,7 +1,7 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
+import { readJournal } from '../../host/facts/journal.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import { observe } from '../../host/observe.ts';
@@ -66,7 +66,7 @@ export async function readStore(
     assigned: await compareCheckpoint(host, files.assigned, { directory, cluster }, signal),
     lastKnownGood: await compareCheckpoint(host, files.lastKnownGood, { directory, cluster }, signal),
   } satisfies Record<MetaName, CheckpointComparison>;
-  const journal = await readJournal(host, journalSeconds, signal);
+  const journal = await readJournal(host, { unit: 'kubelet', since: `-${journalSeconds}s`, lines: 2000, bootOnly: true }, signal);
   const recentFailures = journal?.match(/^kubelet\.service: Failed with result /gm)?.length ?? 0;
   const tmp = (metaNames.get(paths.meta) ?? []).filter((name) => name.startsWith('tmp_')).map((name) => `${paths.meta}/${name}`);
   const reading = {
@@ -183,12 +183,4 @@ async function compareCheckpoint(
     return { kind: 'torn', path, why };
   }
   return { kind: 'equal' };
-}
-
-async function readJournal(host: Host, seconds: number, signal?: AbortSignal): Promise<string | null> {
-  const argv = journalCommand({ unit: 'kubelet', since: `-${seconds}s`, lines: 2000, bootOnly: true });
-  const fact = defineFact({ journal: { kind: 'command', argv } }, ({ journal }) =>
-    journal.exitCode === 0 ? oldestFirst(journal.stdout) : null,
-  );
-  return observe(host, fact, signal);
 }

@@ -1,3 +1,5 @@
+import type { Host } from '../host.ts';
+
 interface JournalPart {
   readonly unit: string;
   /** As of journalctl. */
@@ -18,4 +20,10 @@ export function journalCommand({ unit, since, lines, bootOnly }: JournalPart): r
 /** The output of `journalCommand`, oldest line first. */
 export function oldestFirst(output: string): string {
   return output.replace(/\n$/, '').split('\n').reverse().join('\n');
+}
+
+/** The lines of `journalCommand`, oldest first; null: the journal cannot be read. */
+export async function readJournal(host: Host, part: JournalPart, signal?: AbortSignal): Promise<string | null> {
+  const { journal } = await host.query({ journal: { kind: 'command', argv: journalCommand(part) } }, { signal });
+  return journal.exitCode === 0 ? oldestFirst(journal.stdout) : null;
 }

@@ -1,4 +1,4 @@
-import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
+import { readJournal } from '../../host/facts/journal.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 
 /**
@@ -49,7 +49,6 @@ const START_SECONDS = 5;
  */
 export async function kubeletMessage({ host, signal }: PhaseContext, waitedMs: number): Promise<string | null> {
   const since = `-${Math.ceil(waitedMs / 1000) + START_SECONDS}s`;
-  const argv = journalCommand({ unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true });
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  return journal.exitCode === 0 ? kubeletIssue(oldestFirst(journal.stdout)) : null;
+  const journal = await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true }, signal);
+  return journal === null ? null : kubeletIssue(journal);
 }

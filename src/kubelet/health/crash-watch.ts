@@ -1,7 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
 import type { Wait } from '../../base/wait-until.ts';
-import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
+import { readJournal } from '../../host/facts/journal.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
@@ -142,7 +142,7 @@ function isShown(text: string, error: string): boolean {
 /** The last error line of the kubelet's last run since a wait began; null: none, or not readable. */
 export async function readLastError(context: PhaseContext, waitedMs: number): Promise<string | null> {
   try {
-    const error = lastKubeletError(await readJournal(context, waitedMs));
+    const error = lastKubeletError(await readRecent(context, waitedMs));
     return error === null ? null : printable(shorten(error));
   } catch (error) {
     if (isConnectionLost(error)) return null;
@@ -162,15 +162,13 @@ export async function explainFailure(
   unit: UnitState | null,
   { waitedMs, lastRunOnly }: { readonly waitedMs: number; readonly lastRunOnly: boolean },
 ): Promise<ExplainedFailure> {
-  const journal = await readJournal(context, waitedMs);
+  const journal = await readRecent(context, waitedMs);
   return { ...explainKubeletFailure(unit, journal === '' ? null : journal, { lastRunOnly }), journal };
 }
 
-async function readJournal({ host, signal }: JournalHost, waitedMs: number): Promise<string> {
+async function readRecent({ host, signal }: JournalHost, waitedMs: number): Promise<string> {
   const since = `-${Math.ceil(waitedMs / 1000) + RESTART_SECONDS}s`;
-  const argv = journalCommand({ unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true });
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  return journal.exitCode === 0 ? oldestFirst(journal.stdout) : '';
+  return (await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: true }, signal)) ?? '';
 }
 
 export function kubeletUnhealthy({ host }: PhaseContext, phase: string, failure: ExplainedFailure, waitedMs: number): AppError {

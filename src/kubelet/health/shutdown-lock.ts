@@ -2,7 +2,7 @@ import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { waitUntil } from '../../base/wait-until.ts';
 import { defineFact } from '../../host/facts/fact.ts';
-import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
+import { readJournal } from '../../host/facts/journal.ts';
 import type { Host } from '../../host/host.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
@@ -77,10 +77,7 @@ async function describeMissing(host: Host, field: string, signal: AbortSignal | 
 
 /** The error that the kubelet logged; empty: none. */
 async function causeOf(host: Host, signal?: AbortSignal): Promise<string> {
-  const argv = journalCommand({ unit: 'kubelet', since: '-60s', lines: 500, bootOnly: false });
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  const line = oldestFirst(journal.stdout)
-    .split('\n')
-    .findLast((one) => one.includes('node shutdown manager'));
+  const journal = await readJournal(host, { unit: 'kubelet', since: '-60s', lines: 500, bootOnly: false }, signal);
+  const line = journal?.split('\n').findLast((one) => one.includes('node shutdown manager'));
   return (line?.split(' err="')[1]?.slice(0, 400) ?? '').replace(/"$/, '');
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
-import { journalCommand, oldestFirst } from '../../host/facts/journal.ts';
+import { readJournal } from '../../host/facts/journal.ts';
 import type { Host } from '../../host/host.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
@@ -77,9 +77,8 @@ export async function observeStaticProbe(
   const waitedMs = clock.now().getTime() - probe.startedAt;
   if (seen.state !== 'starting' || waitedMs < EXPLAINED_MS) return seen;
   const since = `@${Math.floor(probe.startedAt / 1000)}`;
-  const argv = journalCommand({ unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false });
-  const { journal } = await host.query({ journal: { kind: 'command', argv } }, { signal });
-  const error = journal.exitCode === 0 ? podErrorIn(oldestFirst(journal.stdout), `${PROBE_NAMESPACE}/${probe.name}-${nodeName}`) : null;
+  const journal = await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false }, signal);
+  const error = journal === null ? null : podErrorIn(journal, `${PROBE_NAMESPACE}/${probe.name}-${nodeName}`);
   if (error !== null) return { state: 'failed', why: error };
   return waitedMs < PROBE_MS.agent ? seen : { state: 'failed', why: `not started within ${PROBE_MS.agent / 1000} s: ${seen.seen}` };
 }
