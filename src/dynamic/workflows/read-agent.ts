@@ -12,7 +12,7 @@ import { describeIdentity } from '../../kubelet/config-source.ts';
 import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { observeKubeletFlags } from '../../kubelet/effective/observe-kubelet.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
-import { kubeletHealth } from '../../kubelet/health/wait-healthy.ts';
+import { kubeletHealth } from '../../kubelet/health/observe.ts';
 import type { AgentReading } from '../agent/agent-report.ts';
 import { checkpointStore } from '../checkpoint-store.ts';
 

@@ -17,7 +17,7 @@ import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/ob
 import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
-import { healthText, kubeletHealthNow } from '../../kubelet/health/wait-healthy.ts';
+import { healthText, kubeletHealthNow } from '../../kubelet/health/observe.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { type HostSource, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { overridesOf, pendingOf } from '../drift.ts';

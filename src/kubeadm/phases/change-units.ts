@@ -10,14 +10,9 @@ import type { HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { waitForUnit } from '../../host/unit-ready.ts';
+import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
 import { type KubeletProof, prepareProof } from '../../kubelet/health/verify-change.ts';
-import {
-  type HealthTarget,
-  isHealthy,
-  kubeletHealth,
-  waitForHealthyKubelet,
-  waitForStartedKubelet,
-} from '../../kubelet/health/wait-healthy.ts';
+import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 
 /** Systemd files other than the kubelet's own, and the units to start or stop with them. */
 export interface ChangeUnitsInput {

@@ -29,15 +29,10 @@ import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { fieldsToShow } from '../../kubelet/fields-in-force.ts';
+import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
 import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
 import { isConfigzReadable, type KubeletProof, prepareProof } from '../../kubelet/health/verify-change.ts';
-import {
-  type HealthTarget,
-  isHealthy,
-  kubeletHealth,
-  waitForHealthyKubelet,
-  waitForStartedKubelet,
-} from '../../kubelet/health/wait-healthy.ts';
+import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import {
   CONFIG_DROP_IN_NAMES,

@@ -25,8 +25,8 @@ import {
 } from '../../kubelet/effective/node-explanation.ts';
 import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { explainFailure } from '../../kubelet/health/crash-watch.ts';
+import { healthText, kubeletHealthNow } from '../../kubelet/health/observe.ts';
 import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
-import { healthText, kubeletHealthNow } from '../../kubelet/health/wait-healthy.ts';
 import { assignedAt, type NodeSource, resolveNodeSource } from '../../kubelet/node-source.ts';
 import { reportedStatus } from '../../kubelet/source-in-force.ts';
 import { shutdownField } from '../../kubelet/workload/shutdown-risks.ts';

@@ -16,7 +16,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { BOOTSTRAP_CONF, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_CONFIG_FILE, KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { machineEvidence } from '../../kubelet/facts/node-evidence.ts';
-import { kubeletHealth } from '../../kubelet/health/wait-healthy.ts';
+import { kubeletHealth } from '../../kubelet/health/observe.ts';
 import { managerStatePaths } from '../../kubelet/manager-states.ts';
 import { isReservedLabel } from '../../kubelet/node-labels.ts';
 import { CONFIG_DROP_IN_NAMES } from '../../kubelet/own-config-drop-ins.ts';

@@ -1,14 +1,12 @@
 import { isAppError } from '../../base/errors.ts';
 import { quickAtFirst, waitUntil } from '../../base/wait-until.ts';
-import { combineFacts, defineFact } from '../../host/facts/fact.ts';
-import type { HttpFact } from '../../host/facts/query.ts';
-import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import type { UnitState } from '../../host/facts/unit.ts';
 import { hostPause, observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { conditionOf, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { kubeletCommandLine } from '../facts/kubelet-process.ts';
 import { crashWatch, explainFailure, kubeletUnhealthy, readLastError } from './crash-watch.ts';
+import { type HealthState, isHealthy, kubeletHealth, kubeletHealthNow } from './observe.ts';
 
 /** Target of health checks. `url` is null when healthzPort is 0: then only the unit is checked. */
 export interface HealthTarget {
@@ -29,53 +27,8 @@ const MATURE_MS = 20_000;
 /** At first short: a kubelet that has just registered its Node starts its managers within a second. */
 const STAY_PAUSE = quickAtFirst({ quickMs: 100, forMs: 2_000, slowMs: 500 });
 
-/** The kubelet's current unit state and healthz response. */
-export function kubeletHealth(url: string | null) {
-  return healthWith(url, {});
-}
-
 /** Attempts of one query during a wait: most kubelets are healthy within less than a second. */
 const ATTEMPTS = 24;
-
-function healthWith(url: string | null, attempts: { readonly attempts?: number }) {
-  return combineFacts({
-    healthz:
-      url === null
-        ? defineFact({}, (): HttpFact | null => null)
-        : defineFact({ get: { kind: 'http', url, timeoutSeconds: 5, ...attempts } }, ({ get }): HttpFact | null => get),
-    unit: unitState('kubelet'),
-  });
-}
-
-/** Whether both indicate a healthy kubelet. */
-export function isHealthy({ unit, healthz }: { readonly unit: UnitState | null; readonly healthz: HttpFact | null }): boolean {
-  return unit?.activeState === 'active' && (healthz === null || ('status' in healthz && healthz.status === 200));
-}
-
-/**
- * A kubelet that systemd has restarted after a failure counts as healthy again after this time: in a crash loop, one
- * observation may be of a process that answers healthz and exits a moment later.
- */
-const RECOVERED_MS = 60_000;
-
-/** Facts for `healthText`. */
-export function kubeletHealthNow(url: string | null) {
-  return combineFacts({ state: healthWith(url, {}), process: kubeletCommandLine });
-}
-
-/** The health of a kubelet by one observation, in a few words; `ok`: healthy, and not just restarted after a failure. */
-export function healthText({ state, process }: ReturnType<ReturnType<typeof kubeletHealthNow>['parse']>): string {
-  const { unit, healthz } = state;
-  if (unit === null || unit.loadState === 'not-found') return 'not installed';
-  const { restarts, activeState, subState } = unit;
-  const counted = `${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
-  if (subState === 'auto-restart') return `crashed, ${counted}`;
-  if (activeState !== 'active') return activeState;
-  const ageMs = process?.ageMs ?? null;
-  if (restarts > 0 && ageMs !== null && ageMs < RECOVERED_MS) return `restarted ${Math.round(ageMs / 1000)} s ago, ${counted}`;
-  if (isHealthy(state)) return 'ok';
-  return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
-}
 
 /** Waits until the kubelet has stayed healthy for a while. Throws KUBELET_UNHEALTHY. */
 export type StaysHealthy = () => Promise<void>;
@@ -105,7 +58,7 @@ export async function waitForStartedKubelet(
 ): Promise<StaysHealthy> {
   const { host, signal, clock } = context;
   const watch = crashWatch(context, phase);
-  const facts = combineFacts({ state: healthWith(target.url, { attempts: ATTEMPTS }), process: kubeletCommandLine });
+  const facts = kubeletHealthNow(target.url, { attempts: ATTEMPTS });
   let activeSince: number | null = null;
   return waitUntil<StaysHealthy, HealthState>(
     { ...context, phase },
@@ -135,11 +88,6 @@ export async function waitForStartedKubelet(
   );
 }
 
-interface HealthState {
-  readonly unit: UnitState | null;
-  readonly healthz: HttpFact | null;
-}
-
 interface Staying extends HealthTarget {
   readonly nodeName: string | undefined;
   /** The process that was healthy, and since when. */
@@ -158,7 +106,7 @@ async function stayHealthy(context: PhaseContext, phase: string, { nodeName, hea
       timeoutMs: target.timeoutMs,
       pauseMs: STAY_PAUSE,
       probe: async (elapsedMs) => {
-        const state = await observe(host, healthWith(target.url, {}), signal);
+        const state = await observe(host, kubeletHealth(target.url), signal);
         const run = runOf(state.unit);
         if (!isHealthy(state)) since = null;
         else if (since?.run !== run) since = { run, atMs: clock.now().getTime() };

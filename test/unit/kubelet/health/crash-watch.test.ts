@@ -4,7 +4,7 @@ import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { applyPhases } from '../../../../src/host/run-workflow.ts';
 import { waitNode } from '../../../../src/kubeadm/phases/wait-node.ts';
 import { watchKubelet } from '../../../../src/kubelet/health/crash-watch.ts';
-import { healthText } from '../../../../src/kubelet/health/wait-healthy.ts';
+import { healthText } from '../../../../src/kubelet/health/observe.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

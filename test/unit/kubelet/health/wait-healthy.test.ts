@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-import { isHealthy, waitForHealthyKubelet, waitForStartedKubelet } from '../../../../src/kubelet/health/wait-healthy.ts';
+import { isHealthy } from '../../../../src/kubelet/health/observe.ts';
+import { waitForHealthyKubelet, waitForStartedKubelet } from '../../../../src/kubelet/health/wait-healthy.ts';
 import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';

@@ -1,0 +1,130 @@
+import { combineFacts } from '../../host/facts/fact.ts';
+import { readJournal } from '../../host/facts/journal.ts';
+import type { HttpFact } from '../../host/facts/query.ts';
+import { type UnitState, unitState } from '../../host/facts/unit.ts';
+import type { Host } from '../../host/host.ts';
+import { observe } from '../../host/observe.ts';
+import { answerOf } from '../../host/unit-ready.ts';
+import { explainKubeletFailure } from '../facts/kubelet-failure.ts';
+import { type KubeletCommandLine, kubeletCommandLine } from '../facts/kubelet-process.ts';
+import type { Observation } from './assess.ts';
+
+export interface HealthState {
+  readonly unit: UnitState | null;
+  readonly healthz: HttpFact | null;
+}
+
+type HealthzLimits = Parameters<typeof answerOf>[1];
+
+/** The kubelet's current unit state and healthz response. @param url null when healthzPort is 0 */
+export function kubeletHealth(url: string | null, limits?: HealthzLimits) {
+  return combineFacts({ healthz: answerOf(url, limits), unit: unitState('kubelet') });
+}
+
+/** As `kubeletHealth`, with the process. */
+export function kubeletHealthNow(url: string | null, limits?: HealthzLimits) {
+  return combineFacts({ state: kubeletHealth(url, limits), process: kubeletCommandLine });
+}
+
+/** Whether both indicate a healthy kubelet. */
+export function isHealthy({ unit, healthz }: HealthState): boolean {
+  return unit?.activeState === 'active' && (healthz === null || ('status' in healthz && healthz.status === 200));
+}
+
+/**
+ * A kubelet that systemd has restarted after a failure counts as healthy again after this time: in a crash loop, one
+ * observation may be of a process that answers healthz and exits a moment later.
+ */
+const RECOVERED_MS = 60_000;
+
+/** The health of a kubelet by one observation, in a few words; `ok`: healthy, and not just restarted after a failure. */
+export function healthText({ state, process }: ReturnType<ReturnType<typeof kubeletHealthNow>['parse']>): string {
+  const { unit, healthz } = state;
+  if (unit === null || unit.loadState === 'not-found') return 'not installed';
+  const { restarts, activeState, subState } = unit;
+  const counted = `${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
+  if (subState === 'auto-restart') return `crashed, ${counted}`;
+  if (activeState !== 'active') return activeState;
+  const ageMs = process?.ageMs ?? null;
+  if (restarts > 0 && ageMs !== null && ageMs < RECOVERED_MS) return `restarted ${Math.round(ageMs / 1000)} s ago, ${counted}`;
+  if (isHealthy(state)) return 'ok';
+  return healthz === null ? 'unknown' : 'status' in healthz ? `healthz ${healthz.status}` : 'no answer';
+}
+
+/** Observation of a kubelet on its host. */
+export type HostHealth = Pick<Observation, 'unit' | 'healthz' | 'cause' | 'cpuShare'> & {
+  /** Process ID; null: no process. */
+  readonly pid: number | null;
+  /** Age of the process; null: unknown. */
+  readonly ageMs: number | null;
+};
+
+export interface ObserveHealthOptions {
+  /** Null: the kubelet serves no healthz. */
+  readonly healthzUrl: string | null;
+  /** Restart counter at the last check; if it has grown, the journal is read for the cause. */
+  readonly restarts: number | null;
+  /** Time of the last switch, in Unix seconds; earlier journal entries are about another configuration. */
+  readonly sinceSeconds: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const JOURNAL_LINES = 300;
+const LONGEST_CAUSE = 500;
+
+/**
+ * Observes the kubelet of a host in one round trip; a second one reads the cause of a failure from the
+ * journal.
+ */
+export async function observeHealth(
+  host: Host,
+  { healthzUrl, restarts, sinceSeconds, signal }: ObserveHealthOptions,
+): Promise<HostHealth & { readonly commandLine: KubeletCommandLine | null }> {
+  const { state, process: commandLine } = await observe(host, kubeletHealthNow(healthzUrl, { timeoutSeconds: 2 }), signal);
+  const { unit } = state;
+  const healthz = readHealthz(state.healthz);
+  // No process has ended since the last check.
+  const isRunning = unit !== null && isStarted(unit) && unit.restarts <= (restarts ?? unit.restarts);
+  return {
+    unit: unit === null ? null : { activeState: unit.activeState, subState: unit.subState, restarts: unit.restarts },
+    commandLine,
+    pid: commandLine?.pid ?? null,
+    ageMs: commandLine?.ageMs ?? null,
+    cpuShare: cpuShareOf(commandLine),
+    healthz,
+    cause:
+      isRunning && unit.activeState === 'active' && healthz?.ok !== false
+        ? null
+        : await causeOf(host, unit, { isRunning, sinceSeconds, signal }),
+  };
+}
+
+/** The unit has a process. A unit with Type=notify is activating until the kubelet has reported that it is ready. */
+function isStarted({ activeState, subState }: UnitState): boolean {
+  return activeState === 'active' || (activeState === 'activating' && subState === 'start');
+}
+
+function cpuShareOf(process: KubeletCommandLine | null): number | null {
+  const { cpuMs = null, ageMs = null } = process ?? {};
+  return cpuMs === null || ageMs === null || ageMs === 0 ? null : cpuMs / ageMs;
+}
+
+function readHealthz(answer: HttpFact | null): Observation['healthz'] {
+  if (answer === null) return null;
+  if ('error' in answer) return { ok: false, why: answer.error };
+  return answer.status === 200 ? { ok: true } : { ok: false, why: `returned ${answer.status}` };
+}
+
+/** Null: the cause is not known, or the unit runs again and the journal cannot be read. */
+async function causeOf(
+  host: Host,
+  unit: UnitState | null,
+  { isRunning, sinceSeconds, signal }: Pick<ObserveHealthOptions, 'sinceSeconds' | 'signal'> & { readonly isRunning: boolean },
+): Promise<string | null> {
+  const since = `@${Math.floor(sinceSeconds)}`;
+  const text = (await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false }, signal)) ?? '';
+  // Systemd itself knows how the process of a unit ended until it starts the next one.
+  if (text === '' && (unit === null || unit.activeState === 'active')) return null;
+  const { cause } = explainKubeletFailure(unit, text, { lastRunOnly: isRunning });
+  return cause.length <= LONGEST_CAUSE ? cause : `${cause.slice(0, LONGEST_CAUSE)}...`;
+}
