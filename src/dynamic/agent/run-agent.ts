@@ -14,18 +14,18 @@ import { workloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from '../checkpoint-store.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
-import { type AgentStateMachine, agentStateMachine } from './agent-state-machine.ts';
+import { agentStateMachine } from './agent-state-machine.ts';
 import { clusterAccess } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
-import { createEventQueue, type EventQueue } from './event-queue.ts';
+import { createEventQueue } from './event-queue.ts';
 import { execute } from './execute.ts';
-import { type AssignmentFollower, type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
+import { type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
 import { forbiddenCheckpoints } from './forbidden-checkpoints.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
 import { type AgentEvent, nextTimer } from './next.ts';
 import { agentReporter, type ReportAgentMessage } from './node-event-reporter.ts';
-import { requireStartable } from './prepare-assigned.ts';
+import { type AssignedObject, requireStartable } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { prepareVerified } from './require-signature.ts';
 import { type AgentState, neededHashes } from './state.ts';
@@ -86,135 +86,21 @@ type Message =
  * and effects.
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
-  const { nodeName, host, clock, random, catalogue, timing, signal } = options;
-  const report = agentReporter(options.reporter, nodeName);
+  const { host, signal } = options;
+  const report = agentReporter(options.reporter, options.nodeName);
   const store = checkpointStore(host, options.directory);
-  const eventQueue = createEventQueue<Message>(clock, signal);
-
   const loaded = await store.load(signal);
-  const access = clusterAccess({
-    cluster: options.cluster,
-    clock,
-    initial: loaded.access,
-    onChange: accessWriter(store, report, options.onAccess),
-  });
-  const { cluster } = access;
-  const following = { cluster, clock, random };
-  options.onAccess?.(access.problems);
-  reportDamaged(loaded, report);
-  const status = statusReporter({
-    cluster,
-    nodeName,
-    clock,
-    random,
-    trialMs: timing.trialMs,
-    requiresSignature: options.signersFile !== null,
-  });
-  const { web, kubeconfig } = options;
-  const configz = configzSource({ host, web, kubeconfig, signal });
-  const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
-  const workload = workloadWatch({ host, nodeName, cluster: options.cluster, clock, random, onIssue, signal });
-  const watch = kubeletWatch({ host, nodeName, cluster, store, catalogue, clock, configz, workload, onIssue, signal });
-  const onState = (state: AgentState): void => {
-    if (state.phase !== 'trial') void workload.end();
-    status.stateIs(state);
-    options.onState?.(state);
-  };
-  const { spareCheckpoints } = options;
-  const { directory, localConfig } = options;
-  const states = canReplaceManagerState(options.allow) ? managerStateSwitches({ host, store, catalogue, directory, localConfig }) : null;
-  const machine = agentStateMachine({
-    store,
-    loaded,
-    clock,
-    timing,
-    report,
-    execute: (effect, state, isSaved) =>
-      execute(effect, state, {
-        ...{ host, store, states, status, watch, report, spareCheckpoints, signal, isSaved },
-        requireStartable: () => requireStartable(options),
-      }),
-    onState,
-  });
-  const assignment = followAssignment({
-    namespace: options.namespace,
-    spreadMs: options.spreadMs,
-    clock,
-    random,
-    signal,
-    follow: (source, until) =>
-      void watchObject(
-        { apiVersion: 'v1', kind: 'ConfigMap', namespace: source.namespace, name: source.name },
-        {
-          ...following,
-          signal: until,
-          onObject: (object) => eventQueue.put({ kind: 'config-map', source, object }),
-          onIssue: (error) => eventQueue.put({ kind: 'config-map-issue', source, error }),
-          // An immutable ConfigMap is read once, which saves the API server a watch.
-          isFinal: (object) => object.immutable === true,
-        },
-      ),
-    prepare: async (assigned) => {
-      const { candidate, files, sets, places, refusal, warning, podWarnings } = await prepareVerified(assigned, machine.state, options);
-      if (warning !== null) report('warning', warning.code, warning.message);
-      for (const message of podWarnings) report('warning', 'PODS_AT_RISK', message);
-      const { hash } = candidate;
-      const origin = { identity: candidate.identity, sets, places, data: configMapData(assigned.object) };
-      if (files !== null && hash !== null)
-        await store.saveCheckpoint(hash, files, origin).catch(async (error: unknown) => {
-          const removed = await store.collect([...neededHashes(machine.state), hash], 0);
-          if (removed.length === 0) throw error;
-          await store.saveCheckpoint(hash, files, origin);
-        });
-      const mayLosePods = assigned.node.allowsPodLossOf === describeSource(assigned.source);
-      return { kind: 'assigned', candidate, refusal, retry: assigned.node.retry, mayLosePods };
-    },
-  });
-  const forbidden = forbiddenCheckpoints({ ...options, store, onIssue });
-  const dropForbidden = async (pid: number | null): Promise<void> => {
-    const event = await forbidden(machine.state, pid);
-    if (event !== null) await machine.dispatch(event);
-  };
-  const inspect: TurnOptions['inspect'] = async (state) => {
-    const seen = await watch.inspect(state);
-    if (seen.pid !== undefined && seen.pid !== null) await dropForbidden(seen.pid);
-    return seen;
-  };
-  const handle = async (message: Message): Promise<AgentEvent | null> => {
-    if (message.kind === 'config-map' || message.kind === 'config-map-issue') return assignment.handle(message);
-    if (message.kind === 'local-config') return assignment.localChanged();
-    if (message.kind === 'node-issue')
-      report('warning', 'NODE_NOT_FOLLOWED', `the agent cannot watch its Node: ${messageOf(message.error)}`);
-    // The last state of the Node is outdated while the Node cannot be watched.
-    const node = message.kind === 'node' ? message.node : null;
-    options.onNode?.(node !== null);
-    status.nodeIs(node);
-    watch.nodeIs(node ?? (message.kind === 'node' ? `the Node ${nodeName} does not exist` : 'the API server is unreachable'));
-    const event = await assignment.nodeIs(node);
-    if (event?.kind === 'unassigned') access.drop(READ_CONFIG_MAP);
-    return event;
-  };
-
-  options.watchFile?.(options.localConfig, () => eventQueue.put({ kind: 'local-config' }));
-  const background = Promise.all([
-    watchObject(
-      { apiVersion: 'v1', kind: 'Node', name: nodeName },
-      {
-        ...following,
-        signal,
-        onObject: (object) => eventQueue.put({ kind: 'node', node: object }),
-        onIssue: (error) => eventQueue.put({ kind: 'node-issue', error }),
-      },
-    ),
-    status.run(signal),
-  ]);
+  const agent = assembleAgent(options, store, loaded, report);
+  const { machine, workload } = agent;
+  options.watchFile?.(options.localConfig, () => agent.eventQueue.put({ kind: 'local-config' }));
+  const background = Promise.all([watchNode(agent), agent.status.run(signal)]);
   try {
-    await watch.removeStaleProbePod();
-    await dropForbidden(null);
+    await agent.watch.removeStaleProbePod();
+    await dropForbidden(agent, null);
     const intact = loaded.checkpoints.flatMap(({ hash, files }) => (files === null ? [] : [hash]));
     await machine.dispatch({ kind: 'booted', intact, kubelet: await kubeletVersion(host) });
-    onState(machine.state);
-    while (!signal.aborted) await turn({ machine, assignment, eventQueue, handle, inspect, clock, timing });
+    agent.onState(machine.state);
+    while (!signal.aborted) await turn(agent);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -223,30 +109,125 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   }
 }
 
-interface TurnOptions extends Pick<AgentOptions, 'clock' | 'timing'> {
-  readonly machine: AgentStateMachine;
-  readonly assignment: AssignmentFollower;
-  readonly eventQueue: EventQueue<Message>;
-  readonly handle: (message: Message) => Promise<AgentEvent | null>;
-  readonly inspect: ReturnType<typeof kubeletWatch>['inspect'];
+type Agent = ReturnType<typeof assembleAgent>;
+
+/** Connects the state machine with the sources of its events and the ports of its effects. */
+function assembleAgent(options: AgentOptions, store: CheckpointStore, loaded: StoredAgent, report: ReportAgentMessage) {
+  const { clock, timing, signal } = options;
+  const eventQueue = createEventQueue<Message>(clock, signal);
+  const onAccess = accessWriter(store, report, options.onAccess);
+  const access = clusterAccess({ cluster: options.cluster, clock, initial: loaded.access, onChange: onAccess });
+  const { cluster } = access;
+  options.onAccess?.(access.problems);
+  reportDamaged(loaded, report);
+  const requiresSignature = options.signersFile !== null;
+  const status = statusReporter({ ...options, cluster, trialMs: timing.trialMs, requiresSignature });
+  const onIssue = (message: string): void => report('debug', 'CONFIGZ_NOT_TOLD', message);
+  const workload = workloadWatch({ ...options, onIssue });
+  const watch = kubeletWatch({ ...options, cluster, store, configz: configzSource(options), workload, onIssue });
+  const onState = (state: AgentState): void => {
+    if (state.phase !== 'trial') void workload.end();
+    status.stateIs(state);
+    options.onState?.(state);
+  };
+  const states = canReplaceManagerState(options.allow) ? managerStateSwitches({ ...options, store }) : null;
+  const effects = { ...options, store, states, status, watch, report, requireStartable: () => requireStartable(options) };
+  const machine = agentStateMachine({
+    ...{ store, loaded, clock, timing, report, onState },
+    execute: (effect, state, isSaved) => execute(effect, state, { ...effects, isSaved }),
+  });
+  const assignment = followAssignment({
+    ...options,
+    follow: (source, until) =>
+      void watchObject(
+        { apiVersion: 'v1', kind: 'ConfigMap', namespace: source.namespace, name: source.name },
+        {
+          ...{ cluster, clock, random: options.random, signal: until },
+          onObject: (object) => eventQueue.put({ kind: 'config-map', source, object }),
+          onIssue: (error) => eventQueue.put({ kind: 'config-map-issue', source, error }),
+          // An immutable ConfigMap is read once, which saves the API server a watch.
+          isFinal: (object) => object.immutable === true,
+        },
+      ),
+    prepare: (assigned) => storeAssigned(assigned, machine.state, { options, store, report }),
+  });
+  const forbidden = forbiddenCheckpoints({ ...options, store, onIssue });
+  return { options, report, eventQueue, access, status, workload, watch, onState, machine, assignment, forbidden };
+}
+
+/** Prepares and stores the payload of an assignment; removes unneeded checkpoints if the disk is full. */
+async function storeAssigned(
+  assigned: AssignedObject,
+  state: AgentState,
+  { options, store, report }: { readonly options: AgentOptions; readonly store: CheckpointStore; readonly report: ReportAgentMessage },
+): Promise<AgentEvent> {
+  const { candidate, files, sets, places, refusal, warning, podWarnings } = await prepareVerified(assigned, state, options);
+  if (warning !== null) report('warning', warning.code, warning.message);
+  for (const message of podWarnings) report('warning', 'PODS_AT_RISK', message);
+  const { hash } = candidate;
+  const origin = { identity: candidate.identity, sets, places, data: configMapData(assigned.object) };
+  if (files !== null && hash !== null)
+    await store.saveCheckpoint(hash, files, origin).catch(async (error: unknown) => {
+      const removed = await store.collect([...neededHashes(state), hash], 0);
+      if (removed.length === 0) throw error;
+      await store.saveCheckpoint(hash, files, origin);
+    });
+  const mayLosePods = assigned.node.allowsPodLossOf === describeSource(assigned.source);
+  return { kind: 'assigned', candidate, refusal, retry: assigned.node.retry, mayLosePods };
+}
+
+function watchNode({ options, access, eventQueue }: Agent): Promise<void> {
+  return watchObject(
+    { apiVersion: 'v1', kind: 'Node', name: options.nodeName },
+    {
+      ...{ cluster: access.cluster, clock: options.clock, random: options.random, signal: options.signal },
+      onObject: (object) => eventQueue.put({ kind: 'node', node: object }),
+      onIssue: (error) => eventQueue.put({ kind: 'node-issue', error }),
+    },
+  );
+}
+
+/** The event that follows from a message; null: none. */
+async function handle({ options, report, status, watch, access, assignment }: Agent, message: Message): Promise<AgentEvent | null> {
+  if (message.kind === 'config-map' || message.kind === 'config-map-issue') return assignment.handle(message);
+  if (message.kind === 'local-config') return assignment.localChanged();
+  if (message.kind === 'node-issue') report('warning', 'NODE_NOT_FOLLOWED', `the agent cannot watch its Node: ${messageOf(message.error)}`);
+  // The last state of the Node is outdated while the Node cannot be watched.
+  const node = message.kind === 'node' ? message.node : null;
+  options.onNode?.(node !== null);
+  status.nodeIs(node);
+  watch.nodeIs(node ?? (message.kind === 'node' ? `the Node ${options.nodeName} does not exist` : 'the API server is unreachable'));
+  const event = await assignment.nodeIs(node);
+  if (event?.kind === 'unassigned') access.drop(READ_CONFIG_MAP);
+  return event;
+}
+
+async function dropForbidden({ machine, forbidden }: Agent, pid: number | null): Promise<void> {
+  const event = await forbidden(machine.state, pid);
+  if (event !== null) await machine.dispatch(event);
 }
 
 /** Keeps a clock that was set back from causing a long wait. */
 const LONGEST_WAIT_MS = 60_000;
 
 /** Waits for the next message or timer, and handles it. */
-async function turn({ machine, assignment, eventQueue, handle, inspect, clock, timing }: TurnOptions): Promise<void> {
+async function turn(agent: Agent): Promise<void> {
+  const { machine, assignment, watch } = agent;
+  const { clock, timing } = agent.options;
   const now = (): number => clock.now().getTime();
   const dispatch = async (event: AgentEvent | null): Promise<void> => {
     if (event !== null) await machine.dispatch(event);
   };
   const times = [nextTimer(machine.state, timing)?.at ?? null, assignment.wakeAt].flatMap((at) => (at === null ? [] : [at - now()]));
-  const message = await eventQueue.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
-  if (message !== null) await dispatch(await handle(message));
+  const message = await agent.eventQueue.take(times.length === 0 ? null : Math.min(Math.max(0, Math.min(...times)), LONGEST_WAIT_MS));
+  if (message !== null) await dispatch(await handle(agent, message));
   await dispatch(await assignment.wake());
   const due = nextTimer(machine.state, timing);
   if (due === null || (due.at > now() && due.at - now() <= LONGEST_WAIT_MS)) return;
-  await dispatch(due.kind === 'switch' ? { kind: 'tick' } : { kind: 'observed', seen: await inspect(machine.state) });
+  if (due.kind === 'switch') return machine.dispatch({ kind: 'tick' });
+  const seen = await watch.inspect(machine.state);
+  if (seen.pid !== undefined && seen.pid !== null) await dropForbidden(agent, seen.pid);
+  await machine.dispatch({ kind: 'observed', seen });
 }
 
 /** Writes the problems in order of their changes; failed writes are reported. */
