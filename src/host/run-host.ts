@@ -83,34 +83,45 @@ export interface RunHostOptions {
 /** A host for one run: queries are answered from the cached facts, and only one run changes the host. */
 export function runHost(first: Host, { clock, writing, parseText, expected = {} }: RunHostOptions): RunHost {
   const facts = factCache(clock, expected);
+  const link = reconnecting(first, clock, writing?.confirm ?? null);
+  const writer = writing === undefined ? null : lockedWriter(link, writing);
+  return {
+    name: first.name,
+    writing: writing ?? null,
+    cacheFacts: facts.cacheFacts,
+    bypassFactCache: facts.bypassFactCache,
+    arm: (revert) => writer?.arm(revert),
+    reconnectUntil: link.reconnectUntil,
+    withConnection: link.use,
+    releasing: () => writer?.releasing() ?? [],
+    wasReleased: () => writer?.wasReleased(),
+    query: <Q extends FactQueries>(queries: Q, options: QueryOptions = {}) =>
+      facts.query(queries, { areKeys: options.areKeys === true, send: (missing) => link.query(missing, options) }),
+    perform: async (operations, options = {}) => {
+      facts.drop();
+      await (writer ?? link.current()).perform(operations, options);
+    },
+    dial: first.dial && ((address, signal) => link.use((host) => dialFrom(host, address, signal))),
+    parseText,
+    end: async () => {
+      const release = writer?.releasing() ?? [];
+      try {
+        if (release.length > 0) await link.use((host) => host.perform(release));
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+      }
+      writer?.wasReleased();
+      if (link.current() !== first) await link.current().close();
+    },
+    close: () => link.current().close(),
+  };
+}
+
+/** The connection to a host, which is replaced after it was lost if changes must be confirmed. */
+function reconnecting(first: Host, clock: Clock, confirm: ConfirmOptions | null) {
   let current = first;
   let lost = false;
-  let held = false;
-  let armed: RevertRequest | null = null;
-  /** The armed change that, as far as known, waits for its confirmation. */
-  let open: string | null = null;
-  let reconnectUntilMs: number | null = null;
-  const confirm = writing?.confirm ?? null;
-  const release: readonly Operation[] = writing === undefined ? [] : [{ kind: 'release-lock', id: writing.owner.id }];
-
-  const performWith = async (lock: LockRequest, operations: readonly Operation[], performOptions: PerformOptions): Promise<void> => {
-    const before: readonly Operation[] = [
-      { kind: 'take-lock', lock },
-      ...(held ? [] : (writing?.opening?.() ?? [])),
-      ...(armed === null ? [] : [{ kind: 'arm-revert', revert: armed } as const]),
-      ...(armed !== null || open === null ? [] : [{ kind: 'check-commit', id: open } as const]),
-    ];
-    const { onDone, isLast = false } = performOptions;
-    const isOwn = (index: number): boolean => index < before.length || index >= before.length + operations.length;
-    held = true;
-    await current.perform([...before, ...operations, ...(isLast ? release : [])], {
-      ...performOptions,
-      onDone: onDone && ((index) => (isOwn(index) ? undefined : onDone(index - before.length))),
-    });
-    open = armed?.id ?? open;
-    armed = null;
-    if (isLast) held = false;
-  };
+  let untilMs: number | null = null;
 
   const connection = async (): Promise<Host> => {
     if (!lost || confirm === null) return current;
@@ -120,7 +131,6 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
     lost = false;
     return current;
   };
-
   const noticing = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work;
@@ -129,82 +139,86 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
       throw error;
     }
   };
-  const withConnection = <T>(work: (host: Host) => Promise<T>): Promise<T> => noticing(connection().then(work));
-
-  const performLocked = async (
-    { owner, breakLock, isGone }: WriterOptions,
-    operations: readonly Operation[],
-    performOptions: PerformOptions,
-  ): Promise<void> => {
-    const seconds = confirm === null ? LOCK_SECONDS : Math.ceil(confirm.timeoutMs / 1000) + LOCK_MARGIN_SECONDS;
-    try {
-      const breaks = breakLock && !held ? ({ kind: 'any' } as const) : ({ kind: 'none' } as const);
-      await noticing(performWith({ owner, seconds, breaks }, operations, performOptions));
-    } catch (error) {
-      if (!(error instanceof HostLockedError)) throw error;
-      held = false;
-      if (!isGone(error.holder)) throw error;
-      const breaks = { kind: 'id', id: error.holder.id } as const;
-      await noticing(performWith({ owner, seconds, breaks }, operations, performOptions));
-    }
-  };
+  const use = <T>(work: (host: Host) => Promise<T>): Promise<T> => noticing(connection().then(work));
 
   /** Reopens a lost connection while a change waits for its confirmation. */
   const query: Host['query'] = async (queries, options) => {
     for (;;) {
       try {
-        return await withConnection((host) => host.query(queries, options));
+        return await use((host) => host.query(queries, options));
       } catch (error) {
-        if (!isConnectionLost(error) || reconnectUntilMs === null || clock.now().getTime() >= reconnectUntilMs) throw error;
+        if (!isConnectionLost(error) || untilMs === null || clock.now().getTime() >= untilMs) throw error;
         await clock.sleep(RETRY_MS, options?.signal);
       }
     }
   };
-
   return {
-    name: first.name,
-    writing: writing ?? null,
-    cacheFacts: facts.cacheFacts,
-    bypassFactCache: facts.bypassFactCache,
-    arm: (revert) => {
-      armed = revert;
-      if (revert === null) open = null;
+    current: () => current,
+    /** Operations are not repeated over a new connection. */
+    perform: (operations: readonly Operation[], options: PerformOptions) => noticing(current.perform(operations, options)),
+    query,
+    use,
+    reconnectUntil: (time: number | null): void => {
+      untilMs = time;
     },
-    reconnectUntil: (time) => {
-      reconnectUntilMs = time;
+  };
+}
+
+const NO_LOCK = { held: false, armed: null, open: null };
+
+/** Performs operations under the lock of the run. */
+function lockedWriter(link: ReturnType<typeof reconnecting>, { owner, breakLock, isGone, confirm, opening }: WriterOptions) {
+  /** `open`: the armed change that, as far as known, waits for its confirmation. */
+  let state: { readonly held: boolean; readonly armed: RevertRequest | null; readonly open: string | null } = NO_LOCK;
+  const release: readonly Operation[] = [{ kind: 'release-lock', id: owner.id }];
+  const seconds = confirm === null ? LOCK_SECONDS : Math.ceil(confirm.timeoutMs / 1000) + LOCK_MARGIN_SECONDS;
+
+  const performWith = async (breaks: LockRequest['breaks'], operations: readonly Operation[], options: PerformOptions): Promise<void> => {
+    const { held, armed, open } = state;
+    const before: readonly Operation[] = [
+      { kind: 'take-lock', lock: { owner, seconds, breaks } },
+      ...(held ? [] : (opening?.() ?? [])),
+      ...(armed === null ? [] : [{ kind: 'arm-revert', revert: armed } as const]),
+      ...(armed !== null || open === null ? [] : [{ kind: 'check-commit', id: open } as const]),
+    ];
+    const { onDone, isLast = false } = options;
+    const isOwn = (index: number): boolean => index < before.length || index >= before.length + operations.length;
+    state = { ...state, held: true };
+    await link.perform([...before, ...operations, ...(isLast ? release : [])], {
+      ...options,
+      onDone: onDone && ((index) => (isOwn(index) ? undefined : onDone(index - before.length))),
+    });
+    state = { held: !isLast, armed: null, open: armed?.id ?? open };
+  };
+  const performLocked = async (operations: readonly Operation[], options: PerformOptions): Promise<void> => {
+    try {
+      await performWith({ kind: breakLock && !state.held ? 'any' : 'none' }, operations, options);
+    } catch (error) {
+      if (!(error instanceof HostLockedError)) throw error;
+      state = { ...state, held: false };
+      if (!isGone(error.holder)) throw error;
+      await performWith({ kind: 'id', id: error.holder.id }, operations, options);
+    }
+  };
+  return {
+    arm: (armed: RevertRequest | null): void => {
+      state = { ...state, armed, open: armed === null ? null : state.open };
     },
-    withConnection,
-    releasing: () => (held ? release : []),
-    wasReleased: () => {
-      held = false;
+    releasing: () => (state.held ? release : []),
+    wasReleased: (): void => {
+      state = { ...state, held: false };
     },
-    query: <Q extends FactQueries>(queries: Q, options: QueryOptions = {}) =>
-      facts.query(queries, { areKeys: options.areKeys === true, send: (missing) => query(missing, options) }),
-    perform: async (operations, options = {}) => {
-      facts.drop();
-      if (writing === undefined) return current.perform(operations, options);
-      if (operations.length === 0 && armed === null) return;
+    perform: async (operations: readonly Operation[], options: PerformOptions): Promise<void> => {
+      if (operations.length === 0 && state.armed === null) return;
       try {
-        await performLocked(writing, operations, options);
+        await performLocked(operations, options);
       } catch (error) {
-        if (open === null || !(error instanceof CommitGoneError) || error.record !== null) throw error;
+        if (state.open === null || !(error instanceof CommitGoneError) || error.record !== null) throw error;
         // Confirmed by hand in the meantime: the host keeps the change, so no further checks are needed.
-        open = null;
-        await performLocked(writing, operations, options);
+        state = { ...state, open: null };
+        await performLocked(operations, options);
       }
     },
-    dial: first.dial && ((address, signal) => withConnection((host) => dialFrom(host, address, signal))),
-    parseText,
-    end: async () => {
-      try {
-        if (held) await withConnection((host) => host.perform(release));
-      } catch (error) {
-        if (!isAppError(error)) throw error;
-      }
-      held = false;
-      if (current !== first) await current.close();
-    },
-    close: () => current.close(),
   };
 }
 
