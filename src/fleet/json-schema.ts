@@ -2,28 +2,7 @@ import * as z from 'zod';
 import type { JsonObject } from '../base/json.ts';
 import type { Catalogue, Minor } from '../kubelet/catalogue.ts';
 import { kubeletJsonSchema } from '../kubelet/json-schema.ts';
-import { FLEET_API_VERSION, FLEET_KIND, fleetSchema } from './schema.ts';
-
-/** A string with a variable can replace any scalar. */
-const TEMPLATE = { type: 'string', pattern: '\\{\\{' } as const;
-
-/** JSON Schema of parts that zod cannot describe. */
-const PARTS: Readonly<Record<string, JsonObject>> = {
-  port: { anyOf: [{ type: 'integer', minimum: 1, maximum: 65_535 }, TEMPLATE] },
-  variable: { type: ['string', 'number', 'boolean'] },
-  fingerprint: { type: 'string', pattern: '^\\s*(?:[0-9A-Fa-f]\\s*){40}(?:(?:[0-9A-Fa-f]\\s*){24})?$' },
-  mode: { type: 'string', pattern: '^0?[0-7]{3}$' },
-  swap: { enum: ['off', 'keep', false] },
-  hookCommand: {
-    anyOf: [
-      { type: 'string', minLength: 1 },
-      { type: 'array', items: { type: 'string' } },
-    ],
-  },
-  sysctlValue: { type: ['string', 'number'] },
-  hostKey: { type: 'string', pattern: '^\\s*\\S+\\s+[A-Za-z0-9+/]+=*' },
-  kubeletConfiguration: { $ref: '#/definitions/KubeletConfiguration' },
-};
+import { FLEET_API_VERSION, FLEET_KIND, fleetSchema, TEMPLATE } from './schema.ts';
 
 /** The title of the JSON Schema, in all versions of kubeletadm. */
 export const FLEET_SCHEMA_TITLE = `${FLEET_KIND} of ${FLEET_API_VERSION}`;
@@ -65,11 +44,11 @@ interface Described {
 /** Adds parts that zod leaves open, and removes internal metadata. */
 function describe({ zodSchema, jsonSchema }: Described): void {
   const open = jsonSchema as Record<string, unknown>;
-  const { part } = (zodSchema instanceof z.ZodType ? zodSchema.meta() : undefined) ?? {};
-  if (typeof part === 'string') {
+  const { jsonSchema: part } = (zodSchema instanceof z.ZodType ? zodSchema.meta() : undefined) ?? {};
+  if (typeof part === 'object') {
     const { description } = jsonSchema;
     for (const key of Object.keys(open)) delete open[key];
-    Object.assign(open, PARTS[part], description === undefined ? {} : { description });
+    Object.assign(open, part, description === undefined ? {} : { description });
   }
-  for (const own of ['part', 'hint', 'emptyIsAbsent']) delete open[own];
+  for (const own of ['jsonSchema', 'hint', 'emptyIsAbsent', 'merge', 'template']) delete open[own];
 }

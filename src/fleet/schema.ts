@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { JsonObject } from '../base/json.ts';
 import { decodeStrictBase64 } from '../base/text/base64.ts';
 import { goDurationMs, isTimeLimit } from '../base/text/go-duration.ts';
 import { quoteValue } from '../codec/document-problems.ts';
@@ -7,16 +8,31 @@ import { duration, optional, taint, text, texts } from '../kubeadm/config/schema
 import { type HostKey, hostKeyType } from '../ssh/known-hosts.ts';
 import { isTemplate } from './scope.ts';
 
+const template = text.meta({ template: true });
+const templates = z.array(template);
+
+/** The JSON Schema of a string with a variable, which can replace any scalar. */
+export const TEMPLATE = { type: 'string', pattern: '\\{\\{' } as const;
+
 /** apiVersion and kind of a fleet file. */
 export const FLEET_API_VERSION = 'kubeletadm.dev/v1alpha1';
 export const FLEET_KIND = 'Fleet';
 
 /**
  * Schema of a fleet file without `apiVersion` and `kind`. Baseline, groups, hosts and imports share the
- * members of `layer`. Descriptions are part of the JSON Schema (`fleetJsonSchema`).
+ * members of `layerSettings`, the table of settings. Descriptions are part of the JSON Schema (`fleetJsonSchema`), and the
+ * metadata of a member is its rule for `mergeLayers`:
+ * - `merge`: `last` (the default), `byKey` (members or keys of all layers, the last value of each) or `byName` (items of
+ *   all layers, an item replaces those of the same name in lower layers)
+ * - `template`: all strings of the value can contain variables
  */
 
-function custom<T>(name: string, read: (written: unknown) => T | null, issue: (written: unknown) => IssueParams & { message: string }) {
+/** A value that zod cannot describe. `jsonSchema` is its part of the JSON Schema. */
+function custom<T>(
+  jsonSchema: JsonObject,
+  read: (written: unknown) => T | null,
+  issue: (written: unknown) => IssueParams & { message: string },
+) {
   return z
     .unknown()
     .transform((written, context): T => {
@@ -26,7 +42,7 @@ function custom<T>(name: string, read: (written: unknown) => T | null, issue: (w
       context.issues.push({ code: 'custom', input: written, message, params });
       return z.NEVER;
     })
-    .meta({ part: name });
+    .meta({ jsonSchema });
 }
 
 function shown(written: unknown): string {
@@ -36,7 +52,7 @@ function shown(written: unknown): string {
 
 /** A port, or a template for one. */
 const port = custom<number | string>(
-  'port',
+  { anyOf: [{ type: 'integer', minimum: 1, maximum: 65_535 }, TEMPLATE] },
   (written) =>
     (typeof written === 'number' && Number.isInteger(written) && written >= 1 && written <= 65_535) ||
     (typeof written === 'string' && isTemplate(written))
@@ -57,7 +73,7 @@ const timeLimit = duration.refine((text) => isTimeLimit(text), {
 
 /** A variable's value: one string, number or boolean. */
 const variable = custom<string | number | boolean>(
-  'variable',
+  { type: ['string', 'number', 'boolean'] },
   (written) => (typeof written === 'object' ? null : (written as string | number | boolean)),
   (written) => ({
     code: 'CONFIG_WRONG_TYPE',
@@ -67,7 +83,7 @@ const variable = custom<string | number | boolean>(
 );
 
 const hostKey = custom<HostKey>(
-  'hostKey',
+  { type: 'string', pattern: '^\\s*\\S+\\s+[A-Za-z0-9+/]+=*' },
   (written) => (typeof written === 'string' ? readHostKey(written) : null),
   () => ({
     code: 'FLEET_INVALID_HOST_KEY',
@@ -85,17 +101,19 @@ function readHostKey(written: string): HostKey | null {
 
 /** A KubeletConfiguration: any object here, validated by field when the version of the kubelet is known. */
 const kubeletConfiguration = custom<object>(
-  'kubeletConfiguration',
+  { $ref: '#/definitions/KubeletConfiguration' },
   (written) => (typeof written === 'object' && written !== null && !Array.isArray(written) ? written : null),
   (written) => ({ code: 'CONFIG_WRONG_TYPE', message: `expected an object, found ${shown(written)}` }),
 );
 
 const ssh = z.strictObject({
-  user: optional(text.describe('Login user (default: from ssh_config)')),
-  port: optional(port.describe('Port of the SSH server (default: from ssh_config, otherwise 22)')),
-  identityFiles: optional(texts.describe('Private keys to try, in order; relative paths are resolved against the directory of this file')),
+  user: optional(template.describe('Login user (default: from ssh_config)')),
+  port: optional(port.meta({ template: true }).describe('Port of the SSH server (default: from ssh_config, otherwise 22)')),
+  identityFiles: optional(
+    templates.describe('Private keys to try, in order; relative paths are resolved against the directory of this file'),
+  ),
   bastion: optional(
-    text.describe(
+    template.describe(
       'Bastion (jump host): the name of a host in this file, or [user@]address[:port] (several: comma-separated); none: direct connection',
     ),
   ),
@@ -107,7 +125,7 @@ const ssh = z.strictObject({
 });
 
 const fingerprint = custom<string>(
-  'fingerprint',
+  { type: 'string', pattern: '^\\s*(?:[0-9A-Fa-f]\\s*){40}(?:(?:[0-9A-Fa-f]\\s*){24})?$' },
   (written) => {
     const digits = typeof written === 'string' ? written.replace(/\s/g, '').toUpperCase() : '';
     return /^(?:[0-9A-F]{40}|[0-9A-F]{64})$/.test(digits) ? digits : null;
@@ -120,39 +138,39 @@ const fingerprint = custom<string>(
 );
 
 const mode = custom<number>(
-  'mode',
+  { type: 'string', pattern: '^0?[0-7]{3}$' },
   (written) => (typeof written === 'string' && /^0?[0-7]{3}$/.test(written) ? Number.parseInt(written, 8) : null),
   (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is not a file mode`, hint: 'Quote the mode: "0755"' }),
 );
 
 const sysctlValue = custom<string>(
-  'sysctlValue',
+  { type: ['string', 'number'] },
   (written) => (typeof written === 'number' || typeof written === 'string' ? String(written) : null),
   (written) => ({ code: 'CONFIG_WRONG_TYPE', message: `expected a number or a string, found ${shown(written)}` }),
 );
 
 /** YAML reads `off` as false. */
 const swap = custom<'off' | 'keep'>(
-  'swap',
+  { enum: ['off', 'keep', false] },
   (written) => (written === false || written === 'off' ? 'off' : written === 'keep' ? 'keep' : null),
   (written) => ({ code: 'CONFIG_INVALID_VALUE', message: `${shown(written)} is not a valid value of swap`, hint: 'Use off or keep' }),
 );
 
 const repository = z.strictObject({
   name: text.describe('Name of the repository, and of its files on the hosts'),
-  url: text.describe('URL for the package manager'),
-  suite: optional(text.describe('apt: release (default: /, a flat repository)')),
-  components: optional(texts.describe('apt: components of the release')),
-  key: optional(text.describe('Public key: a path, or an https URL (default: the path used by the openSUSE build service)')),
+  url: template.describe('URL for the package manager'),
+  suite: optional(template.describe('apt: release (default: /, a flat repository)')),
+  components: optional(templates.describe('apt: components of the release')),
+  key: optional(template.describe('Public key: a path, or an https URL (default: the path used by the openSUSE build service)')),
   keyFingerprints: optional(z.array(fingerprint).describe('Full fingerprints of its keys, required; no other key is accepted')),
 });
 
 const packages = z.strictObject({
-  version: optional(text.describe('Version of the kubelet: "1.36", "1.36.2" (default: kubernetesVersion)')),
-  runtime: optional(text.describe('Package of the container runtime (default: containerd); none: not installed')),
-  extra: optional(texts.describe('Additional packages')),
-  repository: optional(text.describe('Repository with deb/ and rpm/ (default: https://pkgs.k8s.io/core:/stable:/vMINOR)')),
-  key: optional(text.describe('Public key of the repository: a path, or an https URL (default: the key file of the repository)')),
+  version: optional(template.describe('Version of the kubelet: "1.36", "1.36.2" (default: kubernetesVersion)')),
+  runtime: optional(template.describe('Package of the container runtime (default: containerd); none: not installed')),
+  extra: optional(templates.describe('Additional packages')),
+  repository: optional(template.describe('Repository with deb/ and rpm/ (default: https://pkgs.k8s.io/core:/stable:/vMINOR)')),
+  key: optional(template.describe('Public key of the repository: a path, or an https URL (default: the key file of the repository)')),
   keyFingerprints: optional(
     z.array(fingerprint).describe('Full fingerprints of its keys (default: the fingerprint of the key of pkgs.k8s.io)'),
   ),
@@ -162,14 +180,14 @@ const packages = z.strictObject({
 const installedFile = z.strictObject({
   name: text.describe('Name of the file at its source'),
   sha256: optional(text.describe('Checksum as printed by sha256sum, required')),
-  source: optional(text.describe('Local directory or URL (default: source of binaries)')),
-  path: optional(text.describe('Path on the host (default: /usr/bin/NAME)')),
+  source: optional(template.describe('Local directory or URL (default: source of binaries)')),
+  path: optional(template.describe('Path on the host (default: /usr/bin/NAME)')),
   mode: optional(mode.describe('Permissions (default: "0755")')),
-  extractTo: optional(text.describe('Directory into which a tar archive is unpacked')),
+  extractTo: optional(template.describe('Directory into which a tar archive is unpacked')),
 });
 
 const binaries = z.strictObject({
-  source: optional(text.describe('Local directory (relative to this file) or URL of the files')),
+  source: optional(template.describe('Local directory (relative to this file) or URL of the files')),
   files: optional(z.array(installedFile)),
   units: optional(texts.describe('Units to enable and start after the files are installed')),
 });
@@ -180,16 +198,21 @@ const secret = z.strictObject({
 });
 
 const proxy = z.strictObject({
-  http: optional(text.describe('URL of the proxy for http, without user and password; none: no proxy')),
-  https: optional(text.describe('URL of the proxy for https, without user and password; none: no proxy')),
+  http: optional(template.describe('URL of the proxy for http, without user and password; none: no proxy')),
+  https: optional(template.describe('URL of the proxy for https, without user and password; none: no proxy')),
   noProxy: optional(
-    texts.describe('Addresses, subnets and domains without proxy, in addition to the subnets, domains and endpoint of the cluster'),
+    templates.describe('Addresses, subnets and domains without proxy, in addition to the subnets, domains and endpoint of the cluster'),
   ),
   credentials: optional(secret.describe('Source of USER:PASSWORD of the proxy; the credentials are not allowed in this file')),
 });
 
 const hookCommand = custom<string | readonly string[]>(
-  'hookCommand',
+  {
+    anyOf: [
+      { type: 'string', minLength: 1 },
+      { type: 'array', items: { type: 'string' } },
+    ],
+  },
   (written) => (isHookCommand(written) ? written : null),
   (written) => ({
     code: 'CONFIG_INVALID_VALUE',
@@ -210,9 +233,9 @@ const MOST_HOOK_MS = 600_000;
 const HOOK_VARIABLE = /^(?!KUBELETADM_)[A-Za-z_][A-Za-z0-9_]*$/;
 
 const hook = z.strictObject({
-  command: hookCommand.describe(
-    'Command run as root on the host: a list of the program and its arguments, or a string for sh -c; []: no hook',
-  ),
+  command: hookCommand
+    .meta({ template: true })
+    .describe('Command run as root on the host: a list of the program and its arguments, or a string for sh -c; []: no hook'),
   timeout: optional(
     duration
       .refine((text) => isTimeLimit(text) && goDurationMs(text) <= MOST_HOOK_MS, {
@@ -233,44 +256,52 @@ const hooks = z.strictObject({
   afterChange: optional(hook.describe('Runs after all changes of the host are verified; a failure fails the host, and the changes stay')),
 });
 
-const arg = z.strictObject({ name: text, value: text.default('') });
+const arg = z.strictObject({ name: text, value: template.default('') });
+
+const byKey = <T extends z.ZodType>(type: T) => optional(type.meta({ merge: 'byKey' }));
 
 /** Settings of a baseline, a group, a host or an import. */
-const layer = {
-  variables: optional(z.record(z.string(), variable).describe('Variables for templates: {{ name }} in any string')),
-  address: optional(text.describe('Name, address or ssh_config alias to connect to (default: the name of the host)')),
+export const layerSettings = {
+  variables: byKey(z.record(z.string(), variable).describe('Variables for templates: {{ name }} in any string')),
+  address: optional(template.describe('Name, address or ssh_config alias to connect to (default: the name of the host)')),
   role: optional(
     z.enum(['worker', 'control-plane', 'controlPlane', 'bastion']).describe('Role of the host; a bastion is used only as jump host'),
   ),
-  ssh: optional(ssh),
+  ssh: byKey(ssh),
   install: optional(
     z.enum(['packages', 'binaries', 'none']).describe('Installation method of container runtime and kubelet (default: none)'),
   ),
-  packages: optional(packages.describe('Packages of install: packages and their repositories; merged over lower layers')),
+  packages: byKey(packages.describe('Packages of install: packages and their repositories; merged over lower layers')),
   binaries: optional(binaries.describe('Files of install: binaries; replaces the files declared in lower layers')),
-  kernelModules: optional(texts.describe('Kernel modules to load, now and at each boot')),
-  sysctls: optional(z.record(z.string(), sysctlValue).describe('Kernel parameters, now and at each boot; merged over lower layers')),
-  swap: optional(swap.describe('off: disable swap, now and at each boot')),
-  proxy: optional(proxy.describe('Proxy of the container runtime and the kubelet; merged over lower layers')),
-  nodeName: optional(text.describe('Name of the Node (default: the host name)')),
-  nodeIP: optional(
-    text.describe('Node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)'),
+  kernelModules: optional(templates.describe('Kernel modules to load, now and at each boot')),
+  sysctls: byKey(
+    z
+      .record(z.string(), sysctlValue.meta({ template: true }))
+      .describe('Kernel parameters, now and at each boot; merged over lower layers'),
   ),
-  criSocket: optional(text.describe('Socket of the container runtime (default: detected)')),
-  resolvConf: optional(text.describe('resolvConf of the kubelet (default: detected)')),
+  swap: optional(swap.describe('off: disable swap, now and at each boot')),
+  proxy: byKey(proxy.describe('Proxy of the container runtime and the kubelet; merged over lower layers')),
+  nodeName: optional(template.describe('Name of the Node (default: the host name)')),
+  nodeIP: optional(
+    template.describe('Node IP, or a subnet that contains exactly one address of the host (for dual-stack: two values, comma-separated)'),
+  ),
+  criSocket: optional(template.describe('Socket of the container runtime (default: detected)')),
+  resolvConf: optional(template.describe('resolvConf of the kubelet (default: detected)')),
   cgroupDriver: optional(
     z.enum(['systemd', 'cgroupfs']).describe('cgroupDriver of the kubelet (default: the driver of the container runtime)'),
   ),
-  labels: optional(z.record(z.string(), text).describe('Labels of the Node')),
-  taints: optional(z.array(taint).describe('Taints of the Node; this list replaces the lists of lower layers')),
-  kubeletExtraArgs: optional(z.array(arg).describe('Flags of the kubelet; a flag replaces flags of the same name in lower layers')),
+  labels: byKey(z.record(z.string(), template).describe('Labels of the Node')),
+  taints: optional(z.array(taint).meta({ template: true }).describe('Taints of the Node; this list replaces the lists of lower layers')),
+  kubeletExtraArgs: optional(
+    z.array(arg).meta({ merge: 'byName' }).describe('Flags of the kubelet; a flag replaces flags of the same name in lower layers'),
+  ),
   droppedKubeletArgs: optional(
     texts.describe(
       'Names of flags that are not kept when kubeletadm replaces the kubelet unit of the host; this list replaces the lists of lower layers',
     ),
   ),
   ignorePreflightErrors: optional(texts.describe('Preflight checks whose errors are shown as warnings')),
-  hooks: optional(hooks.describe('Commands before and after apply changes a host; each replaces the hook of lower layers')),
+  hooks: byKey(hooks.describe('Commands before and after apply changes a host; each replaces the hook of lower layers')),
   kubeletConfigDir: optional(
     z
       .boolean()
@@ -295,12 +326,12 @@ const cluster = z.strictObject({
   token: optional(secret.describe('Source of the bootstrap token; the token itself is not allowed in this file')),
 });
 
-const group = z.strictObject({ name: text, ...layer });
+const group = z.strictObject({ name: text, ...layerSettings });
 
 const host = z.strictObject({
   name: text.describe('Unique name; a range such as edge-[001:200] defines many hosts'),
   groups: optional(texts.describe('Groups, the lowest layer first')),
-  ...layer,
+  ...layerSettings,
 });
 
 const inventoryImport = z.strictObject({
@@ -310,7 +341,7 @@ const inventoryImport = z.strictObject({
   sshConfig: optional(text.describe('Path of an ssh_config; its Host names without wildcards become hosts')),
   hosts: optional(texts.describe('Only matching hosts: * and ? as in ssh_config, a leading ! excludes; or names of groups')),
   groups: optional(texts.describe('Additional groups of these hosts')),
-  ...layer,
+  ...layerSettings,
 });
 
 export const fleetSchema = z.strictObject({
@@ -320,7 +351,7 @@ export const fleetSchema = z.strictObject({
     text.describe('Path of the ssh_config of the hosts, relative to this file (default: ~/.ssh/config); --ssh-config replaces the path'),
   ),
   cluster: optional(cluster),
-  baseline: optional(z.strictObject(layer).describe('Settings of all hosts')),
+  baseline: optional(z.strictObject(layerSettings).describe('Settings of all hosts')),
   groups: optional(z.array(group)),
   hosts: optional(z.array(host)),
   imports: optional(z.array(inventoryImport)),
