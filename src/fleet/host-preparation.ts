@@ -10,310 +10,218 @@ import {
   kubernetesRepositoryUrl,
   type PackageInstall,
   type PackageRepository,
-  type ProxySetting,
 } from '../host/install/model.ts';
 import { minorOf, PACKAGE_VERSION } from '../host/install/plan-packages.ts';
 import { invalidFleetValue } from './fleet-problems.ts';
 import { hostProxy } from './host-proxy.ts';
-import type { Layer } from './layer.ts';
-import type { ProblemCollector, SettingLocation } from './problem-collector.ts';
+import type { MergedHost } from './merge-layers.ts';
+import type { SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
-import type { Scope } from './scope.ts';
 
-interface Context {
-  readonly scope: Scope;
-  readonly findings: ProblemCollector;
-  /** Kubernetes version of the fleet file. */
-  readonly kubernetesVersion: string | null;
-}
-
-const MEMBERS = ['install', 'kernelModules', 'sysctls', 'swap', 'proxy'] as const;
-
-/**
- * Resolves the preparation of a host from its layers. `packages` and `sysctls` are merged by member;
- * otherwise the last layer wins.
- * @param layers lowest first
- */
-export function hostPreparation(layers: readonly Layer[], context: Context): HostPreparation | undefined {
-  if (!layers.some(({ written }) => MEMBERS.some((member) => written[member] !== undefined))) return undefined;
-  const reader = new PreparationReader(layers, context);
+/** Resolves the preparation of a host; undefined: nothing declared. */
+export function hostPreparation(host: MergedHost): HostPreparation | undefined {
+  const proxy = hostProxy(host);
   const preparation: HostPreparation = {
-    swap: reader.last('swap')?.value === 'off' ? 'off' : null,
-    kernelModules: reader.kernelModules(),
-    sysctls: reader.sysctls(),
-    install: reader.install(),
-    ...optionalProxy(hostProxy(layers, context)),
+    swap: host.setting('swap') === 'off' ? 'off' : null,
+    kernelModules: kernelModules(host),
+    sysctls: sysctls(host),
+    install: install(host),
+    ...(proxy === undefined ? {} : { proxy }),
   };
   return Object.values(preparation).every((value) => value === null) ? undefined : preparation;
 }
 
-function optionalProxy(proxy: ProxySetting | undefined): Pick<HostPreparation, 'proxy'> {
-  return proxy === undefined ? {} : { proxy };
+function kernelModules({ setting, place, report }: MergedHost): readonly string[] | null {
+  const names = setting('kernelModules') ?? null;
+  for (const [i, name] of (names ?? []).entries())
+    if (!MODULE_NAME.test(name))
+      report(invalidFleetValue(`${JSON.stringify(name)} is not a valid kernel module name`), place('kernelModules', i));
+  return names;
 }
 
-interface Reported<T> {
-  readonly value: T;
-  readonly place: (...steps: readonly PathSegment[]) => SettingLocation;
+function sysctls({ entry, setting, findings, place, report }: MergedHost): Readonly<Record<string, string>> | null {
+  const values = setting('sysctls') ?? null;
+  for (const [name, value] of Object.entries(values ?? {})) {
+    const at = place('sysctls', name);
+    if (!SYSCTL_NAME.test(name)) {
+      const message = `${JSON.stringify(name)} is not a valid kernel parameter name`;
+      report(invalidFleetValue(message, 'Use the form of sysctl -a: net.ipv4.ip_forward'), at);
+    }
+    if (/[\n\0]/.test(value))
+      findings.addShared(`sysctl ${name}`, at, (others) => {
+        const hosts = `host ${entry.name}${others === 0 ? '' : ` and ${others} more`}`;
+        const message = `the value of ${name} for ${hosts} contains a line break or a NUL character: ${quoteValue(value)}`;
+        return invalidFleetValue(message, 'Write the value on one line, and also the values of its variables');
+      });
+  }
+  return values;
 }
 
-type Written<K extends keyof FleetLayer> = NonNullable<FleetLayer[K]>;
-type Packages = Written<'packages'>;
-type WrittenFile = NonNullable<Written<'binaries'>['files']>[number];
+type InstallMember = 'packages' | 'binaries';
+type WrittenRepository = NonNullable<NonNullable<FleetLayer['packages']>['repositories']>[number];
+type WrittenFile = NonNullable<NonNullable<FleetLayer['binaries']>['files']>[number];
 
-class PreparationReader {
-  readonly #layers: readonly Layer[];
-  readonly #context: Context;
+function install(host: MergedHost): PackageInstall | BinaryInstall | null {
+  const method = host.setting('install');
+  if (method === undefined || method === 'none') return null;
+  const reader = new InstallReader(host, method);
+  return method === 'packages' ? reader.packages() : reader.binaries();
+}
 
-  constructor(layers: readonly Layer[], context: Context) {
-    this.#layers = layers;
-    this.#context = context;
+class InstallReader {
+  readonly #host: MergedHost;
+  readonly #method: InstallMember;
+
+  constructor(host: MergedHost, method: InstallMember) {
+    this.#host = host;
+    this.#method = method;
   }
 
-  last<K extends keyof FleetLayer>(member: K): Reported<Written<K>> | null {
-    const layer = this.#layers.findLast(({ written }) => written[member] !== undefined);
-    if (layer === undefined) return null;
-    return { value: layer.written[member] as Written<K>, place: (...steps) => layer.place([member, ...steps]) };
-  }
-
-  kernelModules(): readonly string[] | null {
-    const reported = this.last('kernelModules');
-    if (reported === null) return null;
-    return reported.value.map((written, i) => {
-      const name = this.#text(written, reported.place(i));
-      if (!MODULE_NAME.test(name)) this.#wrong(`${JSON.stringify(name)} is not a valid kernel module name`, reported.place(i));
-      return name;
-    });
-  }
-
-  sysctls(): Readonly<Record<string, string>> | null {
-    if (this.last('sysctls') === null) return null;
-    const values = new Map<string, string>();
-    for (const layer of this.#layers) {
-      for (const [name, written] of Object.entries(layer.written.sysctls ?? {})) {
-        const place = layer.place(['sysctls', name]);
-        if (!SYSCTL_NAME.test(name))
-          this.#wrong(
-            `${JSON.stringify(name)} is not a valid kernel parameter name`,
-            place,
-            'Use the form of sysctl -a: net.ipv4.ip_forward',
-          );
-        values.set(name, this.#sysctlValue(name, this.#text(written, place), place));
-      }
-    }
-    return Object.fromEntries(values);
-  }
-
-  #sysctlValue(name: string, value: string, place: SettingLocation): string {
-    if (!/[\n\0]/.test(value)) return value;
-    const { scope, findings } = this.#context;
-    findings.addShared(`sysctl ${name}`, place, (others) => {
-      const hosts = `host ${scope.host}${others === 0 ? '' : ` and ${others} more`}`;
-      const message = `the value of ${name} for ${hosts} contains a line break or a NUL character: ${quoteValue(value)}`;
-      return invalidFleetValue(message, 'Write the value on one line, and also the values of its variables');
-    });
-    return value;
-  }
-
-  install(): PackageInstall | BinaryInstall | null {
-    const reported = this.last('install');
-    switch (reported?.value) {
-      case 'packages':
-        return this.#packages(reported.place());
-      case 'binaries':
-        return this.#binaries(reported.place());
-      default:
-        return null;
-    }
-  }
-
-  #packages(asked: SettingLocation): PackageInstall | null {
-    const version = this.#packageVersion(asked);
-    const runtime = this.#member('runtime');
-    const [repository, key] = [this.#member('repository'), this.#member('key')];
-    const runtimeName = runtime === null ? 'containerd' : this.#packageName(this.#text(runtime.value, runtime.place()), runtime.place());
-    const extra = this.#member('extra');
-    const pins = this.#member('keyFingerprints');
+  packages(): PackageInstall | null {
+    const packages = this.#host.setting('packages') ?? {};
+    const version = this.#packageVersion(packages.version);
+    const { runtime = 'containerd', extra = [], key = null, keyFingerprints = [KUBERNETES_KEY_FINGERPRINT] } = packages;
+    if (packages.runtime !== undefined) this.#packageName(runtime, 'runtime');
+    for (const [i, name] of extra.entries()) this.#packageName(name, 'extra', i);
     if (version === null) return null;
-    const url = repository === null ? kubernetesRepositoryUrl(minorOf(version)) : this.#url(repository);
+    const url =
+      packages.repository === undefined ? kubernetesRepositoryUrl(minorOf(version)) : this.#url(packages.repository, 'repository');
     const kubernetes: PackageRepository = {
       name: 'kubernetes',
       url,
       suite: '/',
       components: [],
-      key: key === null ? null : this.#key(key),
-      keyFingerprints: pins?.value ?? [KUBERNETES_KEY_FINGERPRINT],
+      key: key === null ? null : this.#key(key, 'key'),
+      keyFingerprints,
     };
-    if (kubernetes.key === null && url.startsWith('http:')) this.#needsKey(repository?.place() ?? asked);
+    if (key === null && url.startsWith('http:')) this.#needsKey('repository');
     return {
       kind: 'packages',
       version,
-      runtime: runtimeName === 'none' ? null : runtimeName,
-      extra: (extra?.value ?? []).map((name, i) => this.#packageName(this.#text(name, extra?.place(i) ?? asked), extra?.place(i) ?? asked)),
-      repositories: [kubernetes, ...this.#repositories()],
+      runtime: runtime === 'none' ? null : runtime,
+      extra,
+      repositories: [kubernetes, ...(packages.repositories ?? []).map((repository, i) => this.#repository(repository, i))],
     };
   }
 
-  /** The last value of one member of `packages`. */
-  #member<K extends keyof Packages>(member: K): Reported<NonNullable<Packages[K]>> | null {
-    const layer = this.#layers.findLast(({ written }) => written.packages?.[member] !== undefined);
-    if (layer === undefined) return null;
-    const value = layer.written.packages?.[member] as NonNullable<Packages[K]>;
-    return { value, place: (...steps) => layer.place(['packages', member, ...steps]) };
-  }
-
-  #packageVersion(asked: SettingLocation): string | null {
-    const reported = this.#member('version');
-    const version = reported === null ? this.#context.kubernetesVersion : this.#text(reported.value, reported.place());
+  #packageVersion(declared: string | undefined): string | null {
+    const version = declared ?? this.#host.kubernetesVersion;
+    const at = declared === undefined ? this.#host.place('install') : this.#place('version');
     if (version === null) {
-      this.#wrong('install: packages needs the version of the kubelet', asked, 'Set kubernetesVersion: "1.36" at the top of the file');
+      this.#wrongAt(at, 'install: packages needs the version of the kubelet', 'Set kubernetesVersion: "1.36" at the top of the file');
       return null;
     }
     const plain = version.replace(/^v/, '');
     if (PACKAGE_VERSION.test(plain)) return plain;
-    this.#wrong(
-      `${JSON.stringify(version)} is not a valid kubelet package version`,
-      reported?.place() ?? asked,
-      'Use a version such as "1.36" or "1.36.2"',
-    );
+    this.#wrongAt(at, `${JSON.stringify(version)} is not a valid kubelet package version`, 'Use a version such as "1.36" or "1.36.2"');
     return null;
   }
 
-  #packageName(name: string, place: SettingLocation): string {
-    if (!/^[a-z0-9][a-z0-9+._-]*$/i.test(name)) this.#wrong(`${JSON.stringify(name)} is not a valid package name`, place);
-    return name;
+  #packageName(name: string, ...steps: readonly PathSegment[]): void {
+    if (!/^[a-z0-9][a-z0-9+._-]*$/i.test(name)) this.#wrong(steps, `${JSON.stringify(name)} is not a valid package name`);
   }
 
-  #repositories(): readonly PackageRepository[] {
-    const reported = this.#member('repositories');
-    if (reported === null) return [];
-    return reported.value.map((written, i): PackageRepository => {
-      const part = <K extends keyof typeof written>(member: K) => ({
-        value: written[member] as string,
-        place: () => reported.place(i, member),
-      });
-      const { name, suite = '/', components = [], key, keyFingerprints = [] } = written;
-      if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || name === 'kubernetes')
-        this.#wrong(
-          `${JSON.stringify(name)} is not a valid repository name`,
-          reported.place(i, 'name'),
-          'Use letters, digits and dashes; kubernetes is reserved',
-        );
-      const repository: PackageRepository = {
-        name,
-        url: this.#url(part('url')),
-        suite: this.#word(this.#text(suite, reported.place(i, 'suite')), reported.place(i, 'suite')),
-        components: components.map((each, n) =>
-          this.#word(this.#text(each, reported.place(i, 'components', n)), reported.place(i, 'components', n)),
-        ),
-        key: key === undefined ? null : this.#key(part('key')),
-        keyFingerprints,
-      };
-      if (keyFingerprints.length === 0)
-        this.#wrong(
-          'a repository needs keyFingerprints',
-          reported.place(i, 'keyFingerprints'),
-          'Set keyFingerprints to the fingerprints that the vendor of the repository publishes',
-        );
-      if (repository.key === null && repository.url.startsWith('http:')) this.#needsKey(reported.place(i, 'url'));
-      return repository;
-    });
+  #repository(written: WrittenRepository, i: number): PackageRepository {
+    const { name, suite = '/', components = [], key = null, keyFingerprints = [] } = written;
+    const path = ['repositories', i];
+    if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || name === 'kubernetes') {
+      const message = `${JSON.stringify(name)} is not a valid repository name`;
+      this.#wrong([...path, 'name'], message, 'Use letters, digits and dashes; kubernetes is reserved');
+    }
+    const url = this.#url(written.url, ...path, 'url');
+    this.#word(suite, ...path, 'suite');
+    for (const [n, component] of components.entries()) this.#word(component, ...path, 'components', n);
+    if (keyFingerprints.length === 0)
+      this.#wrong(
+        [...path, 'keyFingerprints'],
+        'a repository needs keyFingerprints',
+        'Set keyFingerprints to the fingerprints that the vendor of the repository publishes',
+      );
+    if (key === null && url.startsWith('http:')) this.#needsKey(...path, 'url');
+    return { name, url, suite, components, key: key === null ? null : this.#key(key, ...path, 'key'), keyFingerprints };
   }
 
-  #word(text: string, place: SettingLocation): string {
+  #word(text: string, ...steps: readonly PathSegment[]): void {
     if (/[\s\p{Cc}[\]#]|^$/u.test(text))
-      this.#wrong(`${JSON.stringify(text)} is not valid in an apt source line`, place, 'Use a value without spaces, brackets and #');
-    return text;
+      this.#wrong(steps, `${JSON.stringify(text)} is not valid in an apt source line`, 'Use a value without spaces, brackets and #');
   }
 
-  #needsKey(place: SettingLocation): void {
-    this.#wrong(
-      'the key of a repository cannot be downloaded over http',
-      place,
-      'Use an https URL, or save the key to a file and set key to the path of the file',
-    );
+  #needsKey(...steps: readonly PathSegment[]): void {
+    const hint = 'Use an https URL, or save the key to a file and set key to the path of the file';
+    this.#wrong(steps, 'the key of a repository cannot be downloaded over http', hint);
   }
 
-  #url(reported: { readonly value: string; place(): SettingLocation }): string {
-    const place = reported.place();
-    const text = this.#text(reported.value, place);
+  #url(text: string, ...steps: readonly PathSegment[]): string {
     const url = URL.canParse(text) ? new URL(text) : null;
     if (url === null || !/^https?:$/.test(url.protocol) || /[\s\p{Cc}[\]#?]/u.test(text))
-      this.#wrong(`${JSON.stringify(text)} is not a valid repository URL`, place, 'Use the form https://HOST/PATH');
+      this.#wrong(steps, `${JSON.stringify(text)} is not a valid repository URL`, 'Use the form https://HOST/PATH');
     else if (url.username !== '' || url.password !== '')
-      this.#wrong('a URL with a password is not allowed in a fleet file', place, 'Use a mirror that needs no authentication');
+      this.#wrong(steps, 'a URL with a password is not allowed in a fleet file', 'Use a mirror that needs no authentication');
     return text.endsWith('/') ? text : `${text}/`;
   }
 
-  /** Resolves a path or an https URL. */
-  #key(reported: { readonly value: string; place(): SettingLocation }): string {
-    const key = this.#text(reported.value, reported.place());
-    if (key.startsWith('http://')) this.#needsKey(reported.place());
+  /** A path or an https URL. */
+  #key(key: string, ...steps: readonly PathSegment[]): string {
+    if (key.startsWith('http://')) this.#needsKey(...steps);
     return key;
   }
 
-  #binaries(asked: SettingLocation): BinaryInstall | null {
-    const reported = this.last('binaries');
-    if (reported === null || reported.value.files === undefined || reported.value.files.length === 0) {
-      this.#wrong('install: binaries needs a list of files', asked, 'List the files in binaries.files, each with name and sha256');
+  binaries(): BinaryInstall | null {
+    const { source, files = [], units = [] } = this.#host.setting('binaries') ?? {};
+    if (files.length === 0) {
+      const hint = 'List the files in binaries.files, each with name and sha256';
+      this.#wrongAt(this.#host.place('install'), 'install: binaries needs a list of files', hint);
       return null;
     }
-    const { source, files, units = [] } = reported.value;
-    const from = source === undefined ? null : this.#text(source, reported.place('source'));
-    const paths = new Map<string, string>();
+    for (const [i, unit] of units.entries())
+      if (!/^[A-Za-z0-9:_.@-]+$/.test(unit) || unit.startsWith('-'))
+        this.#wrong(['units', i], `${JSON.stringify(unit)} is not a valid unit name`);
+    const paths = new Set<string>();
     return {
       kind: 'binaries',
-      files: files.map((file, i) => this.#file(file, { from, paths, place: (...steps) => reported.place('files', i, ...steps) })),
-      units: units.map((unit, i) => {
-        if (!/^[A-Za-z0-9:_.@-]+$/.test(unit) || unit.startsWith('-'))
-          this.#wrong(`${JSON.stringify(unit)} is not a valid unit name`, reported.place('units', i));
-        return unit;
-      }),
+      files: files.map((file, i) => this.#file({ ...(source !== undefined && { source }), ...file }, paths, ['files', i])),
+      units,
     };
   }
 
-  #file(
-    written: WrittenFile,
-    {
-      from,
-      paths,
-      place,
-    }: { readonly from: string | null; readonly paths: Map<string, string>; readonly place: Reported<unknown>['place'] },
-  ): InstalledFile {
-    const { name, sha256 = '', mode = 0o755, extractTo } = written;
-    if (!/^[A-Za-z0-9][\w.+@-]*$/.test(name)) this.#wrong(`${JSON.stringify(name)} is not a valid file name`, place('name'));
+  #file(written: WrittenFile, paths: Set<string>, path: readonly PathSegment[]): InstalledFile {
+    const { name, source = '', sha256 = '', mode = 0o755, extractTo } = written;
+    const wrong = (member: string, message: string, hint?: string): void => this.#wrong([...path, member], message, hint);
+    if (!/^[A-Za-z0-9][\w.+@-]*$/.test(name)) wrong('name', `${JSON.stringify(name)} is not a valid file name`);
     if (sha256 !== '' && !/^[0-9a-fA-F]{64}$/.test(sha256))
-      this.#wrong('not a valid SHA-256', place('sha256'), 'Quote the 64 hexadecimal digits printed by sha256sum');
-    if (sha256 === '')
-      this.#wrong(`${name} has no sha256`, place('name'), 'Use the published checksum of the file, or run sha256sum on it');
-    const base = written.source === undefined ? from : this.#text(written.source, place('source'));
-    if (base === null) this.#wrong(`${name} has no source`, place('name'), 'Set binaries.source to a local directory or a URL');
+      wrong('sha256', 'not a valid SHA-256', 'Quote the 64 hexadecimal digits printed by sha256sum');
+    if (sha256 === '') wrong('name', `${name} has no sha256`, 'Use the published checksum of the file, or run sha256sum on it');
+    if (written.source === undefined) wrong('name', `${name} has no source`, 'Set binaries.source to a local directory or a URL');
     if (written.path !== undefined && extractTo !== undefined)
-      this.#wrong('path (for files) and extractTo (for archives) are mutually exclusive', place('path'), 'Remove one of them');
+      wrong('path', 'path (for files) and extractTo (for archives) are mutually exclusive', 'Remove one of them');
     const member = extractTo === undefined ? 'path' : 'extractTo';
-    const path = this.#text(extractTo ?? written.path ?? `/usr/bin/${name}`, place(member));
-    if (!/^\/[^\0\n]+$/.test(path) || path.split('/').some((part) => part === '.' || part === '..'))
-      this.#wrong(`${JSON.stringify(path)} is not an absolute path`, place(member), 'Use a path that begins with /');
-    const id = extractTo === undefined ? path : `archive ${name}`;
-    if (paths.has(id))
-      this.#wrong(extractTo === undefined ? `two files have the path ${path}` : `the archive ${name} is listed twice`, place('name'));
-    paths.set(id, name);
+    const target = extractTo ?? written.path ?? `/usr/bin/${name}`;
+    if (!/^\/[^\0\n]+$/.test(target) || target.split('/').some((part) => part === '.' || part === '..'))
+      wrong(member, `${JSON.stringify(target)} is not an absolute path`, 'Use a path that begins with /');
+    const id = extractTo === undefined ? target : `archive ${name}`;
+    if (paths.has(id)) wrong('name', extractTo === undefined ? `two files have the path ${target}` : `the archive ${name} is listed twice`);
+    paths.add(id);
     if (extractTo !== undefined && !/\.(?:tar|tgz|txz|tar\.gz|tar\.xz)$/.test(name))
-      this.#wrong(`${name} is not a tar archive`, place('extractTo'), 'Use a file whose name ends in .tar, .tar.gz or .tar.xz');
+      wrong('extractTo', `${name} is not a tar archive`, 'Use a file whose name ends in .tar, .tar.gz or .tar.xz');
     return {
       name,
-      source: `${trimTrailing(base ?? '', '/')}/${name}`,
+      source: `${trimTrailing(source, '/')}/${name}`,
       sha256: sha256.toLowerCase(),
       mode: extractTo === undefined ? mode : 0o600,
-      path,
+      path: target,
       isArchive: extractTo !== undefined,
     };
   }
 
-  #text(text: string, place: SettingLocation): string {
-    return this.#context.scope.text(text, () => place) ?? text;
+  #place(...steps: readonly PathSegment[]): SettingLocation {
+    return this.#host.place(this.#method, ...steps);
   }
 
-  #wrong(message: string, place: SettingLocation, hint?: string): void {
-    this.#context.findings.addShared(message, place, () => invalidFleetValue(message, hint));
+  #wrong(steps: readonly PathSegment[], message: string, hint?: string): void {
+    this.#wrongAt(this.#place(...steps), message, hint);
+  }
+
+  #wrongAt(at: SettingLocation, message: string, hint?: string): void {
+    this.#host.report(invalidFleetValue(message, hint), at);
   }
 }

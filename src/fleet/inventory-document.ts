@@ -178,9 +178,10 @@ const MEMBER_PATHS: Readonly<Record<string, string>> = {
 
 function originText(origin: FleetOrigin | undefined, path: string, origins: ReadonlyMap<string, FleetOrigin>): string {
   if (origin !== undefined) return `${place(origin)} (${origin.layer})`;
-  // Flags are built from several members.
-  if (path !== 'kubeletExtraArgs') return '-';
-  const parts = [...origins].filter(([key]) => key === 'nodeIP' || key.startsWith('labels['));
+  // Flags, and settings merged by key, are built from several members.
+  const isPart = (key: string): boolean =>
+    path === 'kubeletExtraArgs' ? key === 'nodeIP' || key.startsWith('labels[') : key.startsWith(`${path}.`) || key.startsWith(`${path}[`);
+  const parts = [...origins].filter(([key]) => isPart(key));
   return [...new Set(parts.map(([, each]) => `${place(each)} (${each.layer})`))].join(', ') || '-';
 }
 

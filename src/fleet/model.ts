@@ -114,7 +114,7 @@ export type ResolvedBastion = z.infer<typeof bastion>;
 export type ResolvedSsh = z.infer<typeof ssh>;
 
 /** The settings of a host in a saved plan, which therefore needs no fleet file. */
-type PlannedSettings = Readonly<z.infer<z.ZodObject<typeof plannedSettings>>>;
+export type PlannedSettings = Readonly<z.infer<z.ZodObject<typeof plannedSettings>>>;
 export type HostRole = PlannedSettings['role'];
 
 /** A host with all settings of its node. */

@@ -19,10 +19,11 @@ import { type HostSettings, hostSettings } from './host-settings.ts';
 import { validateVariableNames, variableValues } from './host-variables.ts';
 import { fileLayer, type Layer } from './layer.ts';
 import type { LoadedFleet } from './load.ts';
+import { RULES } from './merge-layers.ts';
 import type { FleetCluster, FleetOrigin, HostRole, ResolvedBastion, ResolvedFleet, ResolvedHost, ResolvedSsh } from './model.ts';
 import { type OverlayBuilder, overlayBuilder } from './overlay.ts';
 import { ProblemCollector } from './problem-collector.ts';
-import type { FleetFile, FleetLayer } from './schema.ts';
+import type { FleetFile } from './schema.ts';
 
 export interface Resolution {
   readonly fleet: ResolvedFleet;
@@ -134,7 +135,7 @@ function asHost(
   route: Route & Pick<ResolvedSsh, 'configFile'>,
   overlays: (layer: Layer) => OverlayBuilder,
 ): ResolvedHost {
-  const { ssh, nodeRegistration, declared, kubeletConfigDir, preparation, hooks, scope } = settings;
+  const { ssh, node, scope } = settings;
   return {
     name: entry.name,
     get position() {
@@ -143,11 +144,7 @@ function asHost(
     role,
     groups,
     ssh: { ...ssh, ...route },
-    nodeRegistration,
-    declared,
-    ...(kubeletConfigDir && { kubeletConfigDir }),
-    ...(preparation && { preparation }),
-    ...(hooks && { hooks }),
+    ...node,
     overlays: layers.flatMap((layer) => overlays(layer).for(scope) ?? []),
     variables: () => variableValues(entry, layers),
     origins: () => originsOf(layers),
@@ -282,11 +279,6 @@ function validateTogether(hosts: readonly ResolvedHost[], { prepared, route, fin
   }
 }
 
-/** Members whose value is an object merged across layers. */
-const MERGED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'labels', 'variables', 'packages', 'sysctls']);
-
-const DOTTED: ReadonlySet<keyof FleetLayer> = new Set(['ssh', 'packages']);
-
 function originsOf(layers: readonly Layer[]): ReadonlyMap<string, FleetOrigin> {
   const origins = new Map<string, FleetOrigin>();
   for (const layer of layers) {
@@ -294,21 +286,18 @@ function originsOf(layers: readonly Layer[]): ReadonlyMap<string, FleetOrigin> {
       origins.delete(path);
       origins.set(path, { layer: layer.label, position: layer.place(steps).position });
     };
-    for (const [member, value] of Object.entries(layer.written) as [keyof FleetLayer, unknown][]) {
-      if (NOT_SETTINGS.has(member) || value === undefined) continue;
+    for (const [member, value] of Object.entries(layer.written)) {
+      const rule = RULES.get(member);
+      if (rule === undefined || value === undefined) continue;
       if (member === 'kubeletConfiguration') {
         if (layer.kubelet !== null) putFields(layer.kubelet, [], (path, steps) => put(path, ['kubeletConfiguration', ...steps]));
-      } else if (MERGED.has(member))
-        for (const name of Object.keys(value as object))
-          put(DOTTED.has(member) ? `${member}.${name}` : `${member}[${name}]`, [member, name]);
+      } else if (rule.merge === 'byKey')
+        for (const name of Object.keys(value)) put(rule.isStruct ? `${member}.${name}` : `${member}[${name}]`, [member, name]);
       else put(member, [member]);
     }
   }
   return origins;
 }
-
-/** Members that identify hosts instead of configuring them. */
-const NOT_SETTINGS: ReadonlySet<string> = new Set(['name', 'groups', 'hosts', 'ansibleInventory', 'sshConfig']);
 
 /** The leaves of a KubeletConfiguration by their paths. */
 function putFields(node: SourceNode, steps: readonly string[], put: (path: string, steps: readonly string[]) => void): void {

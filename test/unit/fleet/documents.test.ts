@@ -32,6 +32,15 @@ describe('the resolved inventory', () => {
     ]);
   });
 
+  it('names the line of each part of a setting that is merged by member', () => {
+    const host = hostOf(
+      resolved('baseline: {proxy: {https: "http://p:1", noProxy: [.a]}}\nhosts: [{name: n1, proxy: {noProxy: [.b]}}]\n'),
+      'n1',
+    );
+    expect([...host.origins().keys()]).toEqual(['proxy.https', 'proxy.noProxy']);
+    expect(hostTable(host).find(([name]) => name === 'proxy')?.[2]).toBe('fleet.yaml:3:27 (baseline), fleet.yaml:4:28 (host n1)');
+  });
+
   it('is printed for one host, with the line of each setting', () => {
     expect(renderTable([['SETTING', 'VALUE', 'SOURCE'], ...hostTable(hostOf(fleet, 'e2'))])).toEqual(
       [

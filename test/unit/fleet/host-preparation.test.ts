@@ -10,6 +10,15 @@ describe('the prerequisites of a node', () => {
     expect(hostOf(resolved('hosts: [{name: n1}]\n'), 'n1').preparation).toBeUndefined();
   });
 
+  it('resolve no variables of an unused setting', () => {
+    const fleet = resolved(`baseline: {packages: {version: "{{ kubelet }}", extra: ["{{ agent }}"]}, binaries: {source: "{{ mirror }}"}}
+groups: [{name: packages, install: packages, variables: {kubelet: "1.36", agent: agent-36}}]
+hosts: [{name: n1}, {name: n2, groups: [packages]}]
+`);
+    expect(hostOf(fleet, 'n1').preparation).toBeUndefined();
+    expect(hostOf(fleet, 'n2').preparation?.install).toMatchObject({ version: '1.36', extra: ['agent-36'] });
+  });
+
   it('are merged from all layers', () => {
     const fleet = resolved(`kubernetesVersion: "1.36"
 baseline:
