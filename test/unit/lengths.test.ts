@@ -27,7 +27,6 @@ const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
   'src/fleet/use-cases/fleet-status.ts fleetStatus': 84,
   'src/fleet/use-cases/open-init.ts openInit': 85,
   'src/fleet/use-cases/plan-cluster-bootstrap.ts planClusterBootstrap': 96,
-  'src/kubeadm/phases/upgrade/restore-etcd-data.ts restoreEtcdData': 143,
   'src/kubeadm/workflows/design-observed-node.ts designObservedNode': 90,
   'src/kubeadm/workflows/upgrade/control-plane-upgrade.ts prepareControlPlaneUpgrade': 101,
   'src/ssh/adapters/transport-ssh.ts sshTransport': 82,
@@ -51,7 +50,7 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
 };
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 27;
+const LONG_FUNCTIONS = 26;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */

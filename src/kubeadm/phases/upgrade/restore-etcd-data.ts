@@ -70,147 +70,175 @@ const STOP_MS = 120_000;
  * @see kubeadm 1.36 phases/upgrade/staticpods.go rollbackEtcdData (which restores the data of each cluster)
  */
 export function restoreEtcdData(options: RestoreEtcdData): RestoreComponent {
-  const { phase, timestamp, timeoutMs, hash = null, api, healthMs } = options;
-  return async (context, { manifest, content, cause, waitedMs, hasAnswered }) => {
+  const { phase } = options;
+  return async (context, failed) => {
     const { host, reporter } = context;
-    const record = await observeUpgrade(context);
-    const copy = record === null || record.etcd === null ? null : etcdBackupPath(record.backup);
-    const byHand = 'Restore the etcd member by hand (https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/)';
-    const refuse = (why: string, fix: string = byHand): AppError => {
-      const hint = `${fix}. ${copy === null ? 'No backup of the etcd data exists' : `The backup of the etcd data is in ${copy} on the host`}`;
-      const problem = { host: host.name, code: 'ETCD_DATA_NOT_RESTORED', message: `${phase}: ${why}`, hint };
-      return new AppError([...cause.problems, problem], { cause });
-    };
-    const url = readManifest(content, 'etcd').healthUrl;
-    if (url === null)
-      throw refuse('the etcd data was kept, because the manifest of etcd has no health endpoint that shows whether etcd runs');
-    const lastCheckMs = Math.max(LAST_CHECK_MS, healthMs - waitedMs);
-    if (
-      hasAnswered ||
-      record?.components.get('etcd')?.hasAnswered === true ||
-      (await becomesHealthy(context, { phase, url, timeoutMs: lastCheckMs }))
-    ) {
-      await recordEtcdAnswered(context);
-      throw refuse(
-        'the etcd data was kept, because etcd can read it: etcd has answered on its health endpoint with the previous manifest',
-        'Find out why etcd or the API server does not run, then rerun the command',
-      );
-    }
-    if (record === null || record.etcd === null || copy === null)
-      throw refuse('the etcd data was not restored, because no backup was made before the upgrade');
-    const { members } = record.etcd;
-    if (members === 0) throw refuse('the etcd data was not restored, because the number of etcd members is unknown');
-    if (members !== 1)
-      throw refuse('the etcd data was not restored: in an etcd cluster with several members, no member may return to older data');
-    const dataDir = etcdDataDirOf(content);
-    if (dataDir !== null && dataDir !== record.etcd.dataDir)
-      throw refuse(`the etcd data in ${dataDir} was not restored: the backup contains the data of ${record.etcd.dataDir}`);
-    const { member, fresh, kept } = etcdDataPaths(record.etcd.dataDir, timestamp);
-    if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is incomplete');
-
-    const since = timeOf(copy);
     const report = (code: string, message: string): void => reporter.report({ level: 'warning', code, host: host.name, phase, message });
-    report('ETCD_DATA_RESTORING', `etcd does not start with the previous manifest: restoring the etcd data from ${copy}`);
-    const performWith = (operations: readonly Operation[]): Promise<void> =>
-      host.perform(operations, { timeoutMs: timeoutMsOf(operations) + COPY_MS });
-    /** @returns a clause for the message if the copy that is not used any more could not be removed; otherwise empty */
-    const removeCopy = async (): Promise<string> => {
-      try {
-        await performWith([{ kind: 'remove-directory', path: fresh }]);
-        return '';
-      } catch (error) {
-        if (!isAppError(error)) throw error;
-        return `; remove the unused copy ${fresh}`;
-      }
-    };
-    /**
-     * @param unknown the unknown effect after the connection was lost, as a clause that follows "whether"
-     * @param leavesCopy the copy is not used after a failure
-     */
-    const step = async <T>(
-      work: () => Promise<T>,
-      { failed, unknown, leavesCopy = false }: { readonly failed: string; readonly unknown: string; readonly leavesCopy?: boolean },
-    ): Promise<T> => {
-      try {
-        return await work();
-      } catch (error) {
-        if (!isAppError(error)) throw error;
-        const message = error.problems[0]?.message ?? 'an operation failed';
-        if (isConnectionLost(error)) throw refuse(`the connection was lost (${message}), so it is unknown whether ${unknown}`);
-        throw refuse(`${failed}: ${message}${leavesCopy ? await removeCopy() : ''}`);
-      }
-    };
-    const etcdManifest = manifestPath('etcd');
-    const unchanged = `the etcd data in ${member} is unchanged`;
-    await step(() => performWith([{ kind: 'copy-directory', path: `${copy}/member`, to: fresh }]), {
-      failed: 'the etcd data was not restored, because its backup could not be copied',
-      unknown: `the backup was copied to ${fresh}. In any case, ${unchanged}`,
-    });
-    await step(() => writeUpgradeRecord(context, { ...record, restoring: timestamp }), {
-      failed: `the etcd data was not restored, because ${UPGRADE_RECORD_PATH} could not be written`,
-      unknown: `${UPGRADE_RECORD_PATH} was written. In any case, ${unchanged}, and ${fresh} is a copy of the backup`,
-      leavesCopy: true,
-    });
-    await step(() => performWith([{ kind: 'remove-file', path: etcdManifest }]), {
-      failed: 'the etcd data was not restored, because etcd could not be stopped',
-      unknown: `${etcdManifest} was removed, which stops etcd. In any case, ${unchanged}`,
-      leavesCopy: true,
-    });
-    const removed = `${etcdManifest} was removed, and ${unchanged}. Rerun the command`;
-    const isStopped = await step(() => stops(context, { phase, criSocket: record.criSocket, pod: `etcd-${record.nodeName}` }), {
-      failed: `the etcd data was not restored, because the container runtime could not be queried. ${removed}`,
-      unknown: `etcd has stopped. ${removed}`,
-    });
-    if (!isStopped) {
-      await step(() => performWith([manifest]), {
-        failed: 'the etcd data was not restored, and the manifest of etcd could not be written back',
-        unknown: `the manifest of etcd was written back to ${etcdManifest}. In any case, ${unchanged}`,
-      });
-      const left = await removeCopy();
-      await step(() => writeUpgradeRecord(context, { ...record, restoring: null }), {
-        failed: `the etcd data was not restored, the manifest of etcd was written back, and ${UPGRADE_RECORD_PATH} could not be written`,
-        unknown: `${UPGRADE_RECORD_PATH} was written. In any case, the manifest of etcd was written back, and ${unchanged}`,
-      });
-      throw refuse(`the etcd data was not restored, because the container runtime did not show in time that etcd had stopped${left}`);
-    }
-    const places = `${member}, ${kept} or ${fresh}`;
-    const left = `etcd is stopped; look for its data in ${places}`;
-    const swap = { kind: 'run', argv: swapDirectory({ path: member, by: fresh, kept }), what: 'replacing the etcd data' } as const;
-    const isSwapped = await step(
-      async () => {
-        await performWith([swap]);
-        return isDirectory(context, member);
-      },
-      {
-        failed: `the etcd data was not restored, because it could not be renamed. ${left}`,
-        unknown: `the etcd data was replaced. ${left}`,
-      },
-    );
-    if (!isSwapped) throw refuse(`the etcd data was not restored. ${left}`);
-    await step(() => performWith([manifest]), {
-      failed: 'the etcd data was restored, but the manifest of etcd could not be written',
-      unknown: `the manifest of etcd was written to ${etcdManifest}. The etcd data in ${member} was restored; the replaced data is in ${kept}`,
-    });
-    const { nodeName, criSocket } = record;
-    const health = watchHealth(context.clock, { isRestarting: false });
-    try {
-      const restored = { unhealthyMs: Number.POSITIVE_INFINITY, health };
-      const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, api, restored } as const;
-      await waitForStaticPod(context, { ...pod, timeoutMs: Math.max(timeoutMs, BACK_OFF_MS) });
-    } catch (error) {
-      if (!isAppError(error)) throw error;
-      const why = error.problems[0]?.message ?? '';
-      if (health.hasAnswered()) await recordEtcdAnswered(context);
-      if (isConnectionLost(error))
-        throw refuse(
-          `it is unknown whether etcd runs with the restored data (backup of ${since} UTC): ${why}. The replaced data is in ${kept}`,
-        );
-      throw refuse(`etcd does not run with the restored data either (backup of ${since} UTC): ${why}. The replaced data is in ${kept}`);
-    }
-    const result = rolledBackTo(since, kept);
+    const restore = await requireRestorable(context, options, failed);
+    report('ETCD_DATA_RESTORING', `etcd does not start with the previous manifest: restoring the etcd data from ${restore.copy}`);
+    await prepareCopy(restore);
+    await stopEtcd(restore);
+    await swapData(restore);
+    await waitForRestored(restore, options);
+    const result = rolledBackTo(timeOf(restore.copy), restore.kept);
     report('ETCD_DATA_RESTORED', result);
     return result;
   };
+}
+
+type Restore = Awaited<ReturnType<typeof requireRestorable>>;
+
+/**
+ * The paths of a restore whose data may be replaced. Only reads, except for the record that etcd has answered.
+ * @throws AppError ETCD_DATA_NOT_RESTORED
+ */
+async function requireRestorable(
+  context: PhaseContext,
+  { phase, timestamp, timeoutMs, healthMs }: RestoreEtcdData,
+  { manifest, content, cause, waitedMs, hasAnswered }: Parameters<RestoreComponent>[1],
+) {
+  const record = await observeUpgrade(context);
+  const copy = record === null || record.etcd === null ? null : etcdBackupPath(record.backup);
+  const refuse = (why: string, fix: string = BY_HAND): AppError => {
+    const hint = `${fix}. ${copy === null ? 'No backup of the etcd data exists' : `The backup of the etcd data is in ${copy} on the host`}`;
+    const problem = { host: context.host.name, code: 'ETCD_DATA_NOT_RESTORED', message: `${phase}: ${why}`, hint };
+    return new AppError([...cause.problems, problem], { cause });
+  };
+  const url = readManifest(content, 'etcd').healthUrl;
+  if (url === null)
+    throw refuse('the etcd data was kept, because the manifest of etcd has no health endpoint that shows whether etcd runs');
+  const lastCheckMs = Math.max(LAST_CHECK_MS, healthMs - waitedMs);
+  const answered = hasAnswered || record?.components.get('etcd')?.hasAnswered === true;
+  if (answered || (await becomesHealthy(context, { phase, url, timeoutMs: lastCheckMs }))) {
+    await recordEtcdAnswered(context);
+    throw refuse(
+      'the etcd data was kept, because etcd can read it: etcd has answered on its health endpoint with the previous manifest',
+      'Find out why etcd or the API server does not run, then rerun the command',
+    );
+  }
+  if (record === null || record.etcd === null || copy === null)
+    throw refuse('the etcd data was not restored, because no backup was made before the upgrade');
+  const { members } = record.etcd;
+  if (members === 0) throw refuse('the etcd data was not restored, because the number of etcd members is unknown');
+  if (members !== 1)
+    throw refuse('the etcd data was not restored: in an etcd cluster with several members, no member may return to older data');
+  const dataDir = etcdDataDirOf(content);
+  if (dataDir !== null && dataDir !== record.etcd.dataDir)
+    throw refuse(`the etcd data in ${dataDir} was not restored: the backup contains the data of ${record.etcd.dataDir}`);
+  const paths = etcdDataPaths(record.etcd.dataDir, timestamp);
+  if (!(await isDirectory(context, `${copy}/member`))) throw refuse('the etcd data was not restored: the backup is incomplete');
+  return { context, phase, timestamp, timeoutMs, manifest, content, record, copy, ...paths, refuse };
+}
+
+const BY_HAND = 'Restore the etcd member by hand (https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/)';
+const ETCD_MANIFEST = manifestPath('etcd');
+
+async function prepareCopy(restore: Restore): Promise<void> {
+  const { context, record, timestamp, copy, member, fresh } = restore;
+  const unchanged = `the etcd data in ${member} is unchanged`;
+  await step(restore, () => perform(restore, { kind: 'copy-directory', path: `${copy}/member`, to: fresh }), {
+    failed: 'the etcd data was not restored, because its backup could not be copied',
+    unknown: `the backup was copied to ${fresh}. In any case, ${unchanged}`,
+  });
+  await step(restore, () => writeUpgradeRecord(context, { ...record, restoring: timestamp }), {
+    failed: `the etcd data was not restored, because ${UPGRADE_RECORD_PATH} could not be written`,
+    unknown: `${UPGRADE_RECORD_PATH} was written. In any case, ${unchanged}, and ${fresh} is a copy of the backup`,
+    leavesCopy: true,
+  });
+}
+
+/** Writes the manifest back if etcd does not stop. */
+async function stopEtcd(restore: Restore): Promise<void> {
+  const { context, phase, record, manifest, member, refuse } = restore;
+  const unchanged = `the etcd data in ${member} is unchanged`;
+  await step(restore, () => perform(restore, { kind: 'remove-file', path: ETCD_MANIFEST }), {
+    failed: 'the etcd data was not restored, because etcd could not be stopped',
+    unknown: `${ETCD_MANIFEST} was removed, which stops etcd. In any case, ${unchanged}`,
+    leavesCopy: true,
+  });
+  const removed = `${ETCD_MANIFEST} was removed, and ${unchanged}. Rerun the command`;
+  const isStopped = await step(restore, () => stops(context, { phase, criSocket: record.criSocket, pod: `etcd-${record.nodeName}` }), {
+    failed: `the etcd data was not restored, because the container runtime could not be queried. ${removed}`,
+    unknown: `etcd has stopped. ${removed}`,
+  });
+  if (isStopped) return;
+  await step(restore, () => perform(restore, manifest), {
+    failed: 'the etcd data was not restored, and the manifest of etcd could not be written back',
+    unknown: `the manifest of etcd was written back to ${ETCD_MANIFEST}. In any case, ${unchanged}`,
+  });
+  const left = await removeCopy(restore);
+  await step(restore, () => writeUpgradeRecord(context, { ...record, restoring: null }), {
+    failed: `the etcd data was not restored, the manifest of etcd was written back, and ${UPGRADE_RECORD_PATH} could not be written`,
+    unknown: `${UPGRADE_RECORD_PATH} was written. In any case, the manifest of etcd was written back, and ${unchanged}`,
+  });
+  throw refuse(`the etcd data was not restored, because the container runtime did not show in time that etcd had stopped${left}`);
+}
+
+/** Replaces the data by its copy, and starts etcd. */
+async function swapData(restore: Restore): Promise<void> {
+  const { context, manifest, member, fresh, kept, refuse } = restore;
+  const left = `etcd is stopped; look for its data in ${member}, ${kept} or ${fresh}`;
+  const swap = { kind: 'run', argv: swapDirectory({ path: member, by: fresh, kept }), what: 'replacing the etcd data' } as const;
+  const isSwapped = await step(restore, () => perform(restore, swap).then(() => isDirectory(context, member)), {
+    failed: `the etcd data was not restored, because it could not be renamed. ${left}`,
+    unknown: `the etcd data was replaced. ${left}`,
+  });
+  if (!isSwapped) throw refuse(`the etcd data was not restored. ${left}`);
+  await step(restore, () => perform(restore, manifest), {
+    failed: 'the etcd data was restored, but the manifest of etcd could not be written',
+    unknown: `the manifest of etcd was written to ${ETCD_MANIFEST}. The etcd data in ${member} was restored; the replaced data is in ${kept}`,
+  });
+}
+
+async function waitForRestored(restore: Restore, { hash = null, api }: RestoreEtcdData): Promise<void> {
+  const { context, phase, timeoutMs, content, record, copy, kept, refuse } = restore;
+  const { nodeName, criSocket } = record;
+  const health = watchHealth(context.clock, { isRestarting: false });
+  try {
+    const restored = { unhealthyMs: Number.POSITIVE_INFINITY, health };
+    const pod = { phase, component: 'etcd', nodeName, manifest: content, replacedHashes: [], hash, criSocket, api, restored } as const;
+    await waitForStaticPod(context, { ...pod, timeoutMs: Math.max(timeoutMs, BACK_OFF_MS) });
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    const why = `(backup of ${timeOf(copy)} UTC): ${error.problems[0]?.message ?? ''}. The replaced data is in ${kept}`;
+    if (health.hasAnswered()) await recordEtcdAnswered(context);
+    if (isConnectionLost(error)) throw refuse(`it is unknown whether etcd runs with the restored data ${why}`);
+    throw refuse(`etcd does not run with the restored data either ${why}`);
+  }
+}
+
+function perform({ context: { host } }: Restore, operation: Operation): Promise<void> {
+  return host.perform([operation], { timeoutMs: timeoutMsOf([operation]) + COPY_MS });
+}
+
+/** @returns a clause for the message if the copy that is not used any more could not be removed; otherwise empty */
+async function removeCopy(restore: Restore): Promise<string> {
+  try {
+    await perform(restore, { kind: 'remove-directory', path: restore.fresh });
+    return '';
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return `; remove the unused copy ${restore.fresh}`;
+  }
+}
+
+/**
+ * @param unknown the unknown effect after the connection was lost, as a clause that follows "whether"
+ * @param leavesCopy the copy is not used after a failure
+ */
+async function step<T>(
+  restore: Restore,
+  work: () => Promise<T>,
+  { failed, unknown, leavesCopy = false }: { readonly failed: string; readonly unknown: string; readonly leavesCopy?: boolean },
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    const message = error.problems[0]?.message ?? 'an operation failed';
+    if (isConnectionLost(error)) throw restore.refuse(`the connection was lost (${message}), so it is unknown whether ${unknown}`);
+    throw restore.refuse(`${failed}: ${message}${leavesCopy ? await removeCopy(restore) : ''}`);
+  }
 }
 
 /** The time of a backup in its path. */
