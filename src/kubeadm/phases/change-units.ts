@@ -11,7 +11,8 @@ import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { waitForUnit } from '../../host/unit-ready.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
-import { type KubeletProof, prepareProof } from '../../kubelet/health/verify-change.ts';
+import type { KubeletProof } from '../../kubelet/health/observe-change.ts';
+import { prepareProof } from '../../kubelet/health/verify-change.ts';
 import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 
 /** Systemd files other than the kubelet's own, and the units to start or stop with them. */

@@ -30,8 +30,9 @@ import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { fieldsToShow } from '../../kubelet/fields-in-force.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
+import { isConfigzReadable, type KubeletProof } from '../../kubelet/health/observe-change.ts';
 import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
-import { isConfigzReadable, type KubeletProof, prepareProof } from '../../kubelet/health/verify-change.ts';
+import { prepareProof } from '../../kubelet/health/verify-change.ts';
 import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import {

@@ -1,44 +1,29 @@
 import type { Clock } from '../../base/clock.ts';
-import { AppError, isAppError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { AppError } from '../../base/errors.ts';
 import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import { unitState } from '../../host/facts/unit.ts';
 import { observe } from '../../host/observe.ts';
 import type { PhaseContext, VerifyCommit } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
+import { conditionOf, isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { type ConfigSource, describeSource } from '../config-source.ts';
-import { readConfigz } from '../effective/configz.ts';
-import { fieldsNotInForce, fieldsToShow, type KubeletVersionContext } from '../fields-in-force.ts';
-import { sourceInForce } from '../source-in-force.ts';
-import {
-  assessSignals,
-  configzSignals,
-  type FoundSignal,
-  nodeSignals,
-  type Observation,
-  podSignals,
-  type SignalTimes,
-  worstOf,
-} from './assess.ts';
+import { fieldsToShow } from '../fields-in-force.ts';
+import { assessSignals, configzSignals, type FoundSignal, nodeSignals, podSignals, type SignalTimes, worstOf } from './assess.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
-import { pathNotChecked, type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
+import { pathNotChecked, reachKubelet } from './kubelet-path.ts';
 import { pressuresOf } from './node-report.ts';
+import {
+  type ExpectedChange,
+  findNode,
+  type KubeletProof,
+  type NodeChange,
+  type NodeToProve,
+  type ObservedChange,
+  observeChange,
+  readNode,
+} from './observe-change.ts';
 import { limitsOf } from './signals.ts';
 import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './verify-pods.ts';
-
-/** The Node of a changed kubelet. */
-export interface NodeToProve {
-  readonly nodeName: string;
-  /** Image of the probe pod on a node without a pause image. Absent: such a node starts no probe pod. */
-  readonly probeImage?: string;
-  /** The operator permits the change to end pods (`--allow-pod-loss`). */
-  readonly mayLosePods?: boolean;
-}
-
-/** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
-export interface KubeletProof extends KubeletVersionContext, NodeToProve {}
 
 export interface ProvenChange {
   readonly phase: string;
@@ -51,7 +36,6 @@ export interface ProvenChange {
 
 /** Interval between checks whether the change still waits for its confirmation. */
 const CHECK_MS = 5_000;
-const POLL_MS = 2_000;
 const LIMITS = limitsOf('ssh');
 
 /**
@@ -108,22 +92,6 @@ export async function prepareRestartProof(context: PhaseContext, proof: NodeToPr
   };
 }
 
-/** A change of the kubelet of a Node that was visible before. */
-interface NodeChange {
-  readonly cluster: Cluster;
-  /** Before the change. */
-  readonly node: KubeObject;
-  readonly proof: NodeToProve;
-  readonly phase: string;
-  readonly restarts: boolean;
-  /** Start of the restarted kubelet, in Unix seconds of the host's clock; null: unknown. */
-  readonly startedAt: number | null;
-  /** Null: the configuration does not change. */
-  readonly config: { readonly reader: KubeletProof; readonly after: string; readonly fields: readonly string[] } | null;
-  /** The API server reached the kubelet before the change. */
-  readonly isReached: boolean;
-}
-
 async function prepareReady(context: PhaseContext, change: NodeChange): Promise<VerifyCommit> {
   const { clock } = context;
   const { cluster, node: found, proof, phase, config } = change;
@@ -137,7 +105,7 @@ async function prepareReady(context: PhaseContext, change: NodeChange): Promise<
   };
   const workload = change.restarts ? await recordWorkload(context, target) : UNCHECKED;
   // A probe takes time, in which the previous kubelet may have sent another heartbeat.
-  const node = workload.hasProbed ? ((await inspect(cluster, proof.nodeName, context)) ?? found) : found;
+  const node = workload.hasProbed ? ((await readNode(cluster, proof.nodeName, context)) ?? found) : found;
   return async (deadline, checkOpen) => {
     const leftMs = (): number => deadline - clock.now().getTime();
     const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
@@ -158,12 +126,7 @@ async function prepareReady(context: PhaseContext, change: NodeChange): Promise<
   };
 }
 
-interface Expected extends NodeChange {
-  /** The Node must be Ready, not only report to the API server. */
-  readonly isReadyNeeded: boolean;
-}
-
-interface ProvenWait extends Expected {
+interface ProvenWait extends ExpectedChange {
   readonly workload: WorkloadProof;
   readonly assess: Assess;
   readonly timeoutMs: number;
@@ -198,12 +161,6 @@ function waitUntilProven(
       },
     }),
   );
-}
-
-/** The parts of an observation of a kubelet that the API server shows. */
-interface ObservedChange extends Partial<Pick<Observation, 'ready' | 'pressures' | 'differing' | 'losses'>> {
-  /** Reason why the API server no longer reaches the kubelet, as a clause; null: it does, or not required. */
-  readonly unreached?: string | null;
 }
 
 /**
@@ -245,17 +202,6 @@ function everyMs(clock: Clock, intervalMs: number, action: () => Promise<void>):
   };
 }
 
-/** The Node before a change, or the reason why it is not visible. */
-async function findNode(
-  context: PhaseContext,
-  nodeName: string,
-): Promise<{ readonly cluster: Cluster; readonly node: KubeObject } | { readonly why: string }> {
-  const { cluster } = context;
-  if (cluster === null) return { why: 'this command has no connection to an API server' };
-  const node = await inspect(cluster, nodeName, context);
-  return node === null ? { why: `Node ${nodeName} cannot be read` } : { cluster, node };
-}
-
 /** Whether the API server reaches the kubelet before a change; otherwise the change need not reach it, which is reported. */
 async function checkReached({ host, reporter }: PhaseContext, cluster: Cluster, nodeName: string, phase: string): Promise<boolean> {
   const { issue } = await reachKubelet(cluster, nodeName);
@@ -277,104 +223,6 @@ function isReporting(node: KubeObject): boolean {
 /** Fields that decide when the kubelet evicts pods. */
 function mayEvict(path: string): boolean {
   return /^(?:eviction|(?:kube|system)Reserved|mergeDefaultEvictionSettings|localStorageCapacityIsolation)/.test(path);
-}
-
-/** Null if the Node cannot be read: it does not exist, access is denied, or the API server does not respond within two seconds. */
-async function inspect(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
-  return waitUntil(
-    { clock, signal },
-    {
-      probe: async () => {
-        try {
-          return { done: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }) };
-        } catch (error) {
-          if (!isAppError(error)) throw error;
-          return error.code === 'CLUSTER_UNREACHABLE' ? { pending: null } : { done: null };
-        }
-      },
-      timeoutMs: POLL_MS,
-      pauseMs: API_PAUSE,
-      timedOut: () => null,
-    },
-  );
-}
-
-/** The Node, its kubelet as the API server reaches it, and configz; `pending`: reason to wait that is no signal. */
-async function observeChange(
-  expected: Expected,
-): Promise<Omit<ObservedChange, 'losses'> & { readonly pending: string | null; readonly unproven?: string }> {
-  const { cluster, proof, config, isReadyNeeded, isReached } = expected;
-  const { nodeName } = proof;
-  let override: ConfigSource | null;
-  let pressures: readonly string[] = [];
-  try {
-    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === null) return { pending: `Node ${nodeName} no longer exists` };
-    if (isReadyNeeded && !isNodeReady(node)) return { ready: { is: false, why: nodeIssues(node).join('; ') }, pending: null };
-    if (!hasReported(node, expected))
-      return { pending: `Node ${nodeName}: the kubelet has not reported ${isReadyNeeded ? 'Ready' : 'its state'} since its restart` };
-    if (isReadyNeeded) pressures = pressuresOf(node);
-    override = sourceInForce(node);
-  } catch (error) {
-    if (!isAppError(error)) throw error;
-    return { pending: error.problems[0]?.message ?? error.code };
-  }
-  const isCompared = config !== null && config.fields.length > 0;
-  const reached = isReached || isCompared ? await reachKubelet(cluster, nodeName) : null;
-  if (isReached && reached !== null && reached.issue !== null) return { pressures, unreached: reached.issue, pending: null };
-  if (!isCompared) return { pressures, pending: null };
-  const { reader, after, fields } = config;
-  const shown = reached === null ? null : readShown(reached, reader);
-  const missing = shown === null ? [] : fieldsNotInForce(shown, after, fields, reader);
-  if (override !== null && (shown === null || missing.length > 0))
-    return { pressures, pending: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
-  return { pressures, differing: missing, pending: null };
-}
-
-/** Whether the kubelet has reported since its restart. The host's clock sets the times of heartbeats. */
-function hasReported(node: KubeObject, { node: before, restarts, startedAt }: NodeChange): boolean {
-  const [heartbeat, now] = [readyHeartbeat(before), readyHeartbeat(node)];
-  if (!restarts || heartbeat === null) return true;
-  return now !== null && now !== heartbeat && (startedAt === null || Date.parse(now) / 1000 >= startedAt);
-}
-
-/**
- * An active ConfigMap of the kubelet or its agent replaces the file, so that a change of the file has no
- * effect.
- */
-function overridden(
-  nodeName: string,
-  override: ConfigSource,
-  {
-    shown,
-    missing,
-    fields,
-  }: { readonly shown: JsonObject | null; readonly missing: readonly string[]; readonly fields: readonly string[] },
-): string {
-  const what =
-    shown === null
-      ? `configz cannot be read, so it is unknown whether the kubelet uses ${newValues(fields)}`
-      : `the kubelet does not use ${newValues(missing)}`;
-  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}. Change the ConfigMap, or run kubeletadm dynamic reset ${nodeName}`;
-}
-
-function newValues(fields: readonly string[]): string {
-  return `the new ${fields.length === 1 ? 'value' : 'values'} of ${fields.join(', ')}`;
-}
-
-/** Whether the API server shows the configz of the kubelet, so that a verification has compared it. */
-export async function isConfigzReadable({ cluster }: PhaseContext, proof: KubeletProof): Promise<boolean> {
-  return cluster !== null && readShown(await reachKubelet(cluster, proof.nodeName), proof) !== null;
-}
-
-/** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */
-function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: KubeletProof): JsonObject | null {
-  try {
-    return configz === null ? null : readConfigz(configz, nodeName, reader);
-  } catch (error) {
-    if (isAppError(error)) return null;
-    throw error;
-  }
 }
 
 function podsLost(host: string, phase: string, cause: string, pod: string): AppError {

@@ -1,0 +1,164 @@
+import { isAppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { type ConfigSource, describeSource } from '../config-source.ts';
+import { readConfigz } from '../effective/configz.ts';
+import { fieldsNotInForce, type KubeletVersionContext } from '../fields-in-force.ts';
+import { sourceInForce } from '../source-in-force.ts';
+import type { Observation } from './assess.ts';
+import { type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
+import { pressuresOf } from './node-report.ts';
+
+/** The Node of a changed kubelet. */
+export interface NodeToProve {
+  readonly nodeName: string;
+  /** Image of the probe pod on a node without a pause image. Absent: such a node starts no probe pod. */
+  readonly probeImage?: string;
+  /** The operator permits the change to end pods (`--allow-pod-loss`). */
+  readonly mayLosePods?: boolean;
+}
+
+/** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
+export interface KubeletProof extends KubeletVersionContext, NodeToProve {}
+
+/** A change of the kubelet of a Node that was visible before. */
+export interface NodeChange {
+  readonly cluster: Cluster;
+  /** Before the change. */
+  readonly node: KubeObject;
+  readonly proof: NodeToProve;
+  readonly phase: string;
+  readonly restarts: boolean;
+  /** Start of the restarted kubelet, in Unix seconds of the host's clock; null: unknown. */
+  readonly startedAt: number | null;
+  /** Null: the configuration does not change. */
+  readonly config: { readonly reader: KubeletProof; readonly after: string; readonly fields: readonly string[] } | null;
+  /** The API server reached the kubelet before the change. */
+  readonly isReached: boolean;
+}
+
+export interface ExpectedChange extends NodeChange {
+  /** The Node must be Ready, not only report to the API server. */
+  readonly isReadyNeeded: boolean;
+}
+
+const POLL_MS = 2_000;
+
+/** The Node before a change, or the reason why it is not visible. */
+export async function findNode(
+  context: PhaseContext,
+  nodeName: string,
+): Promise<{ readonly cluster: Cluster; readonly node: KubeObject } | { readonly why: string }> {
+  const { cluster } = context;
+  if (cluster === null) return { why: 'this command has no connection to an API server' };
+  const node = await readNode(cluster, nodeName, context);
+  return node === null ? { why: `Node ${nodeName} cannot be read` } : { cluster, node };
+}
+
+/** Null if the Node cannot be read: it does not exist, access is denied, or the API server does not respond within two seconds. */
+export async function readNode(cluster: Cluster, nodeName: string, { clock, signal }: PhaseContext): Promise<KubeObject | null> {
+  return waitUntil(
+    { clock, signal },
+    {
+      probe: async () => {
+        try {
+          return { done: await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName }) };
+        } catch (error) {
+          if (!isAppError(error)) throw error;
+          return error.code === 'CLUSTER_UNREACHABLE' ? { pending: null } : { done: null };
+        }
+      },
+      timeoutMs: POLL_MS,
+      pauseMs: API_PAUSE,
+      timedOut: () => null,
+    },
+  );
+}
+
+/** The parts of an observation of a kubelet that the API server shows. */
+export interface ObservedChange extends Partial<Pick<Observation, 'ready' | 'pressures' | 'differing' | 'losses'>> {
+  /** Reason why the API server no longer reaches the kubelet, as a clause; null: it does, or not required. */
+  readonly unreached?: string | null;
+}
+
+/** The Node, its kubelet as the API server reaches it, and configz; `pending`: reason to wait that is no signal. */
+export async function observeChange(
+  expected: ExpectedChange,
+): Promise<Omit<ObservedChange, 'losses'> & { readonly pending: string | null; readonly unproven?: string }> {
+  const { cluster, proof, config, isReadyNeeded, isReached } = expected;
+  const { nodeName } = proof;
+  let override: ConfigSource | null;
+  let pressures: readonly string[] = [];
+  try {
+    const node = await cluster.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+    if (node === null) return { pending: `Node ${nodeName} no longer exists` };
+    if (isReadyNeeded && !isNodeReady(node)) return { ready: { is: false, why: nodeIssues(node).join('; ') }, pending: null };
+    if (!hasReported(node, expected))
+      return { pending: `Node ${nodeName}: the kubelet has not reported ${isReadyNeeded ? 'Ready' : 'its state'} since its restart` };
+    if (isReadyNeeded) pressures = pressuresOf(node);
+    override = sourceInForce(node);
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return { pending: error.problems[0]?.message ?? error.code };
+  }
+  const isCompared = config !== null && config.fields.length > 0;
+  const reached = isReached || isCompared ? await reachKubelet(cluster, nodeName) : null;
+  if (isReached && reached !== null && reached.issue !== null) return { pressures, unreached: reached.issue, pending: null };
+  if (!isCompared) return { pressures, pending: null };
+  const { reader, after, fields } = config;
+  const shown = reached === null ? null : readShown(reached, reader);
+  const missing = shown === null ? [] : fieldsNotInForce(shown, after, fields, reader);
+  if (override !== null && (shown === null || missing.length > 0))
+    return { pressures, pending: null, unproven: overridden(nodeName, override, { shown, missing, fields }) };
+  return { pressures, differing: missing, pending: null };
+}
+
+/** Whether the kubelet has reported since its restart. The host's clock sets the times of heartbeats. */
+function hasReported(node: KubeObject, { node: before, restarts, startedAt }: NodeChange): boolean {
+  const [heartbeat, now] = [readyHeartbeat(before), readyHeartbeat(node)];
+  if (!restarts || heartbeat === null) return true;
+  return now !== null && now !== heartbeat && (startedAt === null || Date.parse(now) / 1000 >= startedAt);
+}
+
+/**
+ * An active ConfigMap of the kubelet or its agent replaces the file, so that a change of the file has no
+ * effect.
+ */
+function overridden(
+  nodeName: string,
+  override: ConfigSource,
+  {
+    shown,
+    missing,
+    fields,
+  }: { readonly shown: JsonObject | null; readonly missing: readonly string[]; readonly fields: readonly string[] },
+): string {
+  const what =
+    shown === null
+      ? `configz cannot be read, so it is unknown whether the kubelet uses ${newValues(fields)}`
+      : `the kubelet does not use ${newValues(missing)}`;
+  return `ConfigMap ${describeSource(override)} overrides config.yaml on Node ${nodeName}: ${what}. Change the ConfigMap, or run kubeletadm dynamic reset ${nodeName}`;
+}
+
+function newValues(fields: readonly string[]): string {
+  return `the new ${fields.length === 1 ? 'value' : 'values'} of ${fields.join(', ')}`;
+}
+
+/** Whether the API server shows the configz of the kubelet, so that a verification has compared it. */
+export async function isConfigzReadable({ cluster }: PhaseContext, proof: KubeletProof): Promise<boolean> {
+  return cluster !== null && readShown(await reachKubelet(cluster, proof.nodeName), proof) !== null;
+}
+
+/** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */
+function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: KubeletProof): JsonObject | null {
+  try {
+    return configz === null ? null : readConfigz(configz, nodeName, reader);
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
