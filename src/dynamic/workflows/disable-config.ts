@@ -79,7 +79,7 @@ async function prepareDisable(context: PhaseContext, options: DisableOptions): P
         readyUrl: null,
         kubelet: runsOther ? { when: 'always', reason: 'the kubelet returns to its local configuration' } : null,
         health: local === null ? found.health : { ...found.health, url: await healthzOf(context.host, local.path, context.signal) },
-        proof: found.proof === null || local === null ? found.proof : { ...found.proof, after: local.text },
+        verification: found.verification === null || local === null ? found.verification : { ...found.verification, after: local.text },
       },
       remove: {
         directory: AGENT_DIRECTORY,

@@ -51,7 +51,7 @@ export interface DynamicHost {
   /** The agent's payload that the kubelet was started with; null: the local configuration. */
   readonly payload: string | null;
   readonly health: HealthTarget;
-  readonly proof: ChangeUnitsInput['proof'];
+  readonly verification: ChangeUnitsInput['verification'];
   /** Reasons to change nothing on the host. */
   readonly refusals: readonly Problem[];
 }
@@ -110,7 +110,7 @@ export async function observeDynamicHost(context: PhaseContext, options: Dynamic
       observed.kubelet?.argv.some((word) => upTo(word, '=').replace(/^--?/, '') === name && word.startsWith('-')) === true,
     payload: observed.kubelet === null ? null : hashInPath(observed.kubelet.argv.join('\n')),
     health: { url: await healthzOf(host, configPath, signal), timeoutMs: HEALTH_MS },
-    proof:
+    verification:
       nodeName === null || configText === null
         ? null
         : { nodeName, minor, catalogue: options.catalogue, before: configText, after: configText },

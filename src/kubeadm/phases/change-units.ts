@@ -11,8 +11,8 @@ import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { waitForUnit } from '../../host/unit-ready.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
-import type { KubeletProof } from '../../kubelet/health/observe-change.ts';
-import { prepareProof } from '../../kubelet/health/verify-change.ts';
+import type { KubeletVerification } from '../../kubelet/health/observe-change.ts';
+import { prepareVerification } from '../../kubelet/health/verify-change.ts';
 import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 
 /** Systemd files other than the kubelet's own, and the units to start or stop with them. */
@@ -33,7 +33,7 @@ export interface ChangeUnitsInput {
    * Verifies at the API server that the node is as healthy as before, and that the kubelet runs its
    * configuration.
    */
-  readonly proof: (KubeletProof & { readonly before: string | null; readonly after: string }) | null;
+  readonly verification: (KubeletVerification & { readonly before: string | null; readonly after: string }) | null;
 }
 
 interface Facts {
@@ -60,8 +60,8 @@ export function changeUnits(name: string, short: string, links: readonly string[
     plan: (facts, input) => (facts === null || input === null ? { changes: [] } : planUnits(facts, input)),
     verify: async (context, input) => {
       if (input === null) return undefined;
-      const { kubelet, health, proof, running, readyUrl } = input;
-      const lasts = kubelet === null ? undefined : await waitForStartedKubelet(context, name, health, proof?.nodeName);
+      const { kubelet, health, verification, running, readyUrl } = input;
+      const lasts = kubelet === null ? undefined : await waitForStartedKubelet(context, name, health, verification?.nodeName);
       if (running !== null) await waitForUnit(context, name, { unit: running, readyUrl });
       return lasts;
     },
@@ -72,10 +72,10 @@ export function changeUnits(name: string, short: string, links: readonly string[
     commit: {
       paths: links,
       prepare: async (context, input, _facts, changes) => {
-        if (input?.proof == null) return async () => undefined;
+        if (input?.verification == null) return async () => undefined;
         const restarts = changes.some((change) => change.kind === 'restart-unit' && change.unit === KUBELET);
-        const { before, after, ...proof } = input.proof;
-        return prepareProof(context, proof, { phase: name, before, after, restarts });
+        const { before, after, ...verification } = input.verification;
+        return prepareVerification(context, verification, { phase: name, before, after, restarts });
       },
     },
   });

@@ -30,9 +30,9 @@ import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
 import { fieldsToShow } from '../../kubelet/fields-in-force.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
-import { isConfigzReadable, type KubeletProof } from '../../kubelet/health/observe-change.ts';
+import { isConfigzReadable, type KubeletVerification } from '../../kubelet/health/observe-change.ts';
 import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
-import { prepareProof } from '../../kubelet/health/verify-change.ts';
+import { prepareVerification } from '../../kubelet/health/verify-change.ts';
 import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import {
@@ -68,7 +68,7 @@ export interface KubeletStartInput {
   /** Copy config.yaml also if it is not replaced, as kubeadm does in every upgrade: this run upgrades the control plane. */
   readonly copiesConfig?: boolean;
   /** Verifies a change at the API server before it is confirmed. */
-  readonly proof?: KubeletProof;
+  readonly verification?: KubeletVerification;
   /** How the kubelet reads its files. Absent: the changed fields of a running kubelet are unknown. */
   readonly reading?: KubeletReading;
   /** What the kubelet reads before and after the change. Absent: unknown. */
@@ -110,13 +110,13 @@ function writeKubeletFiles(name: string, short: string) {
     plan: planKubeletStart,
     verify: async (context, input, facts) => {
       if (facts.init !== 'systemd') return undefined;
-      const { reading, proof, health, setups } = input;
+      const { reading, verification, health, setups } = input;
       // In a crash loop, a Node may report Ready between two exits. The kubelet of a new node has crashed for want of its files.
       const isStable = setups?.before == null || (isHealthy(facts.before.health) && facts.before.health.unit?.restarts === 0);
-      const lasts = await waitForStartedKubelet(context, name, health, isStable ? proof?.nodeName : undefined);
+      const lasts = await waitForStartedKubelet(context, name, health, isStable ? verification?.nodeName : undefined);
       if (reading !== undefined && setups?.before != null && isHealthy(facts.before.health)) {
         const change = { before: effectiveOf(setups.before, reading), after: effectiveOf(setups.after, reading) };
-        await verifyShutdown(context, name, { ...change, mayLosePods: proof?.mayLosePods === true });
+        await verifyShutdown(context, name, { ...change, mayLosePods: verification?.mayLosePods === true });
       }
       return lasts;
     },
@@ -125,25 +125,25 @@ function writeKubeletFiles(name: string, short: string) {
     commit: {
       paths: [NODE_SETTINGS_PATH],
       prepare: async (context, input, _facts, changes) => {
-        const { proof } = input;
-        if (proof === undefined || !input.files.some(({ path }) => path === KUBELET_CONFIG_FILE)) return async () => undefined;
+        const { verification } = input;
+        if (verification === undefined || !input.files.some(({ path }) => path === KUBELET_CONFIG_FILE)) return async () => undefined;
         const restarts = changes.some(({ kind }) => kind === 'restart-unit');
         const texts = provenTexts(input);
-        const prove = await prepareProof(context, proof, { phase: name, ...texts, restarts });
-        const fields = restarts ? fieldsToShow(texts.before, texts.after, proof) : [];
+        const verify = await prepareVerification(context, verification, { phase: name, ...texts, restarts });
+        const fields = restarts ? fieldsToShow(texts.before, texts.after, verification) : [];
         return async (deadline, checkOpen) => {
           const unseen =
             fields.length === 0
               ? null
               : await verifySetup(context, {
                   phase: name,
-                  reader: proof,
+                  reader: verification,
                   after: texts.after,
                   fields,
                   isAssigned: (path) => hashInPath(path) !== null,
                 });
-          const unproven = await prove(deadline, checkOpen);
-          if (unproven !== undefined || unseen === null || (await isConfigzReadable(context, proof))) return unproven;
+          const unproven = await verify(deadline, checkOpen);
+          if (unproven !== undefined || unseen === null || (await isConfigzReadable(context, verification))) return unproven;
           return `it is unknown whether the kubelet uses the new values of ${fields.join(', ')}: ${unseen}, and configz cannot be read`;
         };
       },

@@ -22,7 +22,7 @@ import { FLAGS_ENV, KUBELET_CONF } from '../../kube/well-known.ts';
 import { observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
-import { prepareRestartProof } from '../../kubelet/health/verify-change.ts';
+import { prepareRestartVerification } from '../../kubelet/health/verify-change.ts';
 import { waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 import { apiServerHost } from '../config/proxy-exceptions.ts';
 import { nodeNameOf } from '../node-name-of.ts';
@@ -71,7 +71,7 @@ export const configureProxy = definePhase<ProxyInput, Situation>({
     prepare: async (context, _, __, changes) => {
       if (!restartsKubelet(changes)) return async () => undefined;
       const nodeName = await observeNodeName(context);
-      return nodeName === null ? async () => NAME_UNKNOWN : prepareRestartProof(context, { nodeName }, NAME);
+      return nodeName === null ? async () => NAME_UNKNOWN : prepareRestartVerification(context, { nodeName }, NAME);
     },
   },
 });

@@ -180,7 +180,7 @@ function startInput(
     directories: [{ path: KUBELET_DIR, mode: 0o700 }, ...(configDropIns === null ? [] : [{ path: KUBELET_CONF_D, mode: 0o755 }])],
     health: { url: design.healthzUrl, timeoutMs: kubeletHealthCheckMs },
     mayChown: !staged,
-    proof: {
+    verification: {
       nodeName: design.nodeName,
       minor: design.minor,
       catalogue,

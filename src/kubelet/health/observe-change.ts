@@ -14,7 +14,7 @@ import { type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
 import { pressuresOf } from './node-report.ts';
 
 /** The Node of a changed kubelet. */
-export interface NodeToProve {
+export interface NodeToVerify {
   readonly nodeName: string;
   /** Image of the probe pod on a node without a pause image. Absent: such a node starts no probe pod. */
   readonly probeImage?: string;
@@ -23,20 +23,20 @@ export interface NodeToProve {
 }
 
 /** Evidence for a changed kubelet configuration, in addition to the kubelet's health. */
-export interface KubeletProof extends KubeletVersionContext, NodeToProve {}
+export interface KubeletVerification extends KubeletVersionContext, NodeToVerify {}
 
 /** A change of the kubelet of a Node that was visible before. */
 export interface NodeChange {
   readonly cluster: Cluster;
   /** Before the change. */
   readonly node: KubeObject;
-  readonly proof: NodeToProve;
+  readonly verification: NodeToVerify;
   readonly phase: string;
   readonly restarts: boolean;
   /** Start of the restarted kubelet, in Unix seconds of the host's clock; null: unknown. */
   readonly startedAt: number | null;
   /** Null: the configuration does not change. */
-  readonly config: { readonly reader: KubeletProof; readonly after: string; readonly fields: readonly string[] } | null;
+  readonly config: { readonly reader: KubeletVerification; readonly after: string; readonly fields: readonly string[] } | null;
   /** The API server reached the kubelet before the change. */
   readonly isReached: boolean;
 }
@@ -89,8 +89,8 @@ export interface ObservedChange extends Partial<Pick<Observation, 'ready' | 'pre
 export async function observeChange(
   expected: ExpectedChange,
 ): Promise<Omit<ObservedChange, 'losses'> & { readonly pending: string | null; readonly unproven?: string }> {
-  const { cluster, proof, config, isReadyNeeded, isReached } = expected;
-  const { nodeName } = proof;
+  const { cluster, verification, config, isReadyNeeded, isReached } = expected;
+  const { nodeName } = verification;
   let override: ConfigSource | null;
   let pressures: readonly string[] = [];
   try {
@@ -149,12 +149,12 @@ function newValues(fields: readonly string[]): string {
 }
 
 /** Whether the API server shows the configz of the kubelet, so that a verification has compared it. */
-export async function isConfigzReadable({ cluster }: PhaseContext, proof: KubeletProof): Promise<boolean> {
-  return cluster !== null && readShown(await reachKubelet(cluster, proof.nodeName), proof) !== null;
+export async function isConfigzReadable({ cluster }: PhaseContext, verification: KubeletVerification): Promise<boolean> {
+  return cluster !== null && readShown(await reachKubelet(cluster, verification.nodeName), verification) !== null;
 }
 
 /** Null if configz cannot be read through the API server: access is denied, or the kubelet is unreachable. */
-function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: KubeletProof): JsonObject | null {
+function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: KubeletVerification): JsonObject | null {
   try {
     return configz === null ? null : readConfigz(configz, nodeName, reader);
   } catch (error) {

@@ -15,17 +15,17 @@ import { pressuresOf } from './node-report.ts';
 import {
   type ExpectedChange,
   findNode,
-  type KubeletProof,
+  type KubeletVerification,
   type NodeChange,
-  type NodeToProve,
+  type NodeToVerify,
   type ObservedChange,
   observeChange,
   readNode,
 } from './observe-change.ts';
 import { limitsOf } from './signals.ts';
-import { recordWorkload, reportUnchecked, UNCHECKED, type WorkloadProof } from './verify-pods.ts';
+import { type PodVerification, recordWorkload, reportUnchecked, UNCHECKED } from './verify-pods.ts';
 
-export interface ProvenChange {
+export interface ChangeToVerify {
   readonly phase: string;
   /** The effective configuration of all files and flags; null: no previous one. */
   readonly before: string | null;
@@ -44,27 +44,39 @@ const LIMITS = limitsOf('ssh');
  *   before, by a newer heartbeat, the API server reaches the kubelet, its configz has the new values, its pods still
  *   run, and a probe pod starts. Facts that were not visible before, or not permitted, are not required
  */
-export async function prepareProof(context: PhaseContext, proof: KubeletProof, change: ProvenChange): Promise<VerifyCommit> {
+export async function prepareVerification(
+  context: PhaseContext,
+  verification: KubeletVerification,
+  change: ChangeToVerify,
+): Promise<VerifyCommit> {
   const { phase, restarts, after } = change;
-  const found = await findNode(context, proof.nodeName);
+  const found = await findNode(context, verification.nodeName);
   if ('why' in found || !isNodeReady(found.node)) {
-    reportUnchecked(context, phase, 'why' in found ? found.why : notReady(proof.nodeName));
+    reportUnchecked(context, phase, 'why' in found ? found.why : notReady(verification.nodeName));
     return async () => undefined;
   }
-  const fields = fieldsToShow(change.before, after, proof);
-  const isReached = await checkReached(context, found.cluster, proof.nodeName, phase);
-  return prepareReady(context, { ...found, proof, phase, restarts, startedAt: null, config: { reader: proof, after, fields }, isReached });
+  const fields = fieldsToShow(change.before, after, verification);
+  const isReached = await checkReached(context, found.cluster, verification.nodeName, phase);
+  return prepareReady(context, {
+    ...found,
+    verification,
+    phase,
+    restarts,
+    startedAt: null,
+    config: { reader: verification, after, fields },
+    isReached,
+  });
 }
 
 /**
  * Inspects the Node and its pods before a restart of its kubelet in another environment, which may separate the kubelet
  * from the API server.
  * @returns a function that waits until the restarted kubelet has reported its state to the API server, and for a Node that
- *   was Ready until the same is visible as for `prepareProof`. If the API server or the Node was not visible before, or
+ *   was Ready until the same is visible as for `prepareVerification`. If the API server or the Node was not visible before, or
  *   the kubelet did not report to it, the function returns that the connection is unknown
  */
-export async function prepareRestartProof(context: PhaseContext, proof: NodeToProve, phase: string): Promise<VerifyCommit> {
-  const { nodeName } = proof;
+export async function prepareRestartVerification(context: PhaseContext, verification: NodeToVerify, phase: string): Promise<VerifyCommit> {
+  const { nodeName } = verification;
   const found = await findNode(context, nodeName);
   if ('why' in found || !isReporting(found.node)) {
     const why = 'why' in found ? found.why : `the kubelet of Node ${nodeName} did not report to the API server before the change`;
@@ -72,14 +84,14 @@ export async function prepareRestartProof(context: PhaseContext, proof: NodeToPr
     return async () => `it is unknown whether the kubelet reaches the API server: ${why}; see kubectl get nodes`;
   }
   const isReached = await checkReached(context, found.cluster, nodeName, phase);
-  const change: NodeChange = { ...found, proof, phase, restarts: true, startedAt: null, config: null, isReached };
+  const change: NodeChange = { ...found, verification, phase, restarts: true, startedAt: null, config: null, isReached };
   const isReady = isNodeReady(found.node);
   if (!isReady) reportUnchecked(context, phase, notReady(nodeName));
-  const prove = isReady ? await prepareReady(context, change) : null;
+  const verify = isReady ? await prepareReady(context, change) : null;
   return async (deadline, checkOpen) => {
     // The previous process may have reported between the inspection and the restart.
     const startedAt = (await observe(context.host, unitState('kubelet'), context.signal))?.startedAt ?? null;
-    const reported = await waitUntilProven(context, {
+    const reported = await waitUntilVerified(context, {
       ...change,
       startedAt,
       isReadyNeeded: false,
@@ -88,31 +100,39 @@ export async function prepareRestartProof(context: PhaseContext, proof: NodeToPr
       timeoutMs: deadline - context.clock.now().getTime(),
       checkOpen: everyMs(context.clock, CHECK_MS, checkOpen),
     });
-    return prove === null ? reported : prove(deadline, checkOpen);
+    return verify === null ? reported : verify(deadline, checkOpen);
   };
 }
 
 async function prepareReady(context: PhaseContext, change: NodeChange): Promise<VerifyCommit> {
   const { clock } = context;
-  const { cluster, node: found, proof, phase, config } = change;
+  const { cluster, node: found, verification, phase, config } = change;
   const target = {
     cluster,
     node: found,
     phase,
-    probeImage: proof.probeImage,
+    probeImage: verification.probeImage,
     mayEvict: config?.fields.some(mayEvict) === true,
-    mayLosePods: proof.mayLosePods === true,
+    mayLosePods: verification.mayLosePods === true,
   };
   const workload = change.restarts ? await recordWorkload(context, target) : UNCHECKED;
   // A probe takes time, in which the previous kubelet may have sent another heartbeat.
-  const node = workload.hasProbed ? ((await readNode(cluster, proof.nodeName, context)) ?? found) : found;
+  const node = workload.hasProbed ? ((await readNode(cluster, verification.nodeName, context)) ?? found) : found;
   return async (deadline, checkOpen) => {
     const leftMs = (): number => deadline - clock.now().getTime();
     const checkRegularly = everyMs(clock, CHECK_MS, checkOpen);
     const checkKubelet = checkCrashes(context, phase);
     const assess = assessor(context, phase, node);
     const wait = (): Promise<string | undefined> =>
-      waitUntilProven(context, { ...change, node, isReadyNeeded: true, workload, assess, timeoutMs: leftMs(), checkOpen: checkRegularly });
+      waitUntilVerified(context, {
+        ...change,
+        node,
+        isReadyNeeded: true,
+        workload,
+        assess,
+        timeoutMs: leftMs(),
+        checkOpen: checkRegularly,
+      });
     const unproven = await wait();
     if (workload.probe === null) return unproven;
     await workload.probe(leftMs(), async () => {
@@ -126,17 +146,17 @@ async function prepareReady(context: PhaseContext, change: NodeChange): Promise<
   };
 }
 
-interface ProvenWait extends ExpectedChange {
-  readonly workload: WorkloadProof;
+interface VerificationWait extends ExpectedChange {
+  readonly workload: PodVerification;
   readonly assess: Assess;
   readonly timeoutMs: number;
   readonly checkOpen: () => Promise<void>;
 }
 
 /** Waits until the Node, its configz and its pods show the change; returns the part that cannot be verified. */
-function waitUntilProven(
+function waitUntilVerified(
   context: PhaseContext,
-  { timeoutMs, workload, assess, checkOpen, ...expected }: ProvenWait,
+  { timeoutMs, workload, assess, checkOpen, ...expected }: VerificationWait,
 ): Promise<string | undefined> {
   const { clock, signal, host, reporter } = context;
   const { phase } = expected;

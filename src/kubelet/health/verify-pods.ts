@@ -11,7 +11,7 @@ import { deleteStaleProbePods, pauseImageOn, runProbe } from './run-probe.ts';
 import { PROBE_MS } from './signals.ts';
 
 /** Evidence that a changed kubelet still runs pods. Recorded before the change. */
-export interface WorkloadProof {
+export interface PodVerification {
   /** A probe pod was tried: the kubelet may have reported its state again in the meantime. */
   readonly hasProbed: boolean;
   /** Lists the pods of the node once, after the change. */
@@ -60,7 +60,7 @@ const NEW_NODE_MS = 60_000;
  * reported with their reason and not required later (PODS_NOT_CHECKED, PROBE_POD_UNUSED).
  * @throws the signal's reason
  */
-export async function recordWorkload(context: PhaseContext, target: WorkloadTarget): Promise<WorkloadProof> {
+export async function recordWorkload(context: PhaseContext, target: WorkloadTarget): Promise<PodVerification> {
   const { cluster, node, phase } = target;
   const items = await listPods(target);
   if (isAppError(items)) {
@@ -99,7 +99,7 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
 }
 
 /** No pods are checked. */
-export const UNCHECKED: WorkloadProof = { hasProbed: false, observePods: async () => ({ losses: [], pending: null }), probe: null };
+export const UNCHECKED: PodVerification = { hasProbed: false, observePods: async () => ({ losses: [], pending: null }), probe: null };
 
 /** Reports that a change is confirmed without its pods. `why` is a clause. */
 export function reportUnchecked({ host, reporter }: PhaseContext, phase: string, why: string): void {

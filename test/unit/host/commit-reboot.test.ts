@@ -53,7 +53,7 @@ const INPUT: Input = {
     files: [CONFIG, FLAGS].map((path) => ({ path, content: NEW[path] ?? '', mode: 0o644, owner: 'root:root' })),
     health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 60_000 },
     mayChown: true,
-    proof: { nodeName: 'node1', minor: 36, catalogue },
+    verification: { nodeName: 'node1', minor: 36, catalogue },
   },
   save: { nodeSettings: { ...NO_SETTINGS, settings: ['maxPods=50'] }, mayChown: true },
 };

@@ -99,7 +99,7 @@ function world(files: Readonly<Record<string, string>> = { [CONFIG]: OLD }, stat
       files: [{ path: CONFIG, content: NEW, mode: 0o644, owner: 'root:root' }],
       health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 60_000 },
       mayChown: true,
-      proof: { nodeName: 'node1', minor: 36, catalogue },
+      verification: { nodeName: 'node1', minor: 36, catalogue },
       reading: READING,
       setups: {
         before: files[CONFIG] === undefined ? null : kubeadmSetup({ configYaml: files[CONFIG] }),
@@ -328,8 +328,8 @@ describe('verification of a change by the API server', () => {
       if (statusOf !== probeOf) setPodStatus(cluster, 'web', REJECTED);
       void setReady(cluster, true, AFTER);
     };
-    const proof = { nodeName: 'node1', minor: 36, catalogue, probeImage: 'registry.k8s.io/pause:3.10.2' };
-    await expect(apply({ ...it, input: { ...it.input, proof } }, it.context({ cluster }))).rejects.toMatchObject({
+    const verification = { nodeName: 'node1', minor: 36, catalogue, probeImage: 'registry.k8s.io/pause:3.10.2' };
+    await expect(apply({ ...it, input: { ...it.input, verification } }, it.context({ cluster }))).rejects.toMatchObject({
       exitCode: 5,
       message: expect.stringMatching(message),
       problems: [{}, { code: 'ROLLED_BACK' }],

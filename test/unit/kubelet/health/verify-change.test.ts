@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import type { Cluster } from '../../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { waitForNode } from '../../../../src/kubeadm/phases/wait-node.ts';
-import type { KubeletProof } from '../../../../src/kubelet/health/observe-change.ts';
-import { prepareProof } from '../../../../src/kubelet/health/verify-change.ts';
+import type { KubeletVerification } from '../../../../src/kubelet/health/observe-change.ts';
+import { prepareVerification } from '../../../../src/kubelet/health/verify-change.ts';
 import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
@@ -27,7 +27,7 @@ interface WorldOptions {
   readonly probes?: (number: number, pod: KubeObject) => JsonObject | null;
   /** Status of the Node in addition to Ready. */
   readonly node?: JsonObject;
-  readonly proof?: Partial<KubeletProof>;
+  readonly verification?: Partial<KubeletVerification>;
   readonly user?: { readonly name: string; readonly groups: readonly string[] };
   readonly signal?: AbortSignal;
   readonly before?: string;
@@ -37,7 +37,7 @@ interface WorldOptions {
 }
 
 async function world(options: WorldOptions = {}) {
-  const { pods = [{ name: 'web' }], probes = () => RUNNING, node = {}, proof = {}, user, signal } = options;
+  const { pods = [{ name: 'web' }], probes = () => RUNNING, node = {}, verification = {}, user, signal } = options;
   const [clock, reporter] = [fakeClock(), recordingReporter()];
   const objects = [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'w1' } }, ...pods.map(fakePod)];
   const admin = fakeCluster({ objects, now: () => clock.now() });
@@ -71,20 +71,20 @@ async function world(options: WorldOptions = {}) {
   };
   const { before = config('maxPods: 110'), after = config('maxPods: 50') } = options;
   const prepare = () =>
-    prepareProof(
+    prepareVerification(
       context,
-      { nodeName: 'w1', minor: 36, catalogue, probeImage: PAUSE, ...proof },
+      { nodeName: 'w1', minor: 36, catalogue, probeImage: PAUSE, ...verification },
       { phase: 'kubelet-start', before, after, restarts: true },
     );
   /** Changes the kubelet: `effect` happens with its restart, one second later. */
   const change = async (effect: () => void = () => {}): Promise<string | undefined> => {
-    const prove = await prepare();
+    const verify = await prepare();
     clock.advance(1_000);
     await heartbeat();
     effect();
     const began = clock.elapsedMs;
     try {
-      return await prove(clock.now().getTime() + TIMEOUT_MS, async () => {});
+      return await verify(clock.now().getTime() + TIMEOUT_MS, async () => {});
     } finally {
       tookMs = clock.elapsedMs - began;
     }
@@ -227,7 +227,7 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
   });
 
   it('permits pods to end, but not a failed probe pod, with the permission of the operator', async () => {
-    const permitted = { pods: [{ name: 'web' }], proof: { mayLosePods: true } };
+    const permitted = { pods: [{ name: 'web' }], verification: { mayLosePods: true } };
     const lossy = await world(permitted);
     await expect(lossy.change(() => setPodStatus(lossy.admin, 'web', failed('OutOfpods')))).resolves.toBeUndefined();
     const broken = await world({ ...permitted, probes: (number) => (number === 1 ? RUNNING : failed('OutOfpods', 'full')) });
@@ -242,7 +242,7 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
   });
 
   it('without a probe pod, finds a pod that is rejected after the kubelet has reported', async () => {
-    const options = { proof: { probeImage: undefined as never } };
+    const options = { verification: { probeImage: undefined as never } };
     const rejecting = await world(options);
     const reject = (): void => setPodStatus(rejecting.admin, 'web', failed('SMTAlignmentError'));
     const changed = rejecting.change(() => rejecting.clock.at(rejecting.clock.elapsedMs + 2_500, reject));
@@ -386,7 +386,7 @@ describe('the probe pod of a change', () => {
     ['it does not start before', { probes: () => waitingPod('ContainerCreating') }, 'its container has not started (Pending)', 15_000],
     ['it fails before', { probes: () => waitingPod('RunContainerError', 'no') }, 'before the change, RunContainerError: no', 5_000],
     ['its image is not available', { probes: () => waitingPod('ErrImagePull', 'gone') }, 'ErrImagePull: gone', 5_000],
-    ['no image is known', { proof: { probeImage: undefined as never } }, 'no pause image was found', 0],
+    ['no image is known', { verification: { probeImage: undefined as never } }, 'no pause image was found', 0],
     ['the node is full', { node: { allocatable: { pods: '1' } } }, 'the node has no room for another pod', 0],
   ])('is not required when %s', async (_, options, why, tookMs) => {
     const it = await world(options);
@@ -429,8 +429,8 @@ describe('the probe pod of a change', () => {
   it('takes time in which the previous kubelet may report again: that is no evidence of the change', async () => {
     const it = await world({ probes: () => null });
     it.clock.at(5_000, () => void it.heartbeat());
-    const prove = await it.prepare();
-    await expect(prove(it.clock.now().getTime() + 3_000, async () => {})).rejects.toMatchObject({
+    const verify = await it.prepare();
+    await expect(verify(it.clock.now().getTime() + 3_000, async () => {})).rejects.toMatchObject({
       code: 'COMMIT_NOT_PROVEN',
       message: expect.stringContaining('the kubelet has not reported Ready since its restart'),
     });
@@ -438,14 +438,14 @@ describe('the probe pod of a change', () => {
 
   it('ends, and is deleted, when the host has reverted the change meanwhile', async () => {
     const it = await world({ probes: (number) => (number === 1 ? RUNNING : waitingPod('ContainerCreating')) });
-    const prove = await it.prepare();
+    const verify = await it.prepare();
     it.clock.advance(1_000);
     await it.heartbeat();
     const began = it.clock.elapsedMs;
     const checkOpen = async (): Promise<void> => {
       if (it.clock.elapsedMs - began >= 7_000) throw new AppError({ code: 'COMMIT_GONE', message: 'reverted' });
     };
-    await expect(prove(it.clock.now().getTime() + TIMEOUT_MS, checkOpen)).rejects.toMatchObject({ code: 'COMMIT_GONE' });
+    await expect(verify(it.clock.now().getTime() + TIMEOUT_MS, checkOpen)).rejects.toMatchObject({ code: 'COMMIT_GONE' });
     expect([it.clock.elapsedMs - began, leftProbes(it.admin)]).toEqual([10_000, []]);
   });
 
@@ -517,12 +517,12 @@ describe('pods that cannot be checked', () => {
 
   it('are reported without an API server, and on a node that was not Ready', async () => {
     const it = await world();
-    const prove = await prepareProof(
+    const verify = await prepareVerification(
       { ...it.context, cluster: null },
       { nodeName: 'w1', minor: 36, catalogue },
       { phase: 'kubelet-start', before: null, after: '', restarts: true },
     );
-    await prove(0, async () => {});
+    await verify(0, async () => {});
     await it.admin.patch(NODE, 'merge', { status: { conditions: [{ type: 'Ready', status: 'False' }] } }, { subresource: 'status' });
     await it.prepare();
     expect(it.reporter.messages('PODS_NOT_CHECKED')).toEqual([
