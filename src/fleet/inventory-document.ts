@@ -7,7 +7,7 @@ import { argValue } from '../kubeadm/config/model.ts';
 import { mergeConfig } from '../kubelet/layers.ts';
 import { hostKeyFingerprint } from '../ssh/known-hosts.ts';
 import { isSecretName } from './inline-secrets.ts';
-import type { FleetOrigin, ResolvedBastion, ResolvedFleet, ResolvedHost } from './model.ts';
+import { type FleetOrigin, plannedSettingsOf, type ResolvedBastion, type ResolvedFleet, type ResolvedHost } from './model.ts';
 import { labelsOfHost } from './select.ts';
 
 /**
@@ -20,20 +20,10 @@ export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly Resolved
     kind: 'Inventory',
     ...(fleet.name === null ? {} : { name: fleet.name }),
     ...(fleet.kubernetesVersion === null ? {} : { kubernetesVersion: fleet.kubernetesVersion }),
-    cluster: clusterDocument(fleet),
+    cluster: withoutEmpty(fleet.cluster),
     groups: fleet.groups,
     hosts: hosts.map((host) => hostDocument(host, withOrigins)),
     bastions: fleet.bastions.map(bastionDocument),
-  };
-}
-
-function clusterDocument({ cluster }: ResolvedFleet): JsonObject {
-  const { token, caCertHashes, ...rest } = cluster;
-  const given = Object.entries(rest).filter(([, value]) => value !== null) as [string, string][];
-  return {
-    ...Object.fromEntries(given),
-    ...(caCertHashes.length === 0 ? {} : { caCertHashes }),
-    ...(token === null ? {} : { token: { ...token } as JsonObject }),
   };
 }
 
@@ -41,35 +31,27 @@ function clusterDocument({ cluster }: ResolvedFleet): JsonObject {
  * One host with all resolved settings; its KubeletConfiguration contains only fields declared in the file.
  */
 export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
-  const { nodeRegistration: node, ssh } = host;
-  const { jumps, direct, hostKeys, identityFiles, ...sshRest } = ssh;
+  const { name, role, groups, ssh, nodeRegistration, declared, preparation, hooks, ...others } = plannedSettingsOf(host);
+  const { jumps, direct, hostKeys, identityFiles, ...connection } = ssh;
+  const { droppedFlags: droppedKubeletArgs, ...registration } = nodeRegistration;
   const variables = [...host.variables()].map(([name, value]): [string, Json] => [name, isSecretName(name) ? '[secret]' : shown(value)]);
   return {
-    name: host.name,
-    role: host.role,
-    groups: host.groups,
+    name,
+    role,
+    groups,
     declaredAt: place(host),
-    ssh: {
-      ...sshRest,
-      ...(identityFiles.length === 0 ? {} : { identityFiles }),
-      ...(jumps.length === 0 ? {} : { jumps: jumps.map(bastionDocument) }),
-      ...(direct ? { direct } : {}),
-      ...(hostKeys.length === 0 ? {} : { hostKeys: hostKeys.map(hostKeyFingerprint) }),
-    },
-    nodeRegistration: {
-      ...(node.name === undefined ? {} : { name: node.name }),
-      ...(node.criSocket === undefined ? {} : { criSocket: node.criSocket }),
-      ...(node.taints === undefined ? {} : { taints: node.taints.map(formatTaint) }),
-      ...(node.kubeletExtraArgs === undefined
-        ? {}
-        : { kubeletExtraArgs: node.kubeletExtraArgs.map(({ name, value }) => ({ name, value })) }),
-      ...(node.droppedFlags === undefined ? {} : { droppedKubeletArgs: node.droppedFlags }),
-      ...(node.ignorePreflightErrors === undefined ? {} : { ignorePreflightErrors: node.ignorePreflightErrors }),
-    },
-    ...Object.fromEntries(host.declared.map(({ path, value }) => [path.join('.'), value])),
-    ...withoutNull(host.preparation),
-    ...(host.hooks === undefined ? {} : { hooks: withoutNull(host.hooks) }),
-    ...(host.kubeletConfigDir === true ? { kubeletConfigDir: true } : {}),
+    ssh: withoutEmpty({
+      ...connection,
+      identityFiles,
+      jumps: jumps.map(bastionDocument),
+      direct,
+      hostKeys: hostKeys.map(hostKeyFingerprint),
+    }),
+    nodeRegistration: withoutNull({ ...registration, taints: registration.taints?.map(formatTaint), droppedKubeletArgs }),
+    ...Object.fromEntries(declared.map(({ path, value }) => [path.join('.'), value])),
+    ...withoutNull(preparation),
+    ...(hooks === undefined ? {} : { hooks: withoutNull(hooks) }),
+    ...withoutNull(others),
     kubeletConfiguration: declaredConfiguration(host),
     variables: Object.fromEntries(variables),
     ...(withOrigins ? { origins: originsDocument(host) } : {}),
@@ -77,7 +59,14 @@ export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObje
 }
 
 function withoutNull(record: object = {}): JsonObject {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)) as JsonObject;
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null && value !== undefined)) as JsonObject;
+}
+
+/** The same without `false` and empty lists. */
+function withoutEmpty(record: object): JsonObject {
+  return Object.fromEntries(
+    Object.entries(withoutNull(record)).filter(([, value]) => value !== false && !(Array.isArray(value) && value.length === 0)),
+  );
 }
 
 function shown(value: string | number | boolean): Json {
@@ -89,14 +78,7 @@ function place({ position: { file, line, column } }: Pick<FleetOrigin, 'position
 }
 
 function bastionDocument({ name, address, user, port, identityFiles, hostKeys }: ResolvedBastion): JsonObject {
-  return {
-    name,
-    address,
-    ...(user === undefined ? {} : { user }),
-    ...(port === undefined ? {} : { port }),
-    ...(identityFiles.length === 0 ? {} : { identityFiles }),
-    ...(hostKeys.length === 0 ? {} : { hostKeys: hostKeys.map(hostKeyFingerprint) }),
-  };
+  return withoutEmpty({ name, address, user, port, identityFiles, hostKeys: hostKeys.map(hostKeyFingerprint) });
 }
 
 /** The merged layers of a host, as written. */

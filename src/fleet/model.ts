@@ -46,12 +46,12 @@ const ssh = z
     jumps: z.array(bastion).readonly(),
     direct: z.boolean(),
     become: z.enum(['auto', 'sudo', 'none']),
-    /** ssh_config of the fleet file, as written; absent: that of the user. */
-    configFile: optional(text),
     /** SSH client: the built-in one, or the system's `ssh`. */
     transport: z.enum(['builtin', 'openssh']),
     connectTimeoutMs: optional(z.number()),
     commandTimeoutMs: optional(z.number()),
+    /** ssh_config of the fleet file, as written; absent: that of the user. */
+    configFile: optional(text),
   })
   .readonly();
 
@@ -121,6 +121,13 @@ export type HostRole = PlannedSettings['role'];
 export interface PlannedHost extends PlannedSettings {
   /** KubeletConfigurations of this node; later ones win: baseline, groups, host. */
   readonly overlays: readonly { readonly document: NodeOverlay }[];
+}
+
+const settingsSchema = z.object(plannedSettings);
+
+/** The settings of a host without its other members. A value that does not match the table is an error of the program. */
+export function plannedSettingsOf(host: PlannedSettings): PlannedSettings {
+  return settingsSchema.parse(host);
 }
 
 export interface ResolvedFleet {

@@ -9,7 +9,7 @@ import { type HostChanges, sharedChangesOf } from '../host/plan/fold.ts';
 import { IMPACTS, highestImpact as worstImpact } from '../host/plan/impact.ts';
 import { diffEqualTextsOnce } from '../host/plan/text-diff.ts';
 import type { NodeOverlay } from '../kubeadm/render/config-drop-ins.ts';
-import { fleetCluster, jsonObject, type PlannedHost, plannedSettings, text, texts } from './model.ts';
+import { fleetCluster, jsonObject, type PlannedHost, plannedSettings, plannedSettingsOf, text, texts } from './model.ts';
 import { type Operations, operationsOf } from './operations.ts';
 import { FLEET_KIND } from './schema.ts';
 
@@ -100,9 +100,6 @@ export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
 /** The same for a signed plan, whose file is a permission to change the hosts. */
 export const SIGNED_PLAN_VALID_FOR_MS = 3_600_000;
 
-/** Selects the settings of a host. A member that `readPlan` would refuse is an error here. */
-const settingsOf = z.object(plannedSettings);
-
 /** Builds the plan to save. Equal hosts, facts, files and times give identical bytes. */
 export function savePlan(
   context: PlanContext,
@@ -135,7 +132,7 @@ export function savePlan(
     return made;
   };
   const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
-    const { name, ...settings } = settingsOf.parse(host);
+    const { name, ...settings } = plannedSettingsOf(host);
     const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
     return {
       name,
