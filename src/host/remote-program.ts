@@ -224,15 +224,15 @@ function operationLines(operation: Exclude<ProgramOperation, WriteFile>): string
     case 'take-lock':
       return takeLock(operation.lock);
     case 'release-lock':
-      return `k_release ${quoteShell(operation.id)}`;
+      return `lock_release ${quoteShell(operation.id)}`;
     case 'arm-revert':
       return armRevert(operation.revert);
     case 'check-commit':
-      return `hold && g_check ${quoteShell(operation.id)}`;
+      return `hold && commit_check ${quoteShell(operation.id)}`;
     case 'confirm-commit':
-      return `g_confirm ${quoteShell(operation.id)}`;
+      return `commit_confirm ${quoteShell(operation.id)}`;
     case 'revert-commit':
-      return `g_revert ${quoteShell(operation.id)} ${quoteShell(printable(operation.why, MAX_REASON))}`;
+      return `commit_revert ${quoteShell(operation.id)} ${quoteShell(printable(operation.why, MAX_REASON))}`;
     default:
       return runLine(commandOf(operation));
   }
@@ -262,12 +262,12 @@ const MAX_REASON = 500;
 function takeLock({ owner, seconds, breaks }: LockRequest): string {
   const taken = breaks.kind === 'id' ? breaks.id : breaks.kind;
   const words = [owner.id, String(seconds), taken, printable(owner.name), String(owner.processId), printable(owner.machine)];
-  return `k_take ${words.map(quoteShell).join(' ')}`;
+  return `lock_take ${words.map(quoteShell).join(' ')}`;
 }
 
 function armRevert({ id, timeoutSeconds, owner, paths, units, reload }: RevertRequest): string {
   const words = [id, String(timeoutSeconds), printable(owner), reload ? '1' : '0', ...paths, '--', ...units];
-  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}hold && g_arm ${words.map(quoteShell).join(' ')}`;
+  return `${unitsFunction(revertUnits(timeoutSeconds, paths))}hold && commit_arm ${words.map(quoteShell).join(' ')}`;
 }
 
 function okExits(okExit: readonly number[] | undefined): string {

@@ -53,9 +53,9 @@ describe('a change with a large file', () => {
       { kind: 'run', argv: ['systemctl', 'restart', 'agent'] },
     ]);
     const [armed = '', piece = '', rest = ''] = runs.map(({ stdin = '' }) => stdin);
-    expect([armed.includes('g_arm abcd'), piece.includes('w_piece /opt/agent')]).toEqual([true, true]);
-    expect(rest.indexOf('g_check abcd')).toBeGreaterThan(0);
-    expect(rest.indexOf('g_check abcd')).toBeLessThan(rest.indexOf('w_put /opt/agent'));
+    expect([armed.includes('commit_arm abcd'), piece.includes('w_piece /opt/agent')]).toEqual([true, true]);
+    expect(rest.indexOf('commit_check abcd')).toBeGreaterThan(0);
+    expect(rest.indexOf('commit_check abcd')).toBeLessThan(rest.indexOf('w_put /opt/agent'));
   });
 });
 

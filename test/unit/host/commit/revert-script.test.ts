@@ -44,14 +44,14 @@ describe('the revert of an unconfirmed change', () => {
       rootDir: null,
     });
     expect(program).toContain(
-      "g_arm 0123456789abcdef 300 'Al'\\''ice@laptop [31m' 1 /var/lib/kubelet/config.yaml '/etc/kubernetes/it'\\''s.conf' -- kubelet\n",
+      "commit_arm 0123456789abcdef 300 'Al'\\''ice@laptop [31m' 1 /var/lib/kubelet/config.yaml '/etc/kubernetes/it'\\''s.conf' -- kubelet\n",
     );
-    expect(program).toContain("g_revert x 'a b $(reboot)'\n");
+    expect(program).toContain("commit_revert x 'a b $(reboot)'\n");
   });
 
   it('is only included in programs that need it', () => {
     const plain = renderOperations([{ kind: 'remove-file', path: '/x' }], { nonce: 'n', temporaryId: 't', rootDir: null });
-    expect(plain).not.toContain('g_arm');
+    expect(plain).not.toContain('commit_arm');
   });
 
   describe.each(SHELLS)('in $name', (shell) => {
