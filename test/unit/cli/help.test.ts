@@ -29,10 +29,9 @@ async function helpOf(path: string, columns?: string): Promise<CommandHelp> {
 
 describe('rejected idioms', () => {
   it.each([
-    ['work on this machine', '"this machine": write the local host; host'],
-    ['A host that cannot be reached is told at the end', '"told": write reported, shown, printed, logged'],
-    ['Show who has admin.conf', '"who": write the actor: an administrator, a process that'],
-    ['Keys that are there are kept', '"there": write exists; existing; on the host'],
+    ['merge the fields anew', '"anew": write again; the verb alone'],
+    ['a whole number of hosts', '"whole number": write integer'],
+    ['5x is no duration', '"is no duration": write is not a valid'],
   ])('finds the idiom in "%s"', (text, found) => {
     expect(rejectedIdioms(text)).toContain(found);
   });
