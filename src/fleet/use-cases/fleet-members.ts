@@ -1,4 +1,5 @@
 import type { Reporter } from '../../base/reporter.ts';
+import type { Secret } from '../../base/text/secret.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import type { Host } from '../../host/host.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
@@ -22,11 +23,12 @@ import type { FleetCluster, PlannedHost } from '../model.ts';
 import { differingOperations, type Operations, operationsOf } from '../operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { workflowMember } from '../workflow-member.ts';
-import { type ControlPlaneSettings, readControlPlaneSettings } from './fleet-configuration.ts';
+import { readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions } from './host-writing.ts';
 import { installSources } from './install-sources.ts';
+import type { JoiningMemberInput } from './join-control-plane.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { planAfterPreparation } from './plan-prepared.ts';
 
@@ -75,30 +77,7 @@ export async function fleetMembers(
   const { access, dryRun, tasks } = input;
   const run = { ...request.run, dryRun, allow: request.run.allow ?? DEFAULT_ALLOWED };
   const targetOf = await fleetTargets(services, request.connection, input.directory);
-  const catalogue = await loadCatalogue();
-  const { takeOver, replan } = request;
-  const shared = {
-    templates: await services.templates(),
-    catalogue,
-    groups: new NodeGroups(),
-    baseline: await readClusterBaseline(access.cluster, catalogue),
-    settings: [],
-    patches: [],
-    skipPreflight: false,
-    run: { ...run, dryRun: dryRun && input.isStrict !== true },
-    staged: false,
-    kubeletHealthCheckMs: 240_000,
-    apiServer: async () => access.apiServer,
-    credentials: () => access.credentials(),
-    caCertPath: DEFAULT_CA_CERT_PATH,
-    controlPlane: false,
-    tlsBootstrapMs: 300_000,
-    takeOver,
-    removesMarks: true,
-    waitReadyMs: null,
-    admin: access.admin,
-    trust: access.trust,
-  } satisfies Partial<JoinOptions>;
+  const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
   const writing = hostWriteOptions(services, request.writing);
   const sources = await installSources(services, {
     directory: input.directory,
@@ -120,45 +99,57 @@ export async function fleetMembers(
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
   const memberOf = async (task: FleetTask): Promise<FleetMember> => {
     const { host, operations, origin = 'saved' } = task;
-    const { name, role, nodeRegistration, declared, overlays, kubeletConfigDir } = host;
+    const { name, role, nodeRegistration, declared } = host;
     const target = targetOf(host);
-    const own = {
-      ...shared,
-      nodeRegistration,
-      declared,
-      overlays: overlays.map(({ document }) => document),
-      configDir: kubeletConfigDir === true,
-    };
+    const overlays = host.overlays.map(({ document }) => document);
+    const join = { ...shared, nodeRegistration, declared, overlays, configDir: host.kubeletConfigDir === true };
     const connect = async (reporter?: Reporter): Promise<Host> =>
-      input.connect?.(target, host, joinWorkflow.queries?.(own) ?? {}, reporter) ?? services.connectHost(target, reporter);
-    const exact = operations === undefined || replan ? undefined : origin;
+      input.connect?.(target, host, joinWorkflow.queries?.(join) ?? {}, reporter) ?? services.connectHost(target, reporter);
     const common = {
-      name,
-      connect,
-      cluster: access.cluster,
-      clock: services.clock,
+      ...{ name, connect, cluster: access.cluster, clock: services.clock, claims: input.claims },
       writing: dryRun ? null : await writing(target),
-      claims: input.claims,
     };
     const { hooks: _, ...withoutHooks } = host;
+    const exact = operations === undefined || request.replan ? undefined : origin;
     const planOf = planAfterPreparation(input.ignoresHooks === true ? withoutHooks : host, sources, { ...run, exact });
-    const workerMember = (): FleetMember => ({ ...workflowMember({ ...common, planHost: planOf(joinWorkflow, own) }), stage: WORKERS });
-    const controlPlaneMemberOf = (settings: ControlPlaneSettings): FleetMember => {
-      const patches = settings.patches?.filter(isForKubelet) ?? null;
-      const present = workflowMember({
-        ...common,
-        planHost: planOf(upgradeNodeWorkflow, { ...own, patches, ignoreSavedSettings: false, nodeName: nodeRegistration.name ?? null }),
-      });
-      const joining = async (): Promise<FleetMember> => {
-        const { joiningMember } = await import('./join-control-plane.ts');
-        return joiningMember(services, { common, planOf, join: own, settings, certificateKey: await certificateKey() });
-      };
-      return controlPlaneMember({ name, connect, cluster: access.cluster, present, joining: dryRun ? null : joining });
-    };
-    const member = role === 'control-plane' ? controlPlaneMemberOf(await controlPlaneSettings()) : workerMember();
-    return approvedMember({ ...member, node: nodeRegistration.name }, task, { replan });
+    const member =
+      role === 'control-plane'
+        ? controlPlaneMember(services, { common, planOf, join, settings: await controlPlaneSettings() }, dryRun ? null : certificateKey)
+        : { ...workflowMember({ ...common, planHost: planOf(joinWorkflow, join) }), stage: WORKERS };
+    return approvedMember({ ...member, node: nodeRegistration.name }, task, request);
   };
   return Promise.all(tasks.map(memberOf));
+}
+
+/** The options for joining that all hosts of a run have in common. */
+async function sharedJoinOptions(
+  services: FleetRunPorts,
+  { access, dryRun, isStrict }: FleetMembersInput,
+  { run, takeOver }: Pick<JoinOptions, 'run' | 'takeOver'>,
+) {
+  const catalogue = await loadCatalogue();
+  return {
+    templates: await services.templates(),
+    catalogue,
+    groups: new NodeGroups(),
+    baseline: await readClusterBaseline(access.cluster, catalogue),
+    settings: [],
+    patches: [],
+    skipPreflight: false,
+    run: { ...run, dryRun: dryRun && isStrict !== true },
+    staged: false,
+    kubeletHealthCheckMs: 240_000,
+    apiServer: async () => access.apiServer,
+    credentials: () => access.credentials(),
+    caCertPath: DEFAULT_CA_CERT_PATH,
+    controlPlane: false,
+    tlsBootstrapMs: 300_000,
+    takeOver,
+    removesMarks: true,
+    waitReadyMs: null,
+    admin: access.admin,
+    trust: access.trust,
+  } satisfies Partial<JoinOptions>;
 }
 
 function lazily<T>(query: () => Promise<T>): () => Promise<T> {
@@ -228,31 +219,44 @@ function exactly(member: FleetMember, { operations, planned, origin, replan, com
   };
 }
 
-interface ControlPlaneParts {
-  readonly name: string;
-  readonly connect: (reporter?: Reporter) => Promise<Host>;
-  readonly cluster: Cluster;
-  /** For an existing control plane: its kubelet receives the settings of the file and the cluster. */
-  readonly present: FleetMember;
-  /** For a new or partly joined control plane: it joins. Null: plan only, so no certificates are uploaded. */
-  readonly joining: (() => Promise<FleetMember>) | null;
+interface ControlPlaneInput extends Omit<JoiningMemberInput, 'certificateKey'> {
+  readonly common: JoiningMemberInput['common'] & {
+    readonly cluster: Cluster;
+    readonly connect: (reporter?: Reporter) => Promise<Host>;
+  };
 }
 
 /**
- * A control plane of an existing cluster: processed one at a time, before the workers. The components of a
- * joined one are not changed.
+ * A control plane of an existing cluster: processed one at a time, before the workers. The kubelet of a joined one
+ * receives the settings of the file and the cluster; its components are not changed. A new or partly joined one joins.
+ * @param certificateKey uploads the certificates; null: plan only
  */
-function controlPlaneMember({ name, connect, cluster, present, joining }: ControlPlaneParts): FleetMember {
+function controlPlaneMember(
+  services: FleetRunPorts,
+  input: ControlPlaneInput,
+  certificateKey: (() => Promise<Secret>) | null,
+): FleetMember {
+  const { common, planOf, join, settings } = input;
+  const { name } = common;
+  const patches = settings.patches?.filter(isForKubelet) ?? null;
+  const options = { ...join, patches, ignoreSavedSettings: false, nodeName: join.nodeRegistration.name ?? null };
+  const present = workflowMember({ ...common, planHost: planOf(upgradeNodeWorkflow, options) });
+  const joining = async (key: Secret): Promise<FleetMember> => {
+    const { joiningMember } = await import('./join-control-plane.ts');
+    return joiningMember(services, { ...input, certificateKey: key });
+  };
   return {
     name,
     stage: OTHER_CONTROL_PLANES,
     isExclusive: true,
     open: async (ports) => {
-      const state = await connectAndObserveControlPlane(connect, cluster, ports.signal);
+      const state = await connectAndObserveControlPlane(common.connect, common.cluster, ports.signal);
       if (state === 'present') return present.open(ports);
       const how = state === 'none' ? 'joins' : 'resumes joining';
       const member =
-        joining === null ? deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`) : await joining();
+        certificateKey === null
+          ? deferredMember(name, `${how} as a control plane after apply has uploaded the certificates`)
+          : await joining(await certificateKey());
       return member.open(ports);
     },
   };
