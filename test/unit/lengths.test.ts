@@ -23,10 +23,8 @@ const LONGEST_FILE = 400;
 /** Functions above the limit, with the lines that they may have. Entries may only shrink and disappear. */
 const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
   'src/dynamic/checkpoint-store.ts checkpointStore': 103,
-  'src/fleet/use-cases/fleet-members.ts fleetMembers': 93,
   'src/fleet/use-cases/fleet-status.ts fleetStatus': 84,
   'src/fleet/use-cases/open-init.ts openInit': 85,
-  'src/fleet/use-cases/plan-cluster-bootstrap.ts planClusterBootstrap': 96,
   'src/kubeadm/workflows/design-observed-node.ts designObservedNode': 90,
   'src/kubeadm/workflows/upgrade/control-plane-upgrade.ts prepareControlPlaneUpgrade': 101,
   'src/ssh/adapters/transport-ssh.ts sshTransport': 82,
@@ -50,7 +48,7 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
 };
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 26;
+const LONG_FUNCTIONS = 24;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */

@@ -16,6 +16,7 @@ import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
 import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
 import type { FleetMember, FleetResult } from '../fleet.ts';
+import type { HostTarget } from '../host-target.ts';
 import type { FleetCluster, PlannedHost } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { workflowMember } from '../workflow-member.ts';
@@ -86,67 +87,14 @@ export async function planClusterBootstrap(
   request: FleetRunRequest,
   input: ClusterBootstrapInput,
 ): Promise<ClusterBootstrap> {
-  const { tasks, cluster, file, directory, dryRun, reporter, first, kubeconfig } = input;
+  const { dryRun, first } = input;
   const accesses: ApiAccess[] = [];
-  const targetOf = await fleetTargets(services, request.connection, directory);
-  const connect = (logsTo?: Reporter): Promise<Host> => services.connectHost(targetOf(first), logsTo);
-  const config = await readConfiguration(services, input);
-  const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
-  const run = { ...request.run, dryRun, skipPhases, allow: request.run.allow ?? DEFAULT_ALLOWED };
-  const workflowOptions = await fleetInitOptions(services, {
-    run: { ...run, skipPhases: LEFT_OUT },
-    first,
-    file,
-    reporter,
-    config,
-    given: null,
-    opened: (access) => accesses.push(access),
-  });
-  const clusterExceptions = proxyExceptions(applyClusterDefaults(config.cluster ?? {}));
-  const sources = await installSources(services, { directory, clusterExceptions, joinServer: null, bundle: request.bundle });
-  const member = workflowMember({
-    name: first.name,
-    planHost: planAfterPreparation(first, sources, run)(initControlPlaneWorkflow, workflowOptions),
-    connect,
-    cluster: null,
-    clock: services.clock,
-    writing: dryRun ? null : await hostWriteOptions(services, request.writing)(targetOf(first)),
-    claims: input.claims,
-  });
-  const openAfter = async (): Promise<After> => {
-    const { text } = await readAdminKubeconfig(services, connect, first.name);
-    await services.writeLocalFile(kubeconfig, revealText(text));
-    reporter.report({
-      level: 'info',
-      code: 'KUBECONFIG_WRITTEN',
-      message: `wrote ${kubeconfig}, the kubeconfig of the cluster administrator`,
-    });
-    const own = { ...request, cluster: { ...request.cluster, kubeconfig } };
-    const access = await openFleetCluster(services, own.cluster, {
-      cluster,
-      file,
-      dryRun,
-      reporter,
-      writes: true,
-      through: [targetOf(first)],
-    });
-    const others = tasks.filter(({ host }) => host !== first);
-    const members = await fleetMembers(services, own, {
-      tasks: others,
-      cluster,
-      file,
-      directory,
-      access,
-      dryRun,
-      reporter,
-      controlPlanes: [first],
-      claims: input.claims,
-    });
-    return { access, members: new Map(members.map((each) => [each.name, each])) };
-  };
+  const target = (await fleetTargets(services, request.connection, input.directory))(first);
+  const connect = (logsTo?: Reporter): Promise<Host> => services.connectHost(target, logsTo);
+  const member = await bootstrapMember(services, request, { ...input, target, connect, opened: (access) => accesses.push(access) });
   let after: Promise<After> | null = null;
   const onceRegistered = (): Promise<After> => {
-    after ??= openAfter();
+    after ??= openBootstrapped(services, request, { ...input, target, connect });
     return after;
   };
   return {
@@ -176,6 +124,52 @@ export async function planClusterBootstrap(
       await (await after?.catch(() => null))?.access.close();
     },
   };
+}
+
+interface FirstControlPlane extends ClusterBootstrapInput {
+  readonly target: HostTarget;
+  readonly connect: (logsTo?: Reporter) => Promise<Host>;
+}
+
+/** The control plane that creates the cluster. */
+async function bootstrapMember(
+  services: FleetRunPorts,
+  request: FleetRunRequest,
+  { opened, ...input }: FirstControlPlane & { readonly opened: (access: ApiAccess) => void },
+): Promise<FleetMember> {
+  const { file, directory, dryRun, reporter, first, target, connect, claims } = input;
+  const config = await readConfiguration(services, input);
+  const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
+  const run = { ...request.run, dryRun, skipPhases, allow: request.run.allow ?? DEFAULT_ALLOWED };
+  const initRun = { ...run, skipPhases: LEFT_OUT };
+  const workflowOptions = await fleetInitOptions(services, { run: initRun, first, file, reporter, config, given: null, opened });
+  const clusterExceptions = proxyExceptions(applyClusterDefaults(config.cluster ?? {}));
+  const sources = await installSources(services, { directory, clusterExceptions, joinServer: null, bundle: request.bundle });
+  return workflowMember({
+    name: first.name,
+    planHost: planAfterPreparation(first, sources, run)(initControlPlaneWorkflow, workflowOptions),
+    connect,
+    cluster: null,
+    clock: services.clock,
+    writing: dryRun ? null : await hostWriteOptions(services, request.writing)(target),
+    claims,
+  });
+}
+
+/** Saves the kubeconfig of the new cluster, and opens the members that join it. */
+async function openBootstrapped(services: FleetRunPorts, request: FleetRunRequest, input: FirstControlPlane): Promise<After> {
+  const { kubeconfig, first, target, connect } = input;
+  const { text } = await readAdminKubeconfig(services, connect, first.name);
+  await services.writeLocalFile(kubeconfig, revealText(text));
+  const message = `wrote ${kubeconfig}, the kubeconfig of the cluster administrator`;
+  input.reporter.report({ level: 'info', code: 'KUBECONFIG_WRITTEN', message });
+  const own = { ...request, cluster: { ...request.cluster, kubeconfig } };
+  const { cluster, file, directory, dryRun, reporter, claims } = input;
+  const access = await openFleetCluster(services, own.cluster, { cluster, file, dryRun, reporter, writes: true, through: [target] });
+  const tasks = input.tasks.filter(({ host }) => host !== first);
+  const shared = { cluster, file, directory, dryRun, reporter, claims };
+  const members = await fleetMembers(services, own, { ...shared, tasks, access, controlPlanes: [first] });
+  return { access, members: new Map(members.map((each) => [each.name, each])) };
 }
 
 /**
