@@ -112,7 +112,7 @@ const replaying = (name: string): Host => {
 };
 
 const ports = { signal: services.signal, reporterOf: () => ({ verbosity: 0, report: () => undefined }) };
-const rules = { canary: 0, serial: 50, maxFail: null, parallel: 50, maxOpen: 200, dryRun: true };
+const rules = { canary: 0, maxUnavailable: 50, maxFail: null, parallel: 50, maxOpen: 200, dryRun: true };
 const offline = {
   ...cluster,
   get: async () => null,

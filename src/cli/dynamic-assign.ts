@@ -2,6 +2,7 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-rollout.ts';
 import { type AssignedRequest, type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
+import { outcomeText } from '../maintenance/member-outcome.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
@@ -61,16 +62,16 @@ async function assign(services: Services, request: AssignToNodesRequest & { read
   throw new AppError(problems, { exitCode });
 }
 
-const FINAL_STAGES: readonly (readonly [FinalStage, string])[] = [
-  ['changed', 'changed'],
-  ['unchanged', 'unchanged'],
-  ['rolled-back', 'rolled back'],
-  ['not-rolled-back', 'not rolled back'],
-  ['failed', 'failed'],
-  ['unreachable', 'unreachable'],
-  ['replaced', 'assigned by another operator'],
-  ['in-progress', 'in progress'],
-  ['not-started', 'not started'],
+const ORDER: readonly FinalStage[] = [
+  'changed',
+  'unchanged',
+  'rolled-back',
+  'not-rolled-back',
+  'failed',
+  'unreachable',
+  'replaced',
+  'in-progress',
+  'not-started',
 ];
 
 interface ResultOptions {
@@ -87,7 +88,7 @@ function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome):
   const [problem] = error?.problems ?? [];
   return {
     host: name,
-    result: new Map(FINAL_STAGES).get(stage) ?? stage,
+    result: outcomeText(stage),
     reason: stage === 'not-started' ? 'the rollout was stopped' : (problem?.message ?? why ?? '-'),
     action: (stage === 'not-started' ? undefined : (problem?.hint ?? hint)) ?? 'Rerun the command',
   };
@@ -98,7 +99,7 @@ function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome):
  */
 function showResult(services: Services, { format, reporter, elapsedMs }: ResultOptions, final: readonly FinalOutcome[]): void {
   const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;
-  const parts = FINAL_STAGES.flatMap(([stage, word]) => (count(stage) === 0 ? [] : [`${count(stage)} ${word}`]));
+  const parts = ORDER.flatMap((stage) => (count(stage) === 0 ? [] : [`${count(stage)} ${outcomeText(stage)}`]));
   const message = `${final.length} ${final.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;
   const items = final.map(({ stage, outcome }) => ({ stage, ...nodeDocument(outcome.validated) }));
   if (format === 'json') reporter.report({ level: 'info', code: 'ROLLOUT_ENDED', message, data: { items } });

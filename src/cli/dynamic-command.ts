@@ -4,7 +4,7 @@ import { parseGoDuration } from '../base/text/go-duration.ts';
 import type { RolloutOptions } from '../dynamic/rollout.ts';
 import type { AdditionalFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
-import { hostsOf, parseAmount } from '../fleet/amount.ts';
+import { hostsOf } from '../fleet/amount.ts';
 import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
@@ -48,6 +48,7 @@ import {
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
+import { amountOf } from './rollout-options.ts';
 import { addLockOption, readReason, writingRequest } from './writing-options.ts';
 
 /** `dynamic ...`: configures kubelets from ConfigMaps. */
@@ -256,13 +257,17 @@ function addRollout(command: Command, { fleetNote = '', good = '' }: RolloutText
         'maximum number or percentage of nodes that are being updated or unavailable at once (default: 10%, at least 1)',
       )
       .option(
+        '--max-fail <nodes>',
+        'maximum number of nodes that may fail, or percentage of the selected nodes; when more nodes fail, or a canary fails, the command stops (default: 0)',
+      )
+      .option(
         '--min-ready <duration>',
         `time a node must stay healthy before the next nodes are changed (default: 30s; 0s for a single node${good})`,
       )
       .addOption(
         new Option(
           '--on-failure <action>',
-          'action when a node fails. stop: change no other node. revert: change no other node, and restore the previous assignment of all changed nodes (default: stop)',
+          'action when more nodes fail than --max-fail allows. stop: change no other node. revert: change no other node, and restore the previous assignment of all changed nodes (default: stop)',
         ).choices(['stop', 'revert']),
       ),
   );
@@ -402,20 +407,20 @@ function requireNodeChoice(args: readonly string[], options: CommandOptions): No
 }
 
 /** A percentage of the selected nodes. */
-const DEFAULT_UNAVAILABLE = '10%';
+const DEFAULT_UNAVAILABLE = { percent: 10 };
 
 function readRolloutOptions(options: CommandOptions): RolloutOptions {
   const given = flagText(options, 'wait');
   const wait = given === 'good' || given === 'none' ? given : 'trial';
-  const own = ['canary', 'maxUnavailable', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
+  const own = ['canary', 'maxUnavailable', 'maxFail', 'onFailure', 'minReady'].find((name) => options[name] !== undefined);
   if (wait === 'none' && own !== undefined)
     throw usageError(
       `${optionName(own)} cannot be combined with --wait none, because the result of the first nodes would not be observed`,
       'Omit one of the two',
     );
-  const [canary, maxUnavailable] = [amountOf(options, 'canary', '1'), amountOf(options, 'maxUnavailable', DEFAULT_UNAVAILABLE)];
-  if (maxUnavailable.isZero)
-    throw usageError('--max-unavailable must be at least 1, not 0', 'Pass a number of nodes such as 1, or a percentage such as 10%');
+  const canary = amountOf(options, 'canary', 'nodes') ?? { hosts: 1 };
+  const maxUnavailable = amountOf(options, 'maxUnavailable', 'nodes') ?? DEFAULT_UNAVAILABLE;
+  const maxFail = amountOf(options, 'maxFail', 'nodes') ?? { hosts: 0 };
   return {
     wait,
     onFailure: flagText(options, 'onFailure') === 'revert' ? 'revert' : 'stop',
@@ -423,23 +428,12 @@ function readRolloutOptions(options: CommandOptions): RolloutOptions {
     minReadyMs: durationOf(options, 'minReady'),
     rulesFor: (total) => ({
       // A limit is pointless for one node.
-      canary: total === 1 ? 0 : canary.of(total),
-      maxUnavailable: wait === 'none' ? Number.POSITIVE_INFINITY : Math.max(1, maxUnavailable.of(total)),
-      maxFail: 0,
+      canary: total === 1 ? 0 : hostsOf(canary, total),
+      maxUnavailable: wait === 'none' ? Number.POSITIVE_INFINITY : Math.max(1, hostsOf(maxUnavailable, total)),
+      maxFail: hostsOf(maxFail, total),
       inBatches: true,
     }),
   };
-}
-
-function amountOf(options: CommandOptions, name: 'canary' | 'maxUnavailable', absent: string) {
-  const text = flagText(options, name) ?? absent;
-  const amount = parseAmount(text);
-  if (amount === null)
-    throw usageError(
-      `${optionName(name)} ${text} is neither a number of nodes nor a percentage`,
-      `For example: ${optionName(name)} 5 or ${optionName(name)} 10%`,
-    );
-  return { isZero: ('hosts' in amount ? amount.hosts : amount.percent) === 0, of: (total: number): number => hostsOf(amount, total) };
 }
 
 function durationOf(options: CommandOptions, name: 'timeout' | 'minReady'): number | null {

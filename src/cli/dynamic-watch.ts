@@ -156,7 +156,7 @@ const ENDED = {
   changed: 'changed',
   failed: 'failed',
   unreachable: 'unreachable: the node is down or deleted',
-  replaced: 'assigned by another operator',
+  replaced: 'replaced by the assignment of another operator',
 } as const;
 
 /** State of a rollout as the display shows it. */

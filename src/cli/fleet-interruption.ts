@@ -93,7 +93,7 @@ export function interruptionLog({ now }: Pick<Clock, 'now'>, hosts: readonly str
         ['in progress, the kubelet change is confirmed', listed(inProgress('confirmed'))],
         ['in progress, may be partly changed', listed(inProgress('begun'))],
         ['rolling back', listed(inProgress('rolling back'))],
-        ['rolled back', endedAs('reverted').map(describeFailed)],
+        ['rolled back', endedAs('rolled-back').map(describeFailed)],
         ['failed', endedAs('failed', 'refused').map(describeFailed)],
         ['unreachable', endedAs('unreachable').map(describeFailed)],
         ['not started', listed(hosts.filter((host) => isNotStarted(outcomes.get(host), progress.has(host))))],
@@ -108,5 +108,5 @@ function listed(hosts: readonly string[]): readonly string[] {
 }
 
 function isNotStarted(outcome: HostOutcome | undefined, started: boolean): boolean {
-  return outcome === undefined ? !started : outcome.status === 'stopped' || outcome.status === 'interrupted';
+  return outcome === undefined ? !started : outcome.status === 'not-started' || outcome.status === 'interrupted';
 }

@@ -9,6 +9,7 @@ import type { HostPlan } from '../host/plan/document.ts';
 import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../host/plan/impact.ts';
+import { outcomeText } from '../maintenance/member-outcome.ts';
 import { changeLines, impactSuffix } from './show-plan.ts';
 
 /**
@@ -40,16 +41,16 @@ export function groupLines(groups: readonly HostGroup[], verbosity: number): rea
   ]);
 }
 
-const WORDS: readonly (readonly [HostStatus, string])[] = [
-  ['pending', 'to change'],
-  ['changed', 'changed'],
-  ['unchanged', 'unchanged'],
-  ['reverted', 'rolled back to the previous configuration'],
-  ['failed', 'failed'],
-  ['refused', 'refused'],
-  ['unreachable', 'unreachable'],
-  ['stopped', 'not started'],
-  ['interrupted', 'not started'],
+const ORDER: readonly HostStatus[] = [
+  'pending',
+  'changed',
+  'unchanged',
+  'rolled-back',
+  'failed',
+  'refused',
+  'unreachable',
+  'not-started',
+  'interrupted',
 ];
 
 /** The extent of a plan, shown in its summary. */
@@ -69,8 +70,8 @@ export function summaryLine(
 ): string {
   const counts = countByStatus(outcomes);
   const counted = fields === 0 ? '' : ` (${fields === 1 ? '1 kubelet field' : `${fields} kubelet fields`})`;
-  const parts = WORDS.flatMap(([status, words]) =>
-    counts[status] ? [`${counts[status]} ${words}${status === 'pending' ? counted : ''}`] : [],
+  const parts = ORDER.flatMap((status) =>
+    counts[status] ? [`${counts[status]} ${outcomeText(status)}${status === 'pending' ? counted : ''}`] : [],
   );
   return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}${impactSuffix(highest)}.`;
 }
@@ -85,7 +86,7 @@ export function canaryLine(canary: readonly string[]): readonly Text[] {
   return canary.length === 0 ? [] : [`canary: ${namesText(canary)}; the other hosts follow only if the canary succeeds`];
 }
 
-/** `3 hosts: 2 to change (5 kubelet fields), 1 unchanged; highest impact: drain.` */
+/** `3 hosts: 2 pending (5 kubelet fields), 1 unchanged; highest impact: drain.` */
 export function planSummary(outcomes: readonly HostOutcome[]): string {
   const plans = outcomes.flatMap(({ status, plan }) => (status === 'pending' && plan !== null ? [plan.host] : []));
   const fields = plans.flatMap(({ phases }) => phases.flatMap(({ plan }) => plan.changes.flatMap(fieldsOf))).length;

@@ -27,7 +27,7 @@ export function defineFleetReset(reset: Command, on: On): void {
       'stop the kubelets and delete the Nodes, without draining them; needs the kubeconfig of an administrator',
     ),
   );
-  addRolloutOptions(reset, { canary: '1', serial: 'the value of --parallel' });
+  addRolloutOptions(reset, { canary: '1', maxUnavailable: 'the value of --parallel' });
   addOptionGroup(reset, HEADINGS.rollout, (rollout) =>
     rollout.addOption(new Option('--retry <result>', 'reset only the hosts that failed in the last reset').choices(['failed'])),
   );

@@ -205,7 +205,7 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
 /** `apply`, `fleet apply`. */
 export function defineApply(apply: Command, on: On): void {
   apply.argument('[plan]', 'saved plan; a host that changed since the plan was saved is refused (default: apply the fleet file)');
-  addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), serial: 'the value of --parallel' });
+  addRolloutOptions(apply, { canary: canaryOption('1, or the canary of the saved plan'), maxUnavailable: 'the value of --parallel' });
   addOptionGroup(apply, HEADINGS.rollout, (rollout) =>
     rollout
       .option(
@@ -353,7 +353,7 @@ const SHOW_EXAMPLES = `  kubeletadm plan show plan.json
 
 const APPLY_NOTES = `Unreachable hosts are reported at the end and do not delay other hosts. After Ctrl-C, the hosts in progress are finished and no other host is changed.\n\n${IMPACT_NOTES}`;
 
-const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --serial 10% --max-fail 2
+const APPLY_EXAMPLES = `  kubeletadm apply -f fleet.yaml --max-unavailable 10% --max-fail 2
   kubeletadm apply plan.json
   kubeletadm apply plan.json --require-signature allowed_signers`;
 

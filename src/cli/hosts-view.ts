@@ -1,9 +1,10 @@
 import type { Style } from '../base/text/styled.ts';
 import type { FleetProgress, HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import { estimateRestMs, type HostSteps, medianStepMs, type RunSteps } from '../fleet/run-steps.ts';
+import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
 import type { LiveRow, LiveView } from './live-view.ts';
-import { FAILURE_WORDS } from './run-results.ts';
+import { FAILED } from './run-results.ts';
 
 /** The known state of a run over hosts. */
 export interface HostsState {
@@ -16,14 +17,16 @@ export interface HostsState {
   readonly now: number;
 }
 
-const COUNTS: readonly (readonly [word: string, style: Style | undefined, statuses: readonly HostStatus[]])[] = [
-  ['changed', 'green', ['changed']],
-  ['to change', undefined, ['pending']],
-  ['ok', undefined, ['unchanged']],
-  ['failed', 'red', ['failed', 'refused']],
-  ['rolled back', 'red', ['reverted']],
-  ['unreachable', 'yellow', ['unreachable']],
-  ['not started', 'yellow', ['stopped', 'interrupted']],
+const STYLES: readonly (readonly [HostStatus, Style | undefined])[] = [
+  ['changed', 'green'],
+  ['pending', undefined],
+  ['unchanged', undefined],
+  ['failed', 'red'],
+  ['refused', 'red'],
+  ['rolled-back', 'red'],
+  ['unreachable', 'yellow'],
+  ['not-started', 'yellow'],
+  ['interrupted', 'yellow'],
 ];
 
 /** The live display of a run over hosts. */
@@ -43,20 +46,15 @@ export function hostsView({ title, steps, progress, outcomes, now }: HostsState)
     total,
     done,
     restMs: isCanary || total === 1 ? null : estimateRestMs(endedAt, total - done, now),
-    counts: COUNTS.map(([word, style, statuses]) => ({
-      word,
-      style,
-      count: statuses.reduce((sum, status) => sum + (ended[status] ?? 0), 0),
-    })),
+    counts: STYLES.map(([status, style]) => ({ word: outcomeText(status), style, count: ended[status] ?? 0 })),
     notes: [
       isCanary && total > 1 ? 'canary: the others wait for its result' : maxConcurrentText(progress),
       queued > 0 ? `${queued} queued` : '',
     ],
     active: hosts.flatMap((host) => (busy.has(host.host) && host.endedAt === null ? [rowOf(host, medians)] : [])),
-    failures: outcomes.flatMap((outcome) => {
-      const word = FAILURE_WORDS[outcome.status];
-      return word === undefined ? [] : [{ name: outcome.host, text: `${word}: ${reasonOf(outcome)}` }];
-    }),
+    failures: outcomes.flatMap((outcome) =>
+      FAILED.has(outcome.status) ? [{ name: outcome.host, text: `${outcomeText(outcome.status)}: ${reasonOf(outcome)}` }] : [],
+    ),
   };
 }
 

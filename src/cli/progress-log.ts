@@ -66,7 +66,7 @@ export function progressLog(
 function progressText({ total, looking, waiting, changing, ended }: FleetProgress, describeHost: (host: string) => string): string {
   if (looking.length + changing.length === 0) return '';
   const done = Object.values(ended).reduce((sum, count) => sum + count, 0);
-  const failed = (ended.failed ?? 0) + (ended.reverted ?? 0) + (ended.refused ?? 0);
+  const failed = (ended.failed ?? 0) + (ended['rolled-back'] ?? 0) + (ended.refused ?? 0);
   const named = changing.slice(0, MOST_HOSTS).map(describeHost).join(', ');
   const parts = [
     total === 1 ? '' : `${done}/${total} hosts done`,

@@ -1,11 +1,11 @@
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderWrappedTable, truncate } from '../base/text/table.ts';
-import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
+import type { HostOutcome } from '../fleet/fleet.ts';
+import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
 import { formatSeconds } from './live-view.ts';
 import { nodeColumn } from './node-column.ts';
-import { FAILURE_WORDS } from './run-results.ts';
 import type { Services } from './services.ts';
 
 /** The end of a run. */
@@ -18,7 +18,6 @@ export interface RecapInput {
   readonly elapsedMs: number;
 }
 
-const WORDS: Readonly<Partial<Record<HostStatus, string>>> = { ...FAILURE_WORDS, stopped: 'not started', interrupted: 'not started' };
 /** The complete reasons follow as errors. */
 const MAX_REASON = 60;
 const MAX_HOSTS = 40;
@@ -37,11 +36,10 @@ export interface RecapRow {
 function hostRows({ outcomes, stopped, retryCommand }: RecapInput): readonly RecapRow[] {
   return outcomes.flatMap((outcome) => {
     const { host, status, error } = outcome;
-    const result = WORDS[status];
-    if (result === undefined) return [];
-    const reason = status === 'stopped' ? (stopped ?? 'the run was stopped') : reasonOf(outcome);
+    if (status === 'changed' || status === 'unchanged' || status === 'pending') return [];
+    const reason = status === 'not-started' ? (stopped ?? 'the run was stopped') : reasonOf(outcome);
     const action = error?.problems.find(({ hint }) => hint !== undefined)?.hint ?? retryText(retryCommand);
-    return [{ host, node: outcome.plan?.host.own?.node ?? outcome.node, result, reason, action }];
+    return [{ host, node: outcome.plan?.host.own?.node ?? outcome.node, result: outcomeText(status), reason, action }];
   });
 }
 

@@ -10,13 +10,13 @@ import { flagNumber, flagText, parseSelector } from './request-parts.ts';
 export const DEFAULT_PARALLEL = 50;
 
 /**
- * `--canary`, `--serial` and `--max-fail`: for commands that change many hosts.
+ * `--canary`, `--max-unavailable` and `--max-fail`: for commands that change many hosts.
  * @param defaults.canary the default of `--canary`
- * @param defaults.serial the default of `--serial`, in the words of the help
+ * @param defaults.maxUnavailable the default of `--max-unavailable`, in the words of the help
  */
 export function addRolloutOptions(
   command: Command,
-  { canary, serial }: { readonly canary: Option | '0' | '1'; readonly serial: string },
+  { canary, maxUnavailable }: { readonly canary: Option | '0' | '1'; readonly maxUnavailable: string },
 ): Command {
   return addOptionGroup(command, HEADINGS.rollout, (rollout) =>
     rollout
@@ -29,9 +29,10 @@ export function addRolloutOptions(
             ).default(canary, canary),
       )
       .option(
-        '--serial <hosts>',
-        `maximum number or percentage of hosts changed at once; does not limit how many hosts are inspected at once (default: ${serial})`,
+        '--max-unavailable <hosts>',
+        `maximum number or percentage of hosts changed at once; does not limit how many hosts are inspected at once; alias: --serial (default: ${maxUnavailable})`,
       )
+      .addOption(new Option('--serial <hosts>', 'same as --max-unavailable').hideHelp())
       .option(
         '--max-fail <hosts>',
         'maximum number of hosts that may fail, or percentage of the selected hosts; when more hosts fail, the run stops; 100%: no limit (default: a limit that grows with the run: 10% of the hosts changed so far, at least 1 and at most 10 hosts)',
@@ -52,7 +53,7 @@ export function canaryOption(defaultText = '1'): Option {
 
 /** `addRolloutOptions` for a command with `--host` in place of a fleet file. */
 export function addHostRolloutOptions(command: Command, canary: '0' | '1' = '0'): Command {
-  return addRolloutOptions(command, { canary, serial: String(DEFAULT_PARALLEL) });
+  return addRolloutOptions(command, { canary, maxUnavailable: String(DEFAULT_PARALLEL) });
 }
 
 /** `--parallel`. */
@@ -61,30 +62,41 @@ export function parallelOf(options: CommandOptions): number {
 }
 
 /**
- * `--parallel`, `--canary`, `--serial` and `--max-fail`, as far as the command has them.
+ * `--parallel`, `--canary`, `--max-unavailable` and `--max-fail`, as far as the command has them.
  * @param given.namesCanary `--canary` also accepts names and labels
  * @throws AppError USAGE (exit code 2)
  */
 export function rulesRequest(options: CommandOptions, { namesCanary = false }: { readonly namesCanary?: boolean } = {}): RulesRequest {
   const canary = flagText(options, 'canary');
   const isNamed = namesCanary && canary !== undefined && /[^0-9%.-]/.test(canary);
-  const serial = amountOf(options, 'serial');
-  if (serial !== null && ('hosts' in serial ? serial.hosts : serial.percent) === 0)
-    throw usageError('--serial must be at least 1, not 0', 'Pass a number of hosts such as 5, or a percentage such as 10%');
+  if (options.serial !== undefined && options.maxUnavailable !== undefined)
+    throw usageError('--serial is the same as --max-unavailable', 'Pass one of the two');
   return {
     parallel: parallelOf(options),
     canary: (isNamed ? null : amountOf(options, 'canary')) ?? undefined,
     ...(isNamed ? { canaryHosts: canary.includes('=') ? parseSelector(canary, '--canary') : canary } : {}),
-    serial,
+    maxUnavailable: amountOf(options, options.serial === undefined ? 'maxUnavailable' : 'serial'),
     maxFail: amountOf(options, 'maxFail'),
   };
 }
 
-function amountOf(options: CommandOptions, name: 'canary' | 'serial' | 'maxFail'): Amount | null {
+/**
+ * The value of an option with a number or a percentage.
+ * @returns null without the option
+ * @throws AppError USAGE (exit code 2), also for a limit of hosts changed at once that is 0
+ */
+export function amountOf(
+  options: CommandOptions,
+  name: 'canary' | 'maxUnavailable' | 'serial' | 'maxFail',
+  noun: 'hosts' | 'nodes' = 'hosts',
+): Amount | null {
   const text = flagText(options, name);
   if (text === undefined) return null;
+  const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
   const amount = parseAmount(text);
-  if (amount !== null) return amount;
-  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw usageError(`--${flag} ${text} is neither a number of hosts nor a percentage`, `For example: --${flag} 5 or --${flag} 10%`);
+  if (amount === null)
+    throw usageError(`${flag} ${text} is neither a number of ${noun} nor a percentage`, `For example: ${flag} 5 or ${flag} 10%`);
+  if ((name === 'maxUnavailable' || name === 'serial') && ('hosts' in amount ? amount.hosts : amount.percent) === 0)
+    throw usageError(`${flag} must be at least 1, not 0`, `Pass a number of ${noun} such as 5, or a percentage such as 10%`);
+  return amount;
 }

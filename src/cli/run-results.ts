@@ -4,6 +4,7 @@ import { wrapText } from '../base/text/table.ts';
 import { summarizeChanges } from '../fleet/change-summary.ts';
 import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
 import type { HostSteps } from '../fleet/run-steps.ts';
+import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
 
 /** Prints the results of the hosts of a run as they end. */
@@ -122,7 +123,8 @@ export function runResults(reporter: Reporter, options: RunResultsOptions): RunR
 }
 
 const CODES: Readonly<Partial<Record<HostStatus, string>>> = { changed: 'HOST_CHANGED', unchanged: 'HOST_UNCHANGED' };
-const FAILED: ReadonlySet<HostStatus> = new Set(['failed', 'reverted', 'refused', 'unreachable']);
+/** Results of hosts that were started and have not succeeded. */
+export const FAILED: ReadonlySet<HostStatus> = new Set(['failed', 'rolled-back', 'refused', 'unreachable']);
 
 function counted(groups: readonly Group[]): Group {
   const hosts = groups.flatMap((group) => group.hosts);
@@ -130,22 +132,13 @@ function counted(groups: readonly Group[]): Group {
   return { level: 'info', code: 'HOST_CHANGED', text, hosts, durationsMs: groups.flatMap(({ durationsMs }) => durationsMs) };
 }
 
-/** Words for the result of a failed host. */
-export const FAILURE_WORDS: Readonly<Partial<Record<HostStatus, string>>> = {
-  failed: 'failed',
-  reverted: 'rolled back',
-  refused: 'refused',
-  unreachable: 'unreachable',
-};
-
 function resultText(outcome: HostOutcome, steps: HostSteps | undefined): string {
   const { status, plan } = outcome;
   if (status === 'unchanged') {
     const deferred = plan === null ? [] : summarizeChanges(plan.host);
     return deferred.length === 0 ? 'up to date' : `unchanged: ${deferred.join(', ')}`;
   }
-  const word = FAILURE_WORDS[status];
-  if (word !== undefined) return `${word}: ${reasonOf(outcome)}`;
+  if (FAILED.has(status)) return `${outcomeText(status)}: ${reasonOf(outcome)}`;
   const isConfirmed = steps !== undefined && steps.confirmedAt !== null;
   const clauses = [...(plan === null ? [] : summarizeChanges(plan.host)), ...(isConfirmed ? ['confirmed'] : [])];
   return clauses.length === 0 ? 'changed' : `changed: ${clauses.join(', ')}`;

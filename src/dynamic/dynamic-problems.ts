@@ -159,7 +159,7 @@ export function rolloutStopped(left: number, failed: readonly string[]): Problem
   return {
     code: 'ROLLOUT_STOPPED',
     message: `rollout stopped: ${firstNames(failed)} failed; ${notChanged(left)}`,
-    hint: 'Fix the cause and rerun the command, or assign another ConfigMap',
+    hint: 'Fix the cause and rerun the command, assign another ConfigMap, or allow more failures with --max-fail',
   };
 }
 

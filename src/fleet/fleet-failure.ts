@@ -48,7 +48,7 @@ export function fleetFailure(
   { signal, reads = false }: { readonly signal: AbortSignal; readonly reads?: boolean },
 ): AppError | null {
   const failures = outcomes.filter(({ error }) => error !== null);
-  const left = outcomes.filter(({ status, error }) => error === null && (status === 'stopped' || status === 'interrupted'));
+  const left = outcomes.filter(({ status, error }) => error === null && (status === 'not-started' || status === 'interrupted'));
   const isInterrupted = signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
   if (failures.length + left.length === 0) return null;
   const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];

@@ -5,7 +5,8 @@ import { type ParseText, parseEqualTextsOnce } from '../host/facts/parse-text.ts
 import { type HostPlan, hasChanges, hasChangesOrDeferred } from '../host/plan/document.ts';
 import type { WorkflowResult } from '../host/run-workflow.ts';
 import type { NodeClaims } from '../kubeadm/node-claims.ts';
-import { canaryIndexes, isUnreachable, maxHostsToStart, type RolloutRules, rolloutStopReason } from './rollout.ts';
+import type { MemberOutcome } from '../maintenance/member-outcome.ts';
+import { nextStep, type RolloutMember, type RolloutRules, type RolloutStep } from '../maintenance/next-step.ts';
 
 /** A host of a run. */
 export interface FleetMember {
@@ -44,24 +45,7 @@ export interface OpenMember {
 }
 
 /** Result of a host. */
-export type HostStatus =
-  /** Up to date. */
-  | 'unchanged'
-  /** Planned only: changes are pending. */
-  | 'pending'
-  | 'changed'
-  /** Refused or failed before any change. */
-  | 'refused'
-  /** Login failed; nothing was changed. */
-  | 'unreachable'
-  /** Failed after changes had started. */
-  | 'failed'
-  /** Failed after changes had started; the previous files were restored. */
-  | 'reverted'
-  /** Not started because the run was stopped. */
-  | 'stopped'
-  /** Not started because the user interrupted the run. */
-  | 'interrupted';
+export type HostStatus = Exclude<MemberOutcome, 'not-rolled-back' | 'replaced'>;
 
 export interface HostOutcome {
   readonly host: string;
@@ -82,13 +66,6 @@ export interface FleetRules extends RolloutRules {
   readonly dryRun: boolean;
   /** Run the phases of unchanged hosts as well, which verifies their state. */
   readonly verifyUnchanged?: boolean;
-  /**
-   * Inspect all hosts before the first change, so that each is compared with all others
-   * (`FleetPorts.claims`). This needs `maxOpen` connections for all hosts.
-   */
-  readonly observesFirst?: boolean;
-  /** Number of hosts that were refused when all hosts were inspected before this run; they count as failed. */
-  readonly refusedBefore?: number;
 }
 
 /** Counters for progress output. */
@@ -134,66 +111,46 @@ export async function runFleet(members: readonly FleetMember[], rules: FleetRule
   return run.run();
 }
 
-interface Waiting {
-  readonly index: number;
+/** A host and its state in the run. */
+interface RunningMember extends RolloutMember {
+  state: RolloutMember['state'];
+  isVerified: boolean;
   readonly member: FleetMember;
-  readonly open: OpenMember;
+  /** Null: not inspected yet. */
+  open: OpenMember | null;
+  outcome: HostOutcome | null;
 }
 
 class FleetRun {
-  readonly #members: readonly FleetMember[];
+  readonly #members: readonly RunningMember[];
   readonly #rules: FleetRules;
   readonly #ports: FleetPorts;
   readonly #parseText = parseEqualTextsOnce();
-  readonly #outcomes: (HostOutcome | undefined)[] = [];
-  readonly #ended: Partial<Record<HostStatus, number>> = {};
-  readonly #looking = new Set<string>();
-  readonly #changing = new Set<string>();
-  readonly #waiting: Waiting[] = [];
-  /** Indexes of the members to inspect, by stage. */
-  readonly #uninspected: Set<number>;
-  /** Indexes of the members, in the order in which they are canaries. */
-  readonly #canaries: readonly number[];
-  readonly #exclusive: ReadonlySet<string>;
-  /** Number of unfinished members by stage. */
-  readonly #left = new Map<number, number>();
-  /** Name of the required member that failed. */
-  #missing: string | null = null;
-  #failed = 0;
-  #broken = 0;
-  /** Number of verified hosts without changes, which count as canaries as well. */
-  #unchanged = 0;
   #bug: { readonly error: unknown } | null = null;
   #wake: () => void = () => undefined;
 
   constructor(members: readonly FleetMember[], rules: FleetRules, ports: FleetPorts) {
-    this.#members = members;
-    this.#rules = rules;
+    this.#rules = rules.dryRun ? { ...rules, canary: 0 } : rules;
     this.#ports = ports;
-    this.#exclusive = new Set(members.flatMap(({ name, isExclusive }) => (isExclusive === true ? [name] : [])));
-    this.#uninspected = new Set([...members.keys()].sort((a, b) => this.#stageOf(a) - this.#stageOf(b) || a - b));
-    this.#canaries = canaryIndexes(members, rules);
-    this.#failed = rules.refusedBefore ?? 0;
-    for (const index of members.keys()) this.#left.set(this.#stageOf(index), (this.#left.get(this.#stageOf(index)) ?? 0) + 1);
-  }
-
-  #stageOf(index: number): number {
-    return this.#rules.dryRun ? 0 : (this.#members[index]?.stage ?? 0);
-  }
-
-  /** Whether all earlier stages have ended. */
-  #isOpen(stage: number): boolean {
-    for (const [other, left] of this.#left) if (other < stage && left > 0) return false;
-    return true;
+    this.#members = members.map((member) => {
+      const { name, stage, isExclusive, isNeeded } = member;
+      const place = rules.dryRun ? {} : { stage, isExclusive, isNeeded };
+      return { name, ...place, state: 'waiting', isVerified: false, member, open: null, outcome: null };
+    });
   }
 
   async run(): Promise<FleetResult> {
-    const forget = onAbort(this.#ports.signal, () => this.#wake());
+    const { signal } = this.#ports;
+    const forget = onAbort(signal, () => this.#wake());
     try {
       for (;;) {
-        this.#begin();
-        this.#tellProgress();
-        if (this.#looking.size + this.#changing.size === 0) break;
+        const step = nextStep(this.#members, this.#rules);
+        if (!signal.aborted && this.#bug === null) {
+          for (const one of step.start) this.#run(one, 'in-progress', () => this.#change(one));
+          for (const one of step.inspect) this.#run(one, 'inspecting', () => this.#inspect(one));
+        }
+        this.#reportProgress(step);
+        if (!this.#members.some(({ state }) => state === 'inspecting' || state === 'in-progress')) break;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
@@ -201,207 +158,110 @@ class FleetRun {
     } finally {
       forget();
     }
-    const why = this.#stopReason();
-    await this.#leaveOut();
-    const stopped = (this.#ended.stopped ?? 0) > 0 ? why : null;
+    const { stopped } = nextStep(this.#members, this.#rules);
+    await this.#endOthers();
     if (this.#bug !== null) throw this.#bug.error;
-    return { outcomes: this.#outcomes as readonly HostOutcome[], stopped };
+    const outcomes = this.#members.flatMap(({ outcome }) => outcome ?? []);
+    return { outcomes, stopped: outcomes.some(({ status }) => status === 'not-started') ? stopped : null };
   }
 
-  #stopReason(): string | null {
-    return this.#missing === null ? rolloutStopReason(this.#rules, this.#state()) : `the other hosts need ${this.#missing}, which failed`;
-  }
-
-  #state() {
-    return {
-      passed: (this.#ended.changed ?? 0) + this.#unchanged,
-      failed: this.#failed,
-      broken: this.#broken,
-      changing: this.#changing.size,
-    };
-  }
-
-  #begin(): void {
-    if (this.#ports.signal.aborted || this.#bug !== null || this.#stopReason() !== null) return;
-    const { parallel, maxOpen, observesFirst } = this.#rules;
-    const isBefore = observesFirst === true && this.#looking.size + this.#uninspected.size > 0;
-    // Changes have priority, because a queued host holds a connection.
-    for (
-      let more = isBefore ? 0 : maxHostsToStart(this.#rules, this.#state());
-      more > 0 && this.#waiting.length > 0 && this.#busy() < parallel;
-      more--
-    ) {
-      const waiting = this.#takeWaiting();
-      if (waiting === null) break;
-      this.#start(this.#changing, waiting, (one) => this.#change(one));
-    }
-    const first = this.#isCanaryPending() ? this.#canaryCandidates().slice(0, Math.min(parallel, Math.ceil(maxOpen / 2))) : [];
-    const early = new Set(first.filter((index) => this.#uninspected.has(index)));
-    // Canaries first: the others wait for them, and must not hold all connections.
-    for (const index of new Set([...early, ...this.#uninspected])) {
-      if (this.#busy() >= parallel || this.#busy() + this.#waiting.length >= maxOpen) break;
-      if ((!early.has(index) && !this.#isOpen(this.#stageOf(index))) || this.#waitsForOneLikeIt(index)) continue;
-      this.#uninspected.delete(index);
-      this.#start(this.#looking, { index, member: this.#members[index] as FleetMember }, (one) => this.#look(one));
-    }
-  }
-
-  #isCanaryPending(): boolean {
-    const { canary, dryRun } = this.#rules;
-    return !dryRun && this.#state().passed < canary;
-  }
-
-  /**
-   * The members that may become canaries, in order. Canaries of a given order are changed before earlier stages, except
-   * before a member that the later stages require.
-   */
-  #canaryCandidates(): readonly number[] {
-    const left = this.#canaries.filter((index) => this.#outcomes[index] === undefined);
-    if (this.#rules.canaryOrder === undefined) return left.filter((index) => this.#isOpen(this.#stageOf(index)));
-    const needed = left.filter((index) => this.#members[index]?.isNeeded === true).map((index) => this.#stageOf(index));
-    return left.filter((index) => this.#stageOf(index) <= Math.min(...needed, Number.POSITIVE_INFINITY));
-  }
-
-  #busy(): number {
-    return this.#looking.size + this.#changing.size;
-  }
-
-  #waitsForOneLikeIt(index: number): boolean {
-    if (this.#rules.dryRun || this.#members[index]?.isExclusive !== true) return false;
-    const started = [...this.#looking, ...this.#changing, ...this.#waiting.map(({ member }) => member.name)];
-    return started.some((name) => this.#exclusive.has(name));
-  }
-
-  /**
-   * The next canary, or the next member in order; null if it must wait for others, or others for a member that is
-   * changed alone.
-   */
-  #takeWaiting(): Waiting | null {
-    const chosen = this.#isCanaryPending() ? this.#waitingCanary() : this.#firstWaiting();
-    if (chosen === null) return null;
-    if (this.#changing.size > 0 && (chosen.member.isExclusive === true || [...this.#changing].some((name) => this.#exclusive.has(name))))
-      return null;
-    this.#waiting.splice(this.#waiting.indexOf(chosen), 1);
-    return chosen;
-  }
-
-  #firstWaiting(): Waiting | null {
-    const before = (a: Waiting, b: Waiting): number => this.#stageOf(a.index) - this.#stageOf(b.index) || a.index - b.index;
-    const first = this.#waiting.reduce((best, one) => (before(one, best) < 0 ? one : best));
-    return this.#isOpen(this.#stageOf(first.index)) ? first : null;
-  }
-
-  /** Which host answers first does not decide: each canary waits for the results of the candidates before it. */
-  #waitingCanary(): Waiting | null {
-    const first = this.#canaryCandidates().slice(0, this.#rules.canary - this.#state().passed);
-    return this.#waiting.find(({ index }) => first.includes(index)) ?? null;
-  }
-
-  #start<T extends { readonly member: FleetMember }>(among: Set<string>, one: T, work: (one: T) => Promise<void>): void {
-    const { name } = one.member;
-    among.add(name);
-    void work(one)
+  /** Inspects or changes a host. Its state changes when its result has been reported. */
+  #run(one: RunningMember, state: 'inspecting' | 'in-progress', work: () => Promise<void>): void {
+    one.state = state;
+    void work()
       .catch((error: unknown) => {
         this.#bug ??= { error };
       })
       .finally(() => {
-        among.delete(name);
+        one.state = one.outcome?.status ?? (one.open === null ? 'waiting' : 'queued');
         this.#wake();
       });
   }
 
-  async #look({ index, member }: Pick<Waiting, 'index' | 'member'>): Promise<void> {
+  async #inspect(one: RunningMember): Promise<void> {
     const { signal, reporterOf } = this.#ports;
-    const found = await settle(member.open({ reporter: reporterOf(member.name), signal, parseText: this.#parseText }));
+    const { dryRun, observesFirst, verifyUnchanged } = this.#rules;
+    const found = await settle(one.member.open({ reporter: reporterOf(one.name), signal, parseText: this.#parseText }));
     if ('error' in found) {
       const status = signal.aborted ? 'interrupted' : isUnreachable(found.error) ? 'unreachable' : 'refused';
-      await this.#end(index, { status, plan: null, error: found.error });
+      await this.#end(one, { status, plan: null, error: found.error });
       return;
     }
-    const open = found.value;
-    const { planned } = open;
-    const pending = hasChangesOrDeferred(planned.host);
-    if (this.#rules.observesFirst === true || (!this.#rules.dryRun && (pending || this.#rules.verifyUnchanged === true))) {
-      this.#waiting.push({ index, member, open });
-      return;
-    }
-    await this.#endPlanned({ index, member, open });
+    one.open = found.value;
+    const isQueued = hasChangesOrDeferred(one.open.planned.host) || verifyUnchanged === true;
+    if (observesFirst !== true && (dryRun || !isQueued)) await this.#endPlanned(one, one.open);
   }
 
   /** Ends a host that is only planned, or up to date. */
-  async #endPlanned({ index, open }: Waiting, clashes: readonly Problem[] = []): Promise<void> {
+  async #endPlanned(one: RunningMember, open: OpenMember, clashes: readonly Problem[] = []): Promise<void> {
     const { planned } = open;
     await settle(open.close());
     const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
     const refused = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
     const status = refused ? 'refused' : hasChangesOrDeferred(planned.host) ? 'pending' : 'unchanged';
-    await this.#end(index, { status, plan: { ...planned, refusals }, error: refused });
+    await this.#end(one, { status, plan: { ...planned, refusals }, error: refused });
   }
 
-  async #change({ index, member, open }: Waiting): Promise<void> {
-    const clashes = this.#ports.claims?.of(member.name).problems() ?? [];
+  async #change(one: RunningMember): Promise<void> {
+    const open = one.open as OpenMember;
+    const clashes = this.#ports.claims?.of(one.name).problems() ?? [];
     if (clashes.length > 0 || this.#rules.dryRun) {
-      await this.#endPlanned({ index, member, open }, clashes);
+      await this.#endPlanned(one, open, clashes);
       return;
     }
-    await this.#ports.begins?.(member.name);
+    await this.#ports.begins?.(one.name);
     // With many hosts, those in progress are completed; a run on a single host stops at once.
     const done = await settle(this.#members.length === 1 ? open.apply(this.#ports.signal) : open.apply());
     await settle(open.close());
-    if ('error' in done && done.error.exitCode === 3) {
-      await this.#end(index, { status: 'refused', plan: open.planned, error: done.error });
-      return;
-    }
     if ('error' in done) {
-      this.#broken++;
-      await this.#end(index, { status: done.error.exitCode === 5 ? 'reverted' : 'failed', plan: open.planned, error: done.error });
+      const status = ({ 3: 'refused', 5: 'rolled-back' } as const)[done.error.exitCode as number] ?? 'failed';
+      await this.#end(one, { status, plan: open.planned, error: done.error });
       return;
     }
     const status = hasChanges(done.value) ? 'changed' : 'unchanged';
-    if (status === 'unchanged') this.#unchanged++;
-    await this.#end(index, { status, plan: { ...open.planned, host: done.value }, error: null });
+    one.isVerified = status === 'unchanged';
+    await this.#end(one, { status, plan: { ...open.planned, host: done.value }, error: null });
   }
 
-  async #end(index: number, outcome: Omit<HostOutcome, 'host' | 'node'>): Promise<void> {
-    const { name, node } = this.#members[index] as FleetMember;
-    const whole = { host: name, ...(node === undefined ? {} : { node }), ...outcome };
-    this.#outcomes[index] = whole;
-    const stage = this.#stageOf(index);
-    this.#left.set(stage, (this.#left.get(stage) ?? 1) - 1);
-    const hasSucceeded = whole.status === 'changed' || whole.status === 'unchanged' || whole.status === 'pending';
-    if (!hasSucceeded && !this.#rules.dryRun && this.#members[index]?.isNeeded === true) this.#missing ??= whole.host;
-    this.#ended[whole.status] = (this.#ended[whole.status] ?? 0) + 1;
-    if (whole.status === 'refused' || whole.status === 'failed' || whole.status === 'reverted') this.#failed++;
-    await this.#ports.ended?.(whole);
+  async #end(one: RunningMember, outcome: Omit<HostOutcome, 'host' | 'node'>): Promise<void> {
+    const { name, node } = one.member;
+    one.outcome = { host: name, ...(node === undefined ? {} : { node }), ...outcome };
+    await this.#ports.ended?.(one.outcome);
   }
 
-  /** Ends the members that were not started. */
-  async #leaveOut(): Promise<void> {
-    const status = this.#ports.signal.aborted ? 'interrupted' : 'stopped';
-    const planned = new Map(this.#waiting.map(({ index, open }) => [index, open.planned]));
-    await Promise.all(this.#waiting.map(({ open }) => settle(open.close())));
-    for (const index of this.#members.keys())
-      if (this.#outcomes[index] === undefined) await this.#end(index, { status, plan: planned.get(index) ?? null, error: null });
-    this.#tellProgress();
+  /** Ends the hosts that were not started. */
+  async #endOthers(): Promise<void> {
+    const status = this.#ports.signal.aborted ? 'interrupted' : 'not-started';
+    const others = this.#members.filter(({ outcome }) => outcome === null);
+    await Promise.all(others.map(({ open }) => open && settle(open.close())));
+    for (const one of others) {
+      await this.#end(one, { status, plan: one.open?.planned ?? null, error: null });
+      one.state = status;
+    }
+    this.#reportProgress(nextStep(this.#members, this.#rules));
   }
 
-  #limits(): Pick<FleetProgress, 'isCanary' | 'maxConcurrent'> {
-    const { canary, dryRun } = this.#rules;
-    if (dryRun) return {};
-    const state = this.#state();
-    return { isCanary: state.passed < canary, maxConcurrent: maxHostsToStart(this.#rules, { ...state, changing: 0 }) };
-  }
-
-  #tellProgress(): void {
+  #reportProgress({ isCanary, maxConcurrent }: RolloutStep<RunningMember>): void {
+    const named = (wanted: RunningMember['state']): readonly string[] =>
+      this.#members.flatMap(({ name, state }) => (state === wanted ? [name] : []));
+    const ended: Partial<Record<HostStatus, number>> = {};
+    for (const { outcome } of this.#members) if (outcome !== null) ended[outcome.status] = (ended[outcome.status] ?? 0) + 1;
     this.#ports.progress?.({
       total: this.#members.length,
-      looking: [...this.#looking],
-      waiting: this.#waiting.length,
-      changing: [...this.#changing],
-      ended: this.#ended,
-      ...this.#limits(),
+      looking: named('inspecting'),
+      waiting: named('queued').length,
+      changing: named('in-progress'),
+      ended,
+      ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent }),
     });
   }
+}
+
+const NO_ROUTE = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-Z]+)$/;
+
+/** Whether a host failed before it was reached. */
+function isUnreachable({ code }: Pick<Problem, 'code'>): boolean {
+  return NO_ROUTE.test(code);
 }
 
 /** Filters out problems that were already reported when the host was planned. */

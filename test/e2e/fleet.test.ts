@@ -64,7 +64,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
       'node4, node5 (2 hosts)',
       'node6',
       'canary: node1; the other hosts follow only if the canary succeeds',
-      '6 hosts: 6 to change.',
+      '6 hosts: 6 pending.',
     ]);
   });
 
@@ -109,7 +109,7 @@ describe.skipIf(requirement('lab hosts', whyNoLabHosts()))('fleet of six real ho
     writeFileSync(file, FLEET.replace('maxPods: 30', 'maxPods: 31'));
     const starts = new Map(HOSTS.map((host) => [host, kubeletStart(host)]));
     const plan = join(directory, 'plan.json');
-    expect((await fleet('plan', '--out', plan)).stdout).toMatch(/^6 hosts: 3 to change .*, 3 unchanged; highest impact: [a-z-]+\.$/m);
+    expect((await fleet('plan', '--out', plan)).stdout).toMatch(/^6 hosts: 3 pending .*, 3 unchanged; highest impact: [a-z-]+\.$/m);
     rmSync(file);
     const { code, stdout, stderr } = await runCommand(['apply', plan, '--ssh-config', lab.sshConfig], {
       env: { XDG_STATE_HOME: directory },

@@ -209,9 +209,21 @@ describe('dynamic assign of many nodes', () => {
       /n1: rolled back: the kubelet exited.*kubectl annotate node n1 --overwrite kubeletadm\.dev\/config-retry=.*\[DYNAMIC_FELL_BACK\]/,
     );
     expect(stderr).toContain(
-      'rollout stopped: n1 failed; 5 nodes were not changed. Fix the cause and rerun the command, or assign another ConfigMap. [ROLLOUT_STOPPED]',
+      'rollout stopped: n1 failed; 5 nodes were not changed. Fix the cause and rerun the command, assign another ConfigMap, or allow more failures with --max-fail. [ROLLOUT_STOPPED]',
     );
     expect([...fleet.restarts.values()]).toEqual([2, 0, 0, 0, 0, 0]);
+  });
+
+  it.each([
+    ['1', '6 nodes: 5 changed, 1 failed.\n'],
+    ['0', '6 nodes: 2 changed, 1 failed, 3 not started.\n'],
+  ])('with --max-fail %s and one failed node: %s', async (maxFail, expected) => {
+    fleet = await agentFleet(NODES);
+    fleet.behaviours.set('maxPods: 61', (_, node) => (node === 'n2' ? { healthz: { ok: false, why: 'answers 500' } } : {}));
+    const options = ['--max-unavailable', '2', '--max-fail', maxFail, '--on-failure', 'stop'];
+    const { code, stdout, stderr } = await dynamic('assign', ...NODES, '--configmap', await push(61), ...options);
+    expect([code, stdout]).toEqual([4, expected]);
+    expect(stderr.includes('ROLLOUT_STOPPED')).toBe(maxFail === '0');
   });
 
   it('stops when a node of a finished batch rolls back', async () => {
@@ -321,7 +333,7 @@ describe('dynamic assign of many nodes', () => {
         ),
       );
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: nameOf(other), n3: 'local', n4: 'local' });
-    expect([code, stdout]).toEqual([4, '4 nodes: 2 assigned by another operator, 2 not started.\n']);
+    expect([code, stdout]).toEqual([4, '4 nodes: 2 replaced, 2 not started.\n']);
   });
 
   it('never reverts an assignment that another operator made at the last moment', async () => {
@@ -344,7 +356,7 @@ describe('dynamic assign of many nodes', () => {
     await fleet.pass(5);
     expect(fleet.runs()).toEqual({ n1: nameOf(other), n2: 'local' });
     expect(stderr).toContain(`n1: ${other} was assigned by an unknown client, but this command expected ${mine}`);
-    expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 assigned by another operator.\n']);
+    expect([code, stdout]).toEqual([4, '2 nodes: 1 rolled back, 1 replaced.\n']);
   });
 
   it('starts no rollout that it could not revert', async () => {

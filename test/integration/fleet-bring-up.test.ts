@@ -42,7 +42,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
     expect(stdout).toContain('- --service-cluster-ip-range=10.50.0.0/16');
     expect(stdout).toMatch(/\+maxPods: 21$/m);
     expect(stdout).not.toContain('PRIVATE KEY');
-    expect(lines.at(-2)).toBe('3 hosts: 3 to change.');
+    expect(lines.at(-2)).toBe('3 hosts: 3 pending.');
     expect(existsSync(join(directory, 'admin.conf'))).toBe(false);
     for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
   });
@@ -93,7 +93,7 @@ describe('a fleet whose cluster does not exist yet', { timeout: 120_000 }, () =>
       const { code, stdout, questions } = await asking(false);
       expect([code, questions]).toEqual([2, ['Apply these changes? [y/N] ']]);
       expect(stdout).toContain('  > [join] later: waits for node1 to bootstrap the cluster\n');
-      expect(stdout).toMatch(/^3 hosts: 3 to change\.$/m);
+      expect(stdout).toMatch(/^3 hosts: 3 pending\.$/m);
       for (const { rootDir } of lab.hosts) expect(existsSync(join(rootDir, 'etc/kubernetes/pki'))).toBe(false);
     });
 

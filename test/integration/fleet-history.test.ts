@@ -61,7 +61,7 @@ hosts: [{name: node1}, {name: node2}]
     expect(planned.stderr).toContain(`signed with ${path('key')}: ${path('plan.json.sig')}\n`);
     const shown = await run('plan', 'show', path('plan.json'));
     expect(shown.stdout).toContain('+maxPods: 60');
-    expect(shown.stdout).toMatch(/^2 hosts: 2 to change.*; highest impact: new-pods-only\.$/m);
+    expect(shown.stdout).toMatch(/^2 hosts: 2 pending.*; highest impact: new-pods-only\.$/m);
     const applied = await run('apply', path('plan.json'), '--require-signature', path('signers'), '--reason', 'ticket 7');
     expect(applied.code, applied.stderr).toBe(0);
     const plan = JSON.parse(readFileSync(path('plan.json'), 'utf8'));

@@ -71,7 +71,7 @@ ${hosts}`,
     const { code, stdout, stderr } = await reset('--dry-run', '--exit-code', '--delete-node');
     expect(code, stderr).toBe(6);
     expect(stdout).toMatch(/^node\[1:4\] \(4 hosts\)$/m);
-    expect(stdout).toMatch(/^4 hosts: 4 to change\.$/m);
+    expect(stdout).toMatch(/^4 hosts: 4 pending\.$/m);
     const json = JSON.parse((await reset('--dry-run', '-o', 'json')).stdout) as { kind: string; hosts: { name: string }[] };
     expect([json.kind, json.hosts.map(({ name }) => name)]).toEqual(['Plan', ['node1', 'node2', 'node3', 'node4']]);
     expect([1, 2, 3, 4].map(isNode)).toEqual([true, true, true, true]);

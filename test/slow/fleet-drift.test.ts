@@ -222,7 +222,7 @@ describe('fleet drift, status and plan of hosts that do not answer', { timeout: 
       writeFileSync(file, `${head}baseline: {kubeletConfiguration: {maxPods: 66}}\nhosts:\n${hosts.join('\n')}\n`);
       const planned = await run('plan', '-f', file, '--out', saved, '--ignore-preflight-errors', 'all');
       expect(planned.stdout.trimEnd().split('\n').at(-1), planned.stderr).toMatch(
-        /^3 hosts: 3 to change .*; highest impact: new-pods-only\.$/m,
+        /^3 hosts: 3 pending .*; highest impact: new-pods-only\.$/m,
       );
       const { code, stdout, stderr } = await run('apply', saved, '--canary', '0', '--serial', '3', '-o', 'json');
       expect(code, stderr).toBe(0);

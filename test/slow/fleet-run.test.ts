@@ -52,7 +52,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect(stdout).toContain('node3, node4 (2 hosts)\n');
     expect(stdout).toMatch(/^node2\n/m);
     expect(stdout.match(/\+maxPods: 60/g)).toHaveLength(1);
-    expect(stdout).toContain('3 hosts: 3 to change.\n');
+    expect(stdout).toContain('3 hosts: 3 pending.\n');
     expect(starts()).toEqual([1, 0, 0, 0]);
   });
 
@@ -61,7 +61,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     const args = ['plan', '-f', join(directory, 'fleet.yaml'), '--ssh-config', lab.sshConfig, '--limit', 'node3', ...passwords];
     const { code, stdout, stderr } = await runCommand(args, { stdin: 'one\ntwo\n' });
     expect(code, stderr).toBe(0);
-    expect(stdout).toContain('1 host: 1 to change.\n');
+    expect(stdout).toContain('1 host: 1 pending.\n');
   });
 
   it('a warning for many hosts is printed once', async () => {
@@ -362,7 +362,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     interruption.abort(interrupted('SIGINT'));
     const { code, stdout, stderr } = await running;
     expect(code, stderr).toBe(130);
-    expect(stdout).toBe('3 hosts: 1 changed, 2 not started.\n');
+    expect(stdout).toBe('3 hosts: 1 changed, 2 interrupted.\n');
     expect(stderr).toMatch(/finishing the changes in progress on node\d; interrupt again to exit immediately \[INTERRUPTED\]/);
     expect((await apply('--retry', 'failed')).stdout).toBe('2 hosts: 2 changed.\n');
     expect((await plan('--exit-code')).code).toBe(0);
@@ -396,7 +396,7 @@ describe('plan and apply of a fleet', { timeout: 120_000 }, () => {
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('/nowhere/ca.crt does not exist on the host')]);
     const { code, stdout, stderr } = await applyAsItIs('--allow-pod-loss', '--allow', 'unsafe');
     expect(code).toBe(4);
-    expect(stdout).toBe('3 hosts: 1 rolled back to the previous configuration, 2 not started.\n');
+    expect(stdout).toBe('3 hosts: 1 rolled back, 2 not started.\n');
     expect(stderr).toMatch(
       /node[234]: .*\[ROLLED_BACK\][\s\S]*the run stopped before it processed 2 hosts: the first host to be changed failed.*\[FLEET_STOPPED\]/,
     );

@@ -310,7 +310,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
       selection: { limit: [], groups: [] },
       connection: { ...connection, connectTimeoutMs: 10_000 },
       cluster: {},
-      rules: { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null },
+      rules: { parallel: 50, canary: { hosts: 0 }, maxUnavailable: null, maxFail: null },
       writing: { breakLock: false, confirmMs: undefined },
       run: DEFAULT_RUN,
       takeOver: false,

@@ -13,8 +13,8 @@ const chromium = findChromium();
 const HOSTS = Array.from({ length: 1_000 }, (_, i) => `edge-${String(i).padStart(4, '0')}`);
 const LARGE = {
   apply: runModel(
-    HOSTS.map((host, i) => plannedHost(host, { status: i === 500 ? 'reverted' : 'changed', warning: 'an old field' })),
-    HOSTS.flatMap((host, i) => changeEvents(host, 100, i % 100 === 7 ? 60_000 : 5_000, i === 500 ? 'reverted' : 'changed')),
+    HOSTS.map((host, i) => plannedHost(host, { status: i === 500 ? 'rolled-back' : 'changed', warning: 'an old field' })),
+    HOSTS.flatMap((host, i) => changeEvents(host, 100, i % 100 === 7 ? 60_000 : 5_000, i === 500 ? 'rolled-back' : 'changed')),
     0,
   ),
   status: statusModel(

@@ -1,8 +1,9 @@
 import { groupBy } from '../../base/group-by.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
-import { type RunTimeline, STATUS_WORDS } from '../../fleet/report/report-model.ts';
+import type { RunTimeline } from '../../fleet/report/report-model.ts';
 import type { HostPhase } from '../../fleet/run-steps.ts';
 import { changeMsOf, type HostTimeline, type TimedPhase } from '../../fleet/run-timeline.ts';
+import { outcomeText } from '../../maintenance/member-outcome.ts';
 import { durationText, hostCount } from './report-words.ts';
 
 /** A short text in a coloured frame. */
@@ -105,7 +106,7 @@ function hostView(timeline: HostTimeline, scale: Scale): object {
   const { host, status, phases, confirmedMs, isCanary } = timeline;
   const changeMs = changeMsOf(timeline);
   const [slow, bad] = [isSlow(timeline, scale), isBad(timeline)];
-  const words = status === null ? 'in progress' : STATUS_WORDS[status];
+  const words = status === null ? 'in progress' : outcomeText(status);
   return {
     host,
     canary: isCanary,

@@ -7,7 +7,7 @@ import type { ThisProcess } from '../../base/this-process.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
 import { pathNotChecked, reachKubelet } from '../../kubelet/health/kubelet-path.ts';
-import type { MemberOutcome } from '../../maintenance/next-step.ts';
+import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { isRolledBack } from '../assess-progress.ts';
 import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped } from '../dynamic-problems.ts';
 import type { Backend } from '../node-config.ts';

@@ -4,7 +4,8 @@ import type { ClusterName } from '../../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../../host/plan/fold.ts';
 import { type FieldChange, highestImpact, type Impact } from '../../host/plan/impact.ts';
 import { describeNodeSource } from '../../kubelet/node-source.ts';
-import type { HostOutcome, HostStatus } from '../fleet.ts';
+import { outcomeText } from '../../maintenance/member-outcome.ts';
+import type { HostOutcome } from '../fleet.ts';
 import { type HostTimeline, slowLimitMs } from '../run-timeline.ts';
 import type { HostCertificate, HostStatusRow } from '../use-cases/fleet-status.ts';
 
@@ -98,7 +99,7 @@ export function runReport({ outcomes: unsorted, failure, timelines, ...head }: R
   const totalMs = Math.max(1, head.endedAt.getTime() - head.startedAt.getTime());
   return {
     ...head,
-    counts: censusOf(outcomes.map(({ host, status }) => [STATUS_WORDS[status], host])),
+    counts: censusOf(outcomes.map(({ host, status }) => [outcomeText(status), host])),
     highestImpact: highestImpact(groups.flatMap(({ changes }) => changes.map(({ impact }) => impact as Impact | undefined))),
     problems: sharedProblems(failure?.problems ?? [], outcomes),
     matrix,
@@ -109,19 +110,6 @@ export function runReport({ outcomes: unsorted, failure, timelines, ...head }: R
     certificates: [],
   };
 }
-
-/** The words of `fleet-report.ts` for one host. */
-export const STATUS_WORDS: Readonly<Record<HostStatus, string>> = {
-  pending: 'to change',
-  changed: 'changed',
-  unchanged: 'unchanged',
-  reverted: 'rolled back',
-  failed: 'failed',
-  refused: 'refused',
-  unreachable: 'unreachable',
-  stopped: 'not started',
-  interrupted: 'not started',
-};
 
 export interface StatusReportInput extends ReportHead {
   readonly rows: readonly HostStatusRow[];

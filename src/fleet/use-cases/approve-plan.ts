@@ -113,7 +113,7 @@ export async function inspectHosts(services: FleetRunPorts, work: FleetTasks, ap
   const { maxFail } = fleetRules(work.request.rules, { total: work.tasks.length, dryRun: false });
   const stopped = `${refused} of ${outcomes.length} hosts ${refused === 1 ? 'was' : 'were'} refused, and nothing was changed`;
   if (refused > (maxFail ?? 0))
-    return { tasks: [], outcomes: outcomes.map((one) => (one.status === 'pending' ? { ...one, status: 'stopped' } : one)), stopped };
+    return { tasks: [], outcomes: outcomes.map((one) => (one.status === 'pending' ? { ...one, status: 'not-started' } : one)), stopped };
   return { tasks: work.tasks.filter((_, i) => outcomes[i]?.status === 'pending'), outcomes };
 }
 

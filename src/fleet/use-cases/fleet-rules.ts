@@ -14,14 +14,14 @@ export interface RulesRequest {
   /** The canaries by name or group, or by label; they replace the number of `canary`. Absent: not named. */
   readonly canaryHosts?: string | LabelSelector | undefined;
   /** Changed at once; null: `parallel`. */
-  readonly serial: Amount | null;
+  readonly maxUnavailable: Amount | null;
   /** May fail before the rest is skipped; null: the default limit. */
   readonly maxFail: Amount | null;
 }
 
 /** The rules of a run over a number of hosts. */
 export function fleetRules(
-  { parallel, canary = { hosts: 0 }, serial, maxFail }: RulesRequest,
+  { parallel, canary = { hosts: 0 }, maxUnavailable, maxFail }: RulesRequest,
   { total, dryRun }: { readonly total: number; readonly dryRun: boolean },
 ): FleetRules {
   return {
@@ -29,7 +29,7 @@ export function fleetRules(
     maxOpen: Math.max(parallel, MOST_OPEN),
     // A limit is pointless for one host.
     canary: total === 1 ? 0 : hostsOf(canary, total),
-    serial: serial === null ? parallel : Math.max(1, hostsOf(serial, total)),
+    maxUnavailable: maxUnavailable === null ? parallel : Math.max(1, hostsOf(maxUnavailable, total)),
     maxFail: maxFail === null ? null : hostsOf(maxFail, total),
     cautious: maxFail === null && !dryRun,
     dryRun,

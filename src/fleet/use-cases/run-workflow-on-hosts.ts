@@ -67,7 +67,7 @@ export interface HostsFailure {
 export type HostsPorts = RunTime & HostConnections & LockOwnerPorts;
 
 /** No canary, and the default limit of failed hosts. */
-const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null };
+const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, maxUnavailable: null, maxFail: null };
 
 /**
  * Runs a workflow on the hosts in parallel, within the limits of a fleet run: a canary, and a number of hosts that may
@@ -97,11 +97,11 @@ export async function runWorkflowOnHosts(
     { ...watch(members), signal: ports.signal, claims },
   );
   const shown = outcomes.filter(({ plan, status, error }) => plan !== null && !isSkipped(status) && (error === null || run.dryRun));
-  const skipped = outcomes.filter(({ status }) => status === 'stopped').length;
+  const skipped = outcomes.filter(({ status }) => status === 'not-started').length;
   const failures = [
     ...new Set(
       outcomes
-        .filter((outcome) => !shown.includes(outcome) && outcome.status !== 'stopped')
+        .filter((outcome) => !shown.includes(outcome) && outcome.status !== 'not-started')
         .map(({ error }) => error ?? reasonOfInterruption(ports)),
     ),
   ];
@@ -115,7 +115,7 @@ export async function runWorkflowOnHosts(
 }
 
 function isSkipped(status: HostOutcome['status']): boolean {
-  return status === 'stopped' || status === 'interrupted';
+  return status === 'not-started' || status === 'interrupted';
 }
 
 function exitCodeOf(failures: readonly AppError[], { interrupted, allFailed }: { interrupted: boolean; allFailed: boolean }): ExitCode {

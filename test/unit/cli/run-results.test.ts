@@ -26,7 +26,7 @@ function maxPods(after: number): HostChange {
 function outcome(host: string, status: HostStatus, changes: readonly HostChange[] = []): HostOutcome {
   const plan = { host: { name: host, phases: [{ phase: 'kubelet-start', plan: { changes } }] }, warnings: [], refusals: [] };
   const problem = { code: 'HOST_UNREACHABLE', message: `cannot connect to ${host}: connection refused`, hint: 'Check the address' };
-  const isFailed = status === 'unreachable' || status === 'reverted';
+  const isFailed = status === 'unreachable' || status === 'rolled-back';
   return { host, status, plan: status === 'unreachable' ? null : plan, error: isFailed ? new AppError(problem) : null };
 }
 
@@ -58,7 +58,7 @@ describe('the results of hosts', () => {
     expect(lines()).toEqual(['n1 changed: config.yaml maxPods 70 → 72, kubelet restarted, confirmed (4.1s)']);
     results.ended(outcome('n2', 'unchanged'), stepsOf('n2', 10));
     results.ended(outcome('n3', 'unreachable'), undefined);
-    results.ended(outcome('n4', 'stopped'), undefined);
+    results.ended(outcome('n4', 'not-started'), undefined);
     expect(lines().slice(1)).toEqual(['n2 up to date', 'n3 error: unreachable: connection refused']);
   });
 
@@ -131,7 +131,7 @@ describe('the recap', () => {
   });
 
   it('has the result, the reason and the next action of each other host, once for equal ones', () => {
-    const stopped = Array.from({ length: 100 }, (_, i) => outcome(`n${i + 3}`, 'stopped'));
+    const stopped = Array.from({ length: 100 }, (_, i) => outcome(`n${i + 3}`, 'not-started'));
     expect(rowsOf([outcome('n1', 'unreachable'), outcome('n2', 'unreachable'), ...stopped], '2 hosts failed')).toEqual([
       ['n1, n2 (2)', 'unreachable', 'connection refused', 'Check the address'],
       ['n[3:102] (100)', 'not started', '2 hosts failed', 'Run kubeletadm apply -f fleet.yaml --retry failed'],

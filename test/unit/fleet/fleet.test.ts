@@ -6,7 +6,7 @@ import type { HostPlan } from '../../../src/host/plan/document.ts';
 import { nodeClaims } from '../../../src/kubeadm/node-claims.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
-const RULES: FleetRules = { canary: 0, serial: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };
+const RULES: FleetRules = { canary: 0, maxUnavailable: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };
 const FAILED = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' });
 const BACK = new AppError({ code: 'KUBELET_UNHEALTHY', message: 'it does not run' }, { exitCode: 5 });
 const GONE = new AppError({ code: 'HOST_UNREACHABLE', message: 'no response' });
@@ -100,7 +100,7 @@ describe('a run over a fleet', () => {
       e: { apply: FAILED },
       f: { apply: BACK },
     });
-    expect(await statuses()).toEqual({ a: 'changed', b: 'unchanged', c: 'unreachable', d: 'refused', e: 'failed', f: 'reverted' });
+    expect(await statuses()).toEqual({ a: 'changed', b: 'unchanged', c: 'unreachable', d: 'refused', e: 'failed', f: 'rolled-back' });
     expect(now.open).toBe(0);
   });
 
@@ -111,7 +111,7 @@ describe('a run over a fleet', () => {
   });
 
   it('does not wait for an unresponsive host', async () => {
-    const { run, log } = world({ ...many(5), dead: { plan: GONE, planTakes: 50 } }, { canary: 1, serial: 2, parallel: 4 });
+    const { run, log } = world({ ...many(5), dead: { plan: GONE, planTakes: 50 } }, { canary: 1, maxUnavailable: 2, parallel: 4 });
     const done = run();
     await turns(30);
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(5);
@@ -151,7 +151,7 @@ describe('a run over a fleet', () => {
 
     it('changes no further claimant without planning all hosts first', async () => {
       const first = { claim: { ...claim, nodeName: 'n0' }, applyTakes: 30 };
-      const waiting = await world({ first, ...both }, { serial: 1 }).statuses();
+      const waiting = await world({ first, ...both }, { maxUnavailable: 1 }).statuses();
       expect(waiting).toEqual({ first: 'changed', a: 'refused', b: 'refused', c: 'changed' });
       const { statuses, log } = world(both);
       expect(await statuses()).toEqual({ a: 'changed', b: 'refused', c: 'changed' });
@@ -167,14 +167,14 @@ describe('a run over a fleet', () => {
     expect((await done).outcomes.map(({ status }) => status)).toEqual(['unreachable', 'changed', 'changed', 'changed']);
   });
 
-  it.each([1, 2, 5])('changes %d hosts at a time', async (serial) => {
-    const { statuses, now } = world(many(12, { applyTakes: 3 }), { serial });
+  it.each([1, 2, 5])('changes %d hosts at a time', async (maxUnavailable) => {
+    const { statuses, now } = world(many(12, { applyTakes: 3 }), { maxUnavailable });
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
-    expect(now.mostChanging).toBe(serial);
+    expect(now.mostChanging).toBe(maxUnavailable);
   });
 
   it('respects the maximum number of connections, and finishes', async () => {
-    const { statuses, now } = world(many(30), { serial: 1, maxOpen: 4 });
+    const { statuses, now } = world(many(30), { maxUnavailable: 1, maxOpen: 4 });
     expect(new Set(Object.values(await statuses()))).toEqual(new Set(['changed']));
     expect(now.most).toBeLessThanOrEqual(4);
   });
@@ -191,7 +191,7 @@ describe('a run over a fleet', () => {
   it('does not change the others when the canary fails', async () => {
     const { run, now } = world({ h1: { apply: BACK }, h2: {}, h3: { changes: false } }, { canary: 1 });
     const { outcomes, stopped } = await run();
-    expect(outcomes.map(({ status }) => status)).toEqual(['reverted', 'stopped', 'unchanged']);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rolled-back', 'not-started', 'unchanged']);
     expect(outcomes[1]?.plan?.host.phases).toHaveLength(1);
     expect(stopped).toBe('the first host to be changed failed');
     expect(now.open).toBe(0);
@@ -204,9 +204,9 @@ describe('a run over a fleet', () => {
   });
 
   it('stops after too many failures', async () => {
-    const { run } = world({ ...many(2, { apply: FAILED }), x: {}, y: {} }, { serial: 1, maxFail: 1 });
+    const { run } = world({ ...many(2, { apply: FAILED }), x: {}, y: {} }, { maxUnavailable: 1, maxFail: 1 });
     const { outcomes, stopped } = await run();
-    expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'failed', 'stopped', 'stopped']);
+    expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'failed', 'not-started', 'not-started']);
     expect(stopped).toBe('2 hosts failed, more than --max-fail allows');
   });
 
@@ -214,12 +214,12 @@ describe('a run over a fleet', () => {
     const { run, log } = world({ canary: {}, ...many(40, { apply: FAILED, applyTakes: 3 }) }, { canary: 1, cautious: true });
     const { outcomes, stopped } = await run();
     expect(log.filter((line) => line.startsWith('change'))).toHaveLength(3);
-    expect(outcomes.filter(({ status }) => status === 'stopped')).toHaveLength(38);
+    expect(outcomes.filter(({ status }) => status === 'not-started')).toHaveLength(38);
     expect(stopped).toContain('2 of 3 changed hosts failed');
   });
 
   it('changes all hosts by default when none fails, in growing batches', async () => {
-    const { run, now } = world({ ...many(60, { applyTakes: 3 }) }, { canary: 1, cautious: true, serial: 50 });
+    const { run, now } = world({ ...many(60, { applyTakes: 3 }) }, { canary: 1, cautious: true, maxUnavailable: 50 });
     const { outcomes } = await run();
     expect(outcomes.every(({ status }) => status === 'changed')).toBe(true);
     expect(now.mostChanging).toBeGreaterThan(16);
@@ -231,7 +231,7 @@ describe('a run over a fleet', () => {
   });
 
   it('finishes hosts in progress when it is interrupted, and starts no other', async () => {
-    const { run, log, interruption, now } = world(many(6, { applyTakes: 10 }), { serial: 2 });
+    const { run, log, interruption, now } = world(many(6, { applyTakes: 10 }), { maxUnavailable: 2 });
     const done = run();
     await turns(6);
     interruption.abort(interrupted('SIGINT'));
@@ -270,11 +270,11 @@ describe('stages', () => {
     ['refused', { plan: NO }],
     ['unreachable', { plan: GONE }],
     ['failed', { apply: FAILED }],
-    ['reverted', { apply: BACK }],
+    ['rolled-back', { apply: BACK }],
   ])('are skipped when a required host is %s', async (status, behaviour) => {
     const { run, log } = world({ cp1: { ...FIRST, ...behaviour }, cp2: { stage: 1 }, w1: { stage: 2 } });
     const { outcomes, stopped } = await run();
-    expect(outcomes.map((outcome) => outcome.status)).toEqual([status, 'stopped', 'stopped']);
+    expect(outcomes.map((outcome) => outcome.status)).toEqual([status, 'not-started', 'not-started']);
     expect(stopped).toBe('the other hosts need cp1, which failed');
     expect(log.filter((line) => !line.endsWith(' cp1'))).toEqual([]);
   });

@@ -59,12 +59,12 @@ describe('the timeline of a host', () => {
         reported('a', 500, RESTARTED),
         reported('a', 6_000, { code: 'ROLLBACK_STARTED', phase: 'kubelet-start' }),
         reported('a', 7_000, RESTARTED),
-        { kind: 'ended', host: 'a', atMs: 8_000, status: 'reverted' },
+        { kind: 'ended', host: 'a', atMs: 8_000, status: 'rolled-back' },
       ],
       { canary: 0, nowMs: 8_000 },
     );
     expect(host?.phases.map(({ phase }) => phase)).toEqual(['restarting', 'verifying', 'rolling-back']);
-    expect(host).toMatchObject({ confirmedMs: null, status: 'reverted' });
+    expect(host).toMatchObject({ confirmedMs: null, status: 'rolled-back' });
   });
 
   it.each([

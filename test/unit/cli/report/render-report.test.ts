@@ -118,10 +118,10 @@ describe('the page of an apply', () => {
   it('folds the batches of a large run, and lists the hosts that need attention first', () => {
     const many = Array.from({ length: 1_000 }, (_, i) => `edge-${i}`);
     const ends = (i: number): number => (i % 100 === 7 ? 60_000 : 5_000);
-    const run = many.flatMap((host, i) => changeEvents(host, 100, ends(i), i === 42 ? 'reverted' : 'changed'));
+    const run = many.flatMap((host, i) => changeEvents(host, 100, ends(i), i === 42 ? 'rolled-back' : 'changed'));
     const large = render(
       runModel(
-        many.map((host, i) => plannedHost(host, { status: i === 42 ? 'reverted' : 'changed' })),
+        many.map((host, i) => plannedHost(host, { status: i === 42 ? 'rolled-back' : 'changed' })),
         run,
         0,
       ),

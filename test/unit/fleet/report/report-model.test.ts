@@ -8,7 +8,7 @@ describe('the report of a run', () => {
   it('counts the hosts by result', () => {
     const { counts } = runModel([plannedHost('n2'), plannedHost('n1'), failedHost('n3', 'unreachable', REFUSED)]);
     expect(counts).toEqual([
-      { value: 'to change', hosts: ['n1', 'n2'] },
+      { value: 'pending', hosts: ['n1', 'n2'] },
       { value: 'unreachable', hosts: ['n3'] },
     ]);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { canaryRules, type RulesRequest } from '../../../../src/fleet/use-cases/fleet-rules.ts';
 
 const hostsOf = (...names: readonly string[]) => names.map((name) => ({ name, role: 'worker' as const, groups: [], nodeRegistration: {} }));
-const REQUEST: RulesRequest = { parallel: 50, serial: null, maxFail: null };
+const REQUEST: RulesRequest = { parallel: 50, maxUnavailable: null, maxFail: null };
 const ALL = hostsOf('a', 'b', 'c', 'd');
 
 describe('the canaries of apply', () => {

@@ -9,7 +9,7 @@ import type { PlanOnHost } from '../../../../src/host/run-workflow.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
-const RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, serial: null, maxFail: null };
+const RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, maxUnavailable: null, maxFail: null };
 
 /**
  * A run over hosts h1, h2, ... that records the applied hosts.
@@ -63,7 +63,7 @@ describe('a workflow on many hosts', () => {
     const { applied, outcomes, failure } = await runOver(60, { fails: Array.from({ length: 60 }, (_, i) => `h${i + 1}`) });
     // The first failure is within the limit, so one more host starts in its place.
     expect(applied).toHaveLength(51);
-    expect(outcomes.filter(({ status }) => status === 'stopped')).toHaveLength(9);
+    expect(outcomes.filter(({ status }) => status === 'not-started')).toHaveLength(9);
     expect(failure?.exitCode).toBe(4);
     expect(failure?.problems.at(-1)).toEqual({
       code: 'FLEET_STOPPED',
@@ -74,7 +74,7 @@ describe('a workflow on many hosts', () => {
   });
 
   it('names --max-fail if the command has the option', async () => {
-    const { applied, results, failure } = await runOver(4, { fails: ['h1', 'h2'], rules: { ...RULES, serial: { hosts: 1 } } });
+    const { applied, results, failure } = await runOver(4, { fails: ['h1', 'h2'], rules: { ...RULES, maxUnavailable: { hosts: 1 } } });
     expect(applied).toEqual(['h1', 'h2']);
     expect(results).toEqual([]);
     expect(failure?.problems.at(-1)?.hint).toBe('Fix the cause and run the same command again, or allow more failures with --max-fail');
@@ -83,7 +83,7 @@ describe('a workflow on many hosts', () => {
   it('changes the remaining hosts with a higher limit', async () => {
     const { applied, failure } = await runOver(4, {
       fails: ['h1', 'h2'],
-      rules: { ...RULES, serial: { hosts: 1 }, maxFail: { percent: 100 } },
+      rules: { ...RULES, maxUnavailable: { hosts: 1 }, maxFail: { percent: 100 } },
     });
     expect(applied).toEqual(['h1', 'h2', 'h3', 'h4']);
     expect(failure?.problems.map(({ code }) => code)).toEqual(['KUBELET_UNHEALTHY', 'KUBELET_UNHEALTHY']);
@@ -99,7 +99,7 @@ describe('a workflow on many hosts', () => {
     const interruption = new AbortController();
     const { applied, results, failure } = await runOver(
       3,
-      { fails: [], rules: { ...RULES, serial: { hosts: 1 } }, onApply: () => interruption.abort(interrupted('SIGINT')) },
+      { fails: [], rules: { ...RULES, maxUnavailable: { hosts: 1 } }, onApply: () => interruption.abort(interrupted('SIGINT')) },
       interruption.signal,
     );
     expect(applied).toEqual(['h1']);
