@@ -87,6 +87,11 @@ export function isAppError(error: unknown, code?: string): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
+/** The message of the first problem, without its subject and hint. */
+export function firstMessage({ problems, code }: AppError): string {
+  return problems[0]?.message ?? code;
+}
+
 /** The message of an error in one line; of an AppError, all its problems. */
 export function messageOf(error: unknown): string {
   if (isAppError(error)) return error.problems.map(formatProblem).join('; ');

@@ -7,17 +7,8 @@ import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { isConnectionLost } from '../../host/run-host.ts';
 import { explainKubeletFailure, type KubeletFailure, lastKubeletError } from '../facts/kubelet-failure.ts';
+import { CRASHES } from './signals.ts';
 
-/** Exits for a reason that waiting cannot fix. */
-const ENOUGH_FATAL_EXITS = 2;
-/**
- * Exits in a row for the same reason, known or not. With the 10 s between two starts that the packages' unit sets, they
- * take a minute: longer than a restart of the container runtime or an API server, and well below the five minutes after
- * which pods are deleted from an unreachable node.
- */
-const ENOUGH_EQUAL_EXITS = 6;
-/** Units without RestartSec start the kubelet again after 100 ms. */
-const EQUAL_EXITS_MS = 30_000;
 /** Older kubelets print hundreds of lines of usage after an unknown flag. */
 const JOURNAL_LINES = 500;
 /** Journal entries before the restart belong to another configuration. The restart was shortly before the wait. */
@@ -59,7 +50,7 @@ export function crashWatch(context: PhaseContext, phase: string): CrashWatch {
       const cause = comparable(failure.cause);
       equal = equal?.cause === cause ? { ...equal, count: equal.count + exits } : { cause, count: exits, sinceMs: waitedMs };
       explained = restarts;
-      const isPermanent = equal.count >= ENOUGH_EQUAL_EXITS && waitedMs - equal.sinceMs >= EQUAL_EXITS_MS;
+      const isPermanent = equal.count >= CRASHES.equal && waitedMs - equal.sinceMs >= CRASHES.equalMs;
       if (failure.fatal || isPermanent || unit.activeState === 'failed') throw kubeletUnhealthy(context, phase, failure, waitedMs);
     },
   };
@@ -71,8 +62,8 @@ export function crashWatch(context: PhaseContext, phase: string): CrashWatch {
  * in auto-restart has failed at least once since.
  */
 function isCrashing(unit: UnitState, fewest: number): boolean {
-  if (unit.activeState === 'failed' || unit.restarts - fewest >= ENOUGH_FATAL_EXITS) return true;
-  return unit.subState === 'auto-restart' && unit.restarts >= ENOUGH_FATAL_EXITS;
+  if (unit.activeState === 'failed' || unit.restarts - fewest >= CRASHES.fatal) return true;
+  return unit.subState === 'auto-restart' && unit.restarts >= CRASHES.fatal;
 }
 
 /** Equal for the same reason: without the state of the unit, numbers, addresses and checksums, which differ between two runs. */

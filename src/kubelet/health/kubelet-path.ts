@@ -1,4 +1,4 @@
-import { isAppError } from '../../base/errors.ts';
+import { firstMessage, isAppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ReportEvent } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -18,7 +18,7 @@ export async function reachKubelet(cluster: Cluster, nodeName: string): Promise<
   } catch (error) {
     if (!isAppError(error)) throw error;
     if (error.code === 'CLUSTER_NOT_FOUND') return { configz: null, issue: null };
-    const message = error.problems[0]?.message ?? error.code;
+    const message = firstMessage(error);
     return { configz: null, issue: NO_CERTIFICATE.test(message) ? `${message}. ${APPROVE}` : message };
   }
 }

@@ -1,4 +1,4 @@
-import { isAppError } from '../../base/errors.ts';
+import { firstMessage, isAppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
@@ -103,7 +103,7 @@ export async function observeChange(
     override = sourceInForce(node);
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return { pending: error.problems[0]?.message ?? error.code };
+    return { pending: firstMessage(error) };
   }
   const isCompared = config !== null && config.fields.length > 0;
   const reached = isReached || isCompared ? await reachKubelet(cluster, nodeName) : null;

@@ -1,4 +1,4 @@
-import { type AppError, isAppError } from '../../base/errors.ts';
+import { type AppError, firstMessage, isAppError } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
@@ -208,8 +208,4 @@ function unreadablePod(error: AppError): Probed<never, Pending> {
 function notRun(error: unknown): ProbeOutcome {
   if (!isAppError(error)) throw error;
   return { state: 'not-run', why: firstMessage(error) };
-}
-
-function firstMessage(error: AppError): string {
-  return error.problems[0]?.message ?? error.code;
 }

@@ -25,6 +25,24 @@ const AT_ONCE: SignalRow['limits'] = { agent: { ms: 0 }, ssh: { ms: 0 } };
 const CONFIRM: SignalLimit = { until: '`--confirm-timeout`' };
 const BY_API_SERVER: SignalLimit = { notChecked: 'commands do not use the credential of the node: see `not-reached`' };
 
+/**
+ * Exits of a kubelet that end a wait over SSH: for a cause that a restart cannot fix, and in a row for the same cause, known
+ * or not. With the 10 s between two starts that the packages' unit sets, these take a minute: longer than a restart of the
+ * container runtime or an API server, and well below the five minutes after which pods are deleted from an unreachable node.
+ * Units without RestartSec start the kubelet again after 100 ms.
+ */
+export const CRASHES = { fatal: 2, equal: 6, equalMs: 30_000 };
+/**
+ * A kubelet must stay healthy this long. Kubelet 1.36 exits 50 to 100 ms after the first answer of healthz if its
+ * managers do not start; if its runtime is not ready at once, it starts them in a check that it repeats every five
+ * seconds (`updateRuntimeUp`). The time covers two of these checks.
+ */
+export const STAY_MS = 10_000;
+/**
+ * A restarted kubelet admits its pods again, and reports rejected ones about two seconds after it reports itself
+ * (measured with kubelet 1.36). A probe pod that started is the better evidence: it is admitted last.
+ */
+export const ADMISSION_MS = 6_000;
 /** Time in which a probe pod must start; its image is normally on the node. */
 export const PROBE_MS = { agent: 20_000, ssh: 30_000 } satisfies Record<HealthUser, number>;
 /** A kubelet tries a failed sandbox again after about ten seconds. */
@@ -33,6 +51,7 @@ const PROBE_FAILED_MS = 15_000;
 export const CPU_PERIOD_MS = 180_000;
 
 const asSeen = (seen: string): string => seen;
+const seconds = (ms: number): string => `${ms / 1000} s`;
 
 /**
  * The signals that a kubelet fails with its configuration, in the order of docs/health.md, which is made of this table by
@@ -45,8 +64,7 @@ export const SIGNALS = {
     limits: {
       agent: { ms: 0 },
       ssh: {
-        until:
-          'the second exit, if the journal shows a cause that a restart cannot fix; six exits in a row for the same cause, known or not, within 30 s or longer; otherwise as `start`',
+        until: `${CRASHES.fatal} exits, if the journal shows a cause that a restart cannot fix; ${CRASHES.equal} exits in a row for the same cause, known or not, within ${seconds(CRASHES.equalMs)} or longer; otherwise as \`start\``,
       },
     },
     message: (seen) => `the kubelet exited: ${seen}`,
@@ -60,7 +78,7 @@ export const SIGNALS = {
   healthz: {
     observation: 'healthz fails after it succeeded with this configuration',
     source: 'healthz',
-    limits: { agent: { ms: 5_000 }, ssh: { until: 'as `start`, because the same process must stay healthy for 10 s' } },
+    limits: { agent: { ms: 5_000 }, ssh: { until: `as \`start\`, because the same process must stay healthy for ${seconds(STAY_MS)}` } },
     message: (seen) => `healthz: ${seen}`,
   },
   configz: {
@@ -133,8 +151,7 @@ export const SIGNALS = {
     message: (seen) => `the API server no longer reaches the kubelet, so kubectl logs, kubectl exec and metrics fail: ${seen}`,
   },
   'pod-rejected': {
-    observation:
-      'the kubelet rejects a pod that ran before (`OutOfpods`, `OutOfcpu`, `NodeAffinity`, ...). Without a probe pod, SSH watches the pods for at least 6 s',
+    observation: `the kubelet rejects a pod that ran before (\`OutOfpods\`, \`OutOfcpu\`, \`NodeAffinity\`, ...). Without a probe pod, SSH watches the pods for at least ${seconds(ADMISSION_MS)}`,
     source: 'pod status',
     limits: AT_ONCE,
     message: (seen) => `the kubelet rejected ${seen}`,
@@ -164,11 +181,11 @@ export const SIGNALS = {
     limits: {
       agent: {
         ms: PROBE_FAILED_MS,
-        shown: `${PROBE_FAILED_MS / 1000} s after an error; without an error, if the pod does not run ${(PROBE_MS.agent + PROBE_FAILED_MS) / 1000} s after its creation`,
+        shown: `${seconds(PROBE_FAILED_MS)} after an error; without an error, if the pod does not run ${seconds(PROBE_MS.agent + PROBE_FAILED_MS)} after its creation`,
       },
       ssh: {
         ms: 5_000,
-        shown: `5 s after its status shows an error; ${PROBE_MS.ssh / 1000} s after its creation if it shows none`,
+        shown: `5 s after its status shows an error; ${seconds(PROBE_MS.ssh)} after its creation if it shows none`,
       },
     },
     message: (seen) => `a probe pod cannot be started: ${seen}`,

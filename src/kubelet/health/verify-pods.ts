@@ -1,4 +1,4 @@
-import { AppError, isAppError } from '../../base/errors.ts';
+import { AppError, firstMessage, isAppError } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
@@ -8,7 +8,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
 import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
 import { deleteStaleProbePods, pauseImageOn, runProbe } from './run-probe.ts';
-import { PROBE_MS } from './signals.ts';
+import { ADMISSION_MS, PROBE_MS } from './signals.ts';
 
 /** Evidence that a changed kubelet still runs pods. Recorded before the change. */
 export interface PodVerification {
@@ -46,11 +46,6 @@ export interface WorkloadTarget {
 
 /** The kubelet compares its eviction signals with the thresholds every 10 s. */
 const EVICTION_MS = 15_000;
-/**
- * A restarted kubelet admits its pods again, and reports rejected ones about two seconds after it reports itself
- * (measured with kubelet 1.36). A probe pod that started is the better evidence: it is admitted last.
- */
-const ADMISSION_MS = 6_000;
 const BASELINE_MS = 15_000;
 /** A new node may have to pull the image. */
 const NEW_NODE_MS = 60_000;
@@ -207,10 +202,6 @@ function hasRoom({ status }: KubeObject, items: readonly KubeObject[]): boolean 
   const quantity = allocatable === undefined ? null : parseQuantity(String(allocatable));
   if (quantity === null) return true;
   return items.filter((item) => !isProbe(item) && isActive(readPod(item))).length < Number(quantityValue(quantity));
-}
-
-function firstMessage(error: AppError): string {
-  return error.problems[0]?.message ?? error.code;
 }
 
 /** A kubelet cannot start a new pod. `why` is a clause. */

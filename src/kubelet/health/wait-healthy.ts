@@ -7,6 +7,7 @@ import { conditionOf, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { crashWatch, explainFailure, kubeletUnhealthy, readLastError } from './crash-watch.ts';
 import { type HealthState, isHealthy, kubeletHealth, kubeletHealthNow } from './observe.ts';
+import { STAY_MS } from './signals.ts';
 
 /** Target of health checks. `url` is null when healthzPort is 0: then only the unit is checked. */
 export interface HealthTarget {
@@ -16,12 +17,6 @@ export interface HealthTarget {
 
 /** A unit without healthz must stay active this long before it counts as started. */
 const START_MS = 5_000;
-/**
- * A kubelet must stay healthy this long. Kubelet 1.36 exits 50 to 100 ms after the first answer of healthz if its
- * managers do not start; if its runtime is not ready at once, it starts them in a check that it repeats every five
- * seconds (`updateRuntimeUp`). The time covers two of these checks.
- */
-const STAY_MS = 10_000;
 /** A healthy process of this age has started its managers, whenever it became healthy. */
 const MATURE_MS = 20_000;
 /** At first short: a kubelet that has just registered its Node starts its managers within a second. */
