@@ -1,26 +1,82 @@
-import { type AppError, firstMessage, isAppError } from '../../base/errors.ts';
+import { firstMessage, isAppError } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
-import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
+import { type Wait, type WaitContext, waitUntil } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import { isProbe, readPod } from '../workload/pod.ts';
-import { PROBE_NAME, probePod, readProbe } from './probe-pod.ts';
-import { limitsOf } from './signals.ts';
+import { PROBE_NAME, type ProbeResult, probePod, readProbe } from './probe-pod.ts';
 
-/** What a probe pod, created through the API server, showed about the kubelet of a node. */
-export type ProbeOutcome =
-  | { readonly state: 'started' }
-  /** The kubelet did not start the pod in time, or reported a failure. */
-  | { readonly state: 'failed'; readonly pod: string; readonly why: string }
-  | { readonly state: 'no-image'; readonly pod: string; readonly why: string }
-  /** The pod could not be created or read, or another client deleted it. */
-  | { readonly state: 'not-run'; readonly why: string };
+/** What a probe pod shows about a kubelet; `not-run`: it could not be created or read, or another client deleted it. */
+export type ProbeOutcome = Exclude<ProbeResult, { readonly state: 'starting' }> | { readonly state: 'not-run'; readonly why: string };
 
-export interface ProbeRun {
+/** A probe pod now; `unknown`: the API server did not answer. */
+export type ProbeReading = ProbeResult | ProbeOutcome | { readonly state: 'unknown'; readonly seen: string };
+
+/** A probe pod, created through the API server or as a static pod of the kubelet. */
+export interface ProbeDriver {
+  /** `NAMESPACE/NAME`. */
+  readonly name: string;
+  /** Creates the pod if that was not done yet, and reads it. */
+  observe(): Promise<ProbeReading>;
+  /** The error about the pod that an Event or the kubelet's log has; null: none, or not readable. */
+  explain(): Promise<string | null>;
+  /** Deletes the pod if it may exist. */
+  remove(): Promise<void>;
+}
+
+export interface ProbeWait extends Pick<Wait<never, never>, 'timeoutMs' | 'pauseMs'> {
+  /** A failure that the kubelet reports for this time ends the wait. */
+  readonly failedMs: number;
+  /** Called with each check; an error ends the wait. */
+  readonly meanwhile?: (() => Promise<void>) | undefined;
+}
+
+/**
+ * Waits until the container of a probe pod runs, and removes the pod, also after errors and interruptions.
+ * @throws the signal's reason; errors of `meanwhile`
+ */
+export async function runProbe(
+  context: WaitContext,
+  driver: ProbeDriver,
+  { timeoutMs, pauseMs, failedMs, meanwhile }: ProbeWait,
+): Promise<ProbeOutcome> {
+  let failedAtMs: number | null = null;
+  const explained = async (seen: string): Promise<string> => {
+    const error = await driver.explain();
+    return error === null || seen.includes(error) ? seen : `${seen}; ${error}`;
+  };
+  try {
+    return await waitUntil<ProbeOutcome, Exclude<ProbeReading, { readonly state: 'started' | 'not-run' }>>(context, {
+      probe: async (elapsedMs) => {
+        const seen = await driver.observe();
+        await meanwhile?.();
+        if (seen.state === 'started' || seen.state === 'not-run') return { done: seen };
+        if (seen.state === 'starting') failedAtMs = null;
+        if (seen.state !== 'failed' && seen.state !== 'unusable') return { pending: seen };
+        failedAtMs ??= elapsedMs();
+        return elapsedMs() - failedAtMs < failedMs ? { pending: seen } : { done: { ...seen, why: await explained(seen.why) } };
+      },
+      timeoutMs,
+      pauseMs,
+      progressMs: 5_000,
+      describe: (seen, waitedMs) => `waiting for probe pod ${driver.name}, ${Math.round(waitedMs / 1000)} s: ${textOf(seen)}`,
+      timedOut: async (seen) =>
+        seen.state === 'unknown' ? { state: 'not-run', why: seen.seen } : { state: 'failed', why: await explained(textOf(seen)) },
+    });
+  } finally {
+    await driver.remove();
+  }
+}
+
+function textOf(seen: { readonly seen: string } | { readonly why: string }): string {
+  return 'seen' in seen ? seen.seen : seen.why;
+}
+
+export interface ApiProbe {
   readonly cluster: Cluster;
   /** The client for the repeated reads of the pod. Default: `cluster`. */
   readonly reads?: Cluster | undefined;
@@ -28,51 +84,60 @@ export interface ProbeRun {
   readonly image: string;
   /** Shown in messages. */
   readonly phase: string;
-  readonly timeoutMs: number;
-  /** Called with each check; an error ends the probe. */
-  readonly meanwhile?: () => Promise<void>;
 }
 
-/** A failure that the kubelet reports for this time ends the probe. */
-const FAILED_MS = limitsOf('ssh')['probe-pod'];
 /** The kubelet stops a probe pod that a killed run has left. */
 const MAX_SECONDS = 300;
 
-/**
- * Starts a probe pod on a node, waits until its container runs, and deletes the pod, also after errors and
- * interruptions. A pod that cannot be deleted is reported (PROBE_POD_LEFT).
- * @throws the signal's reason; errors of `meanwhile`
- */
-export async function runProbe(context: PhaseContext, run: ProbeRun): Promise<ProbeOutcome> {
-  const { clock, signal, host, reporter } = context;
-  const { cluster, phase, timeoutMs, meanwhile } = run;
-  const pod = podOnNode(run, clock.now());
-  const probe = probeOver(run, pod, signal);
-  try {
-    return await waitUntil<ProbeOutcome, Pending>(
-      { clock, signal, host, reporter, phase },
-      {
-        probe: async (elapsedMs) => {
-          const probed = await probe.check(elapsedMs);
-          await meanwhile?.();
-          return probed;
-        },
-        timeoutMs,
-        pauseMs: API_PAUSE,
-        progressMs: 5_000,
-        describe: ({ seen }, waitedMs) => `waiting for probe pod ${nameOf(pod)}, ${Math.round(waitedMs / 1000)} s: ${seen}`,
-        timedOut: ({ seen, isApiError }) => (isApiError ? { state: 'not-run', why: seen } : probe.ended('failed', seen)),
-      },
-    );
-  } finally {
-    if (probe.mayExist()) await deleteProbe(context, cluster, phase, refOf(pod));
-  }
+/** A probe pod that is created through the API server. A pod that cannot be deleted is reported (PROBE_POD_LEFT). */
+export function apiProbe(context: PhaseContext, options: ApiProbe): ProbeDriver {
+  const { cluster, reads = cluster, phase } = options;
+  const pod = podOnNode(options, context.clock.now());
+  let state: 'absent' | 'requested' | 'created' = 'absent';
+
+  const create = async (): Promise<ProbeReading | null> => {
+    state = 'requested';
+    try {
+      await cluster.create(pod);
+    } catch (error) {
+      if (isTemporaryError(error)) return { state: 'unknown', seen: firstMessage(error) };
+      // An earlier request was processed, and only its response was lost.
+      if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) {
+        state = 'absent';
+        return notRun(error);
+      }
+    }
+    state = 'created';
+    return null;
+  };
+
+  return {
+    name: nameOf(pod),
+    observe: async () => {
+      const refused = state === 'created' ? null : await create();
+      if (refused !== null) return refused;
+      let found: KubeObject | null;
+      try {
+        found = await reads.get(refOf(pod));
+      } catch (error) {
+        context.signal?.throwIfAborted();
+        return isTemporaryError(error) ? { state: 'unknown', seen: firstMessage(error) } : notRun(error);
+      }
+      if (found !== null) return readProbe(found);
+      state = 'absent';
+      return { state: 'not-run', why: `probe pod ${nameOf(pod)} was deleted by another client` };
+    },
+    explain: () => newestEvent(cluster, pod),
+    remove: async () => {
+      if (state !== 'absent') await deleteProbe(context, cluster, phase, refOf(pod));
+    },
+  };
 }
 
 /** Deletes the probe pods of killed runs; the static probe pod of an agent belongs to its file. */
 export async function deleteStaleProbePods(
   context: PhaseContext,
-  { cluster, phase }: Pick<ProbeRun, 'cluster' | 'phase'>,
+  { cluster, phase }: Pick<ApiProbe, 'cluster' | 'phase'>,
   pods: readonly KubeObject[],
 ): Promise<void> {
   for (const pod of pods) if (isProbe(pod) && !readPod(pod).isStatic) await deleteProbe(context, cluster, phase, podRef(pod));
@@ -88,75 +153,7 @@ export function pauseImageOn({ status }: KubeObject): string | null {
   return (names.find((name) => typeof name === 'string' && name.includes('/pause:')) as string | undefined) ?? null;
 }
 
-interface Pending {
-  readonly seen: string;
-  /** The API server did not answer, so the state of the pod is unknown. */
-  readonly isApiError: boolean;
-}
-
-interface Probe {
-  check(elapsedMs: () => number): Promise<Probed<ProbeOutcome, Pending>>;
-  ended(state: 'failed' | 'no-image', seen: string): Promise<ProbeOutcome>;
-  mayExist(): boolean;
-}
-
-function probeOver({ cluster, reads = cluster }: ProbeRun, pod: KubeObject, signal: AbortSignal | undefined): Probe {
-  let state: 'absent' | 'requested' | 'created' = 'absent';
-  let failedAtMs: number | null = null;
-
-  const create = async (): Promise<Probed<ProbeOutcome, Pending> | null> => {
-    state = 'requested';
-    try {
-      await cluster.create(pod);
-    } catch (error) {
-      if (isTemporaryError(error)) return unreadablePod(error);
-      // An earlier request was processed, and only its response was lost.
-      if (!isAppError(error, 'CLUSTER_ALREADY_EXISTS')) {
-        state = 'absent';
-        return { done: notRun(error) };
-      }
-    }
-    state = 'created';
-    return null;
-  };
-
-  const ended: Probe['ended'] = async (how, seen) => {
-    const event = await newestEvent(cluster, pod);
-    const why = event === null || seen.includes(event) ? seen : `${seen}; ${event}`;
-    return { state: how, pod: nameOf(pod), why };
-  };
-
-  return {
-    mayExist: () => state !== 'absent',
-    ended,
-    check: async (elapsedMs) => {
-      const refused = state === 'created' ? null : await create();
-      if (refused !== null) return refused;
-      let found: KubeObject | null;
-      try {
-        found = await reads.get(refOf(pod));
-      } catch (error) {
-        signal?.throwIfAborted();
-        return isTemporaryError(error) ? unreadablePod(error) : { done: notRun(error) };
-      }
-      if (found === null) {
-        state = 'absent';
-        return { done: { state: 'not-run', why: `probe pod ${nameOf(pod)} was deleted by another client` } };
-      }
-      const result = readProbe(found);
-      if (result.state === 'started') return { done: { state: 'started' } };
-      if (result.state === 'starting') {
-        failedAtMs = null;
-        return { pending: { seen: result.seen, isApiError: false } };
-      }
-      failedAtMs ??= elapsedMs();
-      if (elapsedMs() - failedAtMs < FAILED_MS) return { pending: { seen: result.why, isApiError: false } };
-      return { done: await ended(result.state === 'unusable' ? 'no-image' : 'failed', result.why) };
-    },
-  };
-}
-
-function podOnNode({ nodeName, image }: ProbeRun, now: Date): KubeObject {
+function podOnNode({ nodeName, image }: ApiProbe, now: Date): KubeObject {
   // A pod's name has at most 253 characters and no empty label.
   const name = `${PROBE_NAME}-${trimTrailing(nodeName.slice(0, 200), '-.')}-${now.getTime().toString(36)}`;
   const pod = probePod({ name, image });
@@ -199,10 +196,6 @@ async function newestEvent(cluster: Cluster, { metadata: { name, namespace = '' 
 
 function timeOf({ lastTimestamp, eventTime, metadata }: KubeObject): number {
   return Date.parse(String(lastTimestamp ?? eventTime ?? metadata.creationTimestamp)) || 0;
-}
-
-function unreadablePod(error: AppError): Probed<never, Pending> {
-  return { pending: { seen: firstMessage(error), isApiError: true } };
 }
 
 function notRun(error: unknown): ProbeOutcome {

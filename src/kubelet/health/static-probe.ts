@@ -5,7 +5,7 @@ import { readJournal } from '../../host/facts/journal.ts';
 import type { Host } from '../../host/host.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
-import { PROBE_MS } from './signals.ts';
+import type { ProbeDriver, ProbeOutcome } from './run-probe.ts';
 
 /** The members of a kubelet's configuration that a probe pod depends on. */
 export interface ProbedKubelet {
@@ -14,15 +14,6 @@ export interface ProbedKubelet {
   readonly maxPods: number;
   /** Image of the probe pod. */
   readonly image: string;
-}
-
-/** A static probe pod: its manifest, and its mirror pod `NAME-NODE`. */
-export interface StaticProbe {
-  /** Process of the kubelet that is to start it; null: the one before a trial. */
-  readonly pid: number | null;
-  readonly name: string;
-  readonly path: string;
-  readonly startedAt: number;
 }
 
 export interface StaticProbePorts {
@@ -35,59 +26,63 @@ export interface StaticProbePorts {
   readonly signal: AbortSignal;
 }
 
-/** After this time the journal is read for an error about the probe pod. */
-const EXPLAINED_MS = 3_000;
+export interface StaticProbe extends ProbeDriver {
+  observe(): Promise<ProbeResult | ProbeOutcome>;
+}
+
 const JOURNAL_LINES = 300;
 
-/** Writes the manifest of a probe pod. @returns the reason why that is not possible, as a clause, in place of the probe */
-export async function startStaticProbe(
-  { host, clock, random, signal }: StaticProbePorts,
+/**
+ * A probe pod as a manifest in the staticPodPath of a kubelet, and its mirror pod `NAME-NODE`.
+ * @param pods gives the pods of the node; null: not known
+ */
+export function staticProbe(
+  { host, nodeName, clock, random, onIssue, signal }: StaticProbePorts,
   { staticPodPath, image }: ProbedKubelet,
-  pid: number | null,
-): Promise<StaticProbe | string> {
-  if (staticPodPath === null) return 'the kubelet has no staticPodPath';
+  pods: () => readonly KubeObject[] | null,
+): StaticProbe {
   // Another name each time, so that the mirror pod of an earlier probe is not taken for this one.
   const suffix = Math.floor(random() * 36 ** 5).toString(36);
   const name = `${PROBE_NAME}-${suffix.padStart(5, '0')}`;
-  const path = probeFile(staticPodPath);
-  const { directory } = await host.query({ directory: { kind: 'file', path: staticPodPath } }, { signal });
-  if (directory?.type !== 'directory') return `${staticPodPath} is not a directory`;
-  try {
-    const content = encodeYaml(probePod({ name, image }));
-    await host.perform([{ kind: 'write-file', path, mode: 0o600, owner: 'root:root', content }]);
-  } catch (error) {
-    signal.throwIfAborted();
-    return `the manifest of the probe pod cannot be written: ${messageOf(error)}`;
-  }
-  return { pid, name, path, startedAt: clock.now().getTime() };
-}
+  const mirror = `${name}-${nodeName}`;
+  let started: { readonly path: string; readonly at: number } | null = null;
 
-/** Reads the mirror pod of a probe pod. @param pods null: not known */
-export function readStaticProbe({ name }: StaticProbe, nodeName: string, pods: readonly KubeObject[] | null): ProbeResult {
-  return readProbe(pods?.find(({ metadata }) => metadata.namespace === PROBE_NAMESPACE && metadata.name === `${name}-${nodeName}`) ?? null);
-}
+  const start = async (): Promise<string | null> => {
+    if (staticPodPath === null) return 'the kubelet has no staticPodPath';
+    const { directory } = await host.query({ directory: { kind: 'file', path: staticPodPath } }, { signal });
+    if (directory?.type !== 'directory') return `${staticPodPath} is not a directory`;
+    const path = probeFile(staticPodPath);
+    try {
+      const content = encodeYaml(probePod({ name, image }));
+      await host.perform([{ kind: 'write-file', path, mode: 0o600, owner: 'root:root', content }]);
+    } catch (error) {
+      signal.throwIfAborted();
+      return `the manifest of the probe pod cannot be written: ${messageOf(error)}`;
+    }
+    started = { path, at: clock.now().getTime() };
+    return null;
+  };
 
-/** As `readStaticProbe`, and failed if the kubelet has logged an error about the pod, or does not start it in time. */
-export async function observeStaticProbe(
-  { host, nodeName, clock, signal }: StaticProbePorts,
-  probe: StaticProbe,
-  pods: readonly KubeObject[] | null,
-): Promise<ProbeResult> {
-  const seen = readStaticProbe(probe, nodeName, pods);
-  const waitedMs = clock.now().getTime() - probe.startedAt;
-  if (seen.state !== 'starting' || waitedMs < EXPLAINED_MS) return seen;
-  const since = `@${Math.floor(probe.startedAt / 1000)}`;
-  const journal = await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false }, signal);
-  const error = journal === null ? null : podErrorIn(journal, `${PROBE_NAMESPACE}/${probe.name}-${nodeName}`);
-  if (error !== null) return { state: 'failed', why: error };
-  return waitedMs < PROBE_MS.agent ? seen : { state: 'failed', why: `not started within ${PROBE_MS.agent / 1000} s: ${seen.seen}` };
-}
-
-/** Removes the manifest of a probe pod. */
-export async function removeStaticProbe({ host, onIssue }: StaticProbePorts, { path }: StaticProbe): Promise<void> {
-  await host
-    .perform([{ kind: 'remove-file', path }])
-    .catch((error: unknown) => onIssue(`the manifest ${path} of the probe pod was not removed: ${messageOf(error)}`));
+  return {
+    name: `${PROBE_NAMESPACE}/${mirror}`,
+    observe: async () => {
+      const why = started === null ? await start() : null;
+      if (why !== null) return { state: 'not-run', why };
+      return readProbe(pods()?.find(({ metadata }) => metadata.namespace === PROBE_NAMESPACE && metadata.name === mirror) ?? null);
+    },
+    explain: async () => {
+      const since = `@${Math.floor((started?.at ?? 0) / 1000)}`;
+      const journal = await readJournal(host, { unit: 'kubelet', since, lines: JOURNAL_LINES, bootOnly: false }, signal);
+      return journal === null ? null : podErrorIn(journal, `${PROBE_NAMESPACE}/${mirror}`);
+    },
+    remove: async () => {
+      if (started === null) return;
+      const { path } = started;
+      await host
+        .perform([{ kind: 'remove-file', path }])
+        .catch((error: unknown) => onIssue(`the manifest ${path} of the probe pod was not removed: ${messageOf(error)}`));
+    },
+  };
 }
 
 /** Removes the manifest that an agent has left. */

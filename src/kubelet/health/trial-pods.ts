@@ -8,16 +8,9 @@ import { readStaticPods } from '../workload/risk-facts.ts';
 import type { WorkloadBaseline } from './baseline.ts';
 import { type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult } from './probe-pod.ts';
-import {
-  observeStaticProbe,
-  type ProbedKubelet,
-  readStaticProbe,
-  removeStaleProbe,
-  removeStaticProbe,
-  type StaticProbe,
-  type StaticProbePorts,
-  startStaticProbe,
-} from './static-probe.ts';
+import { runProbe } from './run-probe.ts';
+import { PROBE_MS } from './signals.ts';
+import { type ProbedKubelet, removeStaleProbe, type StaticProbe, type StaticProbePorts, staticProbe } from './static-probe.ts';
 
 /** The pods of a node during a trial. */
 export interface WorkloadObservation {
@@ -51,11 +44,20 @@ export interface WorkloadWatchOptions extends StaticProbePorts {
 const LIST_MS = 5_000;
 const BASELINE_MS = 15_000;
 const POLL_MS = 250;
+/** After this time the journal is read for an error about the probe pod. */
+const EXPLAINED_MS = 3_000;
 const NOT_LISTED = 'the pods of the node could not be listed';
+
+/** A probe pod that was started for a process of the kubelet. */
+interface RunningProbe {
+  readonly pid: number;
+  readonly driver: StaticProbe;
+  readonly startedAt: number;
+}
 
 /** The probe pod of a trial. */
 interface ProbeState {
-  readonly running: StaticProbe | null;
+  readonly running: RunningProbe | null;
   /** The result for a process of the kubelet: its probe pod is removed. */
   readonly result: { readonly pid: number; readonly seen: ProbeResult } | null;
 }
@@ -66,66 +68,72 @@ const NO_PROBE: ProbeState = { running: null, result: null };
 type ProbeStep =
   | { readonly kind: 'known'; readonly probe: ProbeResult | null }
   | { readonly kind: 'start'; readonly pid: number }
-  | { readonly kind: 'read'; readonly pid: number; readonly running: StaticProbe };
+  | { readonly kind: 'read'; readonly running: RunningProbe };
 
 function nextStep({ running, result }: ProbeState, { noProbe }: WorkloadBaseline, pid: number | null, isListed: boolean): ProbeStep {
   if (noProbe !== null) return { kind: 'known', probe: null };
   if (result !== null && result.pid === pid) return { kind: 'known', probe: result.seen };
   if (pid === null || !isListed) return { kind: 'known', probe: { state: 'starting', seen: 'the kubelet is not up' } };
-  return running?.pid === pid ? { kind: 'read', pid, running } : { kind: 'start', pid };
+  return running?.pid === pid ? { kind: 'read', running } : { kind: 'start', pid };
 }
 
 export function workloadWatch(options: WorkloadWatchOptions): WorkloadWatch {
-  const { nodeName } = options;
+  const { clock, signal } = options;
   const list = podList(options);
   let state = NO_PROBE;
+  const newProbe = (kubelet: ProbedKubelet): StaticProbe => staticProbe(options, kubelet, () => list.pods);
 
   const remove = async (): Promise<void> => {
     const { running } = state;
     state = { ...state, running: null };
-    if (running !== null) await removeStaticProbe(options, running);
-  };
-
-  const start = async (kubelet: ProbedKubelet, pid: number | null): Promise<StaticProbe | string> => {
-    const started = noRoomReason(list.pods, kubelet) ?? (await startStaticProbe(options, kubelet, pid));
-    if (typeof started !== 'string') state = { ...state, running: started };
-    return started;
+    await running?.driver.remove();
   };
 
   /** Starts a probe pod with the kubelet before a trial: null if it started, otherwise the reason. */
   const startBaseline = async (kubelet: ProbedKubelet): Promise<string | null> => {
-    const started = await start(kubelet, null);
-    if (typeof started === 'string') return started;
-    const seen = await poll<ProbeResult>(options, BASELINE_MS, () => {
-      const current = readStaticProbe(started, nodeName, list.pods);
-      return [current, current.state !== 'starting'];
-    });
+    const noRoom = noRoomReason(list.pods, kubelet);
+    if (noRoom !== null) return noRoom;
+    const wait = { timeoutMs: BASELINE_MS, pauseMs: () => POLL_MS, failedMs: 0 };
+    const outcome = await runProbe({ clock, signal }, newProbe(kubelet), wait);
+    if (outcome.state === 'started') return null;
+    return outcome.state === 'not-run' ? outcome.why : `a probe pod did not start before the change either: ${outcome.why}`;
+  };
+
+  const end = async (pid: number, seen: ProbeResult): Promise<ProbeResult> => {
+    state = { ...state, result: { pid, seen } };
     await remove();
-    if (seen.state === 'started') return null;
-    return `a probe pod did not start before the change either: ${seen.state === 'starting' ? seen.seen : seen.why}`;
+    return seen;
   };
 
   /** The result of the probe pod for a process. A result other than an error ends the probe. */
   const probe = async (step: Exclude<ProbeStep, { readonly kind: 'known' }>, before: WorkloadBaseline, kubelet: ProbedKubelet) => {
-    if (step.kind === 'start') await remove();
-    // A node that other pods have filled since shows nothing about the configuration.
-    const isTooSmall = noRoomReason(list.pods, kubelet) !== null && (before.pods?.length ?? 0) >= kubelet.maxPods;
-    const running = step.kind === 'read' ? step.running : await start(kubelet, step.pid);
-    const isStarted = typeof running !== 'string';
-    const seen: ProbeResult = isStarted
-      ? await observeStaticProbe(options, running, list.pods)
-      : { state: isTooSmall ? 'failed' : 'unusable', why: running };
-    if (isStarted && (seen.state === 'starting' || seen.state === 'failed')) return seen;
-    state = { ...state, result: { pid: step.pid, seen } };
-    await remove();
-    return seen;
+    if (step.kind === 'start') {
+      await remove();
+      const noRoom = noRoomReason(list.pods, kubelet);
+      // A node that other pods have filled since shows nothing about the configuration.
+      const isTooSmall = (before.pods?.length ?? 0) >= kubelet.maxPods;
+      if (noRoom !== null) return end(step.pid, { state: isTooSmall ? 'failed' : 'unusable', why: noRoom });
+    }
+    const now = clock.now().getTime();
+    const running = step.kind === 'read' ? step.running : { pid: step.pid, driver: newProbe(kubelet), startedAt: now };
+    state = { ...state, running };
+    const seen = await observeRunning(running, now);
+    return seen.state === 'starting' || seen.state === 'failed' ? seen : end(running.pid, seen);
   };
 
   return {
     before: async (kubelet, isHealthy) => {
       state = { ...state, result: null };
       list.start();
-      await poll(options, LIST_MS, () => [null, list.pods !== null]);
+      await waitUntil(
+        { clock, signal },
+        {
+          probe: async () => (list.pods === null ? { pending: null } : { done: null }),
+          timeoutMs: LIST_MS,
+          pauseMs: () => POLL_MS,
+          timedOut: () => null,
+        },
+      );
       const { staticPodPath } = kubelet;
       if (list.pods === null) return { pods: null, noProbe: NOT_LISTED, staticPodPath };
       const running = runningPods(ownPods(list.pods));
@@ -145,6 +153,17 @@ export function workloadWatch(options: WorkloadWatchOptions): WorkloadWatch {
       await remove();
     },
   };
+}
+
+/** Reads a probe pod: failed if the kubelet has logged an error about it, or does not start it in time. */
+async function observeRunning({ driver, startedAt }: RunningProbe, now: number): Promise<ProbeResult> {
+  const seen = await driver.observe();
+  if (seen.state === 'not-run') return { state: 'unusable', why: seen.why };
+  if (seen.state !== 'starting' || now - startedAt < EXPLAINED_MS) return seen;
+  const error = await driver.explain();
+  if (error !== null) return { state: 'failed', why: error };
+  const isLate = now - startedAt >= PROBE_MS.agent;
+  return isLate ? { state: 'failed', why: `not started within ${PROBE_MS.agent / 1000} s: ${seen.seen}` } : seen;
 }
 
 /** The pods of a node, kept up to date between `start` and `end`. */
@@ -186,26 +205,6 @@ function podList({ cluster, clock, random, nodeName, onIssue, signal }: Workload
       pods = null;
     },
   };
-}
-
-/** Polls until the value is final or the time has passed, and returns it. */
-function poll<T>(
-  { clock, signal }: WorkloadWatchOptions,
-  timeoutMs: number,
-  read: () => readonly [value: T, isFinal: boolean],
-): Promise<T> {
-  return waitUntil<T, T>(
-    { clock, signal },
-    {
-      probe: async () => {
-        const [value, isFinal] = read();
-        return isFinal ? { done: value } : { pending: value };
-      },
-      timeoutMs,
-      pauseMs: () => POLL_MS,
-      timedOut: (value) => value,
-    },
-  );
 }
 
 /** The pods of a node without probe pods. */

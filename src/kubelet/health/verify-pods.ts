@@ -2,13 +2,14 @@ import { AppError, firstMessage, isAppError } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
+import { API_PAUSE } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
 import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
-import { deleteStaleProbePods, pauseImageOn, runProbe } from './run-probe.ts';
-import { ADMISSION_MS, PROBE_MS } from './signals.ts';
+import { type ApiProbe, apiProbe, deleteStaleProbePods, type ProbeOutcome, type ProbeWait, pauseImageOn, runProbe } from './run-probe.ts';
+import { ADMISSION_MS, limitsOf, PROBE_MS } from './signals.ts';
 
 /** Evidence that a changed kubelet still runs pods. Recorded before the change. */
 export interface PodVerification {
@@ -46,6 +47,7 @@ export interface WorkloadTarget {
 
 /** The kubelet compares its eviction signals with the thresholds every 10 s. */
 const EVICTION_MS = 15_000;
+const FAILED_MS = limitsOf('ssh')['probe-pod'];
 const BASELINE_MS = 15_000;
 /** A new node may have to pull the image. */
 const NEW_NODE_MS = 60_000;
@@ -77,14 +79,14 @@ export async function recordWorkload(context: PhaseContext, target: WorkloadTarg
   }
   // No polls: the host reverts a change that is not confirmed in time.
   const run = { cluster, nodeName, image, phase };
-  const baseline = await runProbe(context, { ...run, timeoutMs: BASELINE_MS });
+  const baseline = await probeOverApi(context, run, { timeoutMs: BASELINE_MS });
   if (baseline.state !== 'started') {
     unused(`before the change, ${baseline.why}`);
     return { hasProbed: true, observePods: () => watch.observe(podLosses), probe: null };
   }
   const probe = async (timeoutMs: number, meanwhile: () => Promise<void>): Promise<void> => {
     if (!hasRoom(node, watch.latest())) return unused(NO_ROOM);
-    const outcome = await runProbe(context, { ...run, timeoutMs: Math.min(timeoutMs, PROBE_MS.ssh), meanwhile });
+    const outcome = await probeOverApi(context, run, { timeoutMs: Math.min(timeoutMs, PROBE_MS.ssh), meanwhile });
     if (outcome.state === 'not-run') unused(outcome.why);
     // The node had the image before the change.
     else if (outcome.state !== 'started') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
@@ -118,17 +120,21 @@ export async function probeNewNode(
   if (image === undefined) return unused(NO_IMAGE);
   const items = await listPods({ cluster, node });
   if (!isAppError(items)) await deleteStaleProbePods(context, { cluster, phase }, items);
-  const outcome = await runProbe(context, {
-    cluster,
-    reads: pollClient(cluster),
-    nodeName,
-    image,
-    phase,
-    timeoutMs: NEW_NODE_MS,
-    meanwhile,
-  });
+  const run = { cluster, reads: pollClient(cluster), nodeName, image, phase };
+  const outcome = await probeOverApi(context, run, { timeoutMs: NEW_NODE_MS, meanwhile });
   if (outcome.state === 'failed') throw probePodFailed(context.host.name, { ...outcome, phase, nodeName });
   if (outcome.state !== 'started') unused(outcome.why);
+}
+
+/** The outcome with the name of the pod. */
+async function probeOverApi(
+  context: PhaseContext,
+  run: ApiProbe,
+  wait: Pick<ProbeWait, 'timeoutMs' | 'meanwhile'>,
+): Promise<ProbeOutcome & { readonly pod: string }> {
+  const driver = apiProbe(context, run);
+  const outcome = await runProbe({ ...context, phase: run.phase }, driver, { ...wait, pauseMs: API_PAUSE, failedMs: FAILED_MS });
+  return { ...outcome, pod: driver.name };
 }
 
 const NO_IMAGE = 'no pause image was found';
