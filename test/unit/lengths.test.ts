@@ -26,7 +26,6 @@ const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
   'src/fleet/use-cases/fleet-status.ts fleetStatus': 84,
   'src/fleet/use-cases/open-init.ts openInit': 85,
   'src/kubeadm/workflows/design-observed-node.ts designObservedNode': 90,
-  'src/kubeadm/workflows/upgrade/control-plane-upgrade.ts prepareControlPlaneUpgrade': 101,
   'src/ssh/adapters/transport-ssh.ts sshTransport': 82,
   'lab/api-server/registry.ts createRegistry': 157,
   'lab/api-server/server.ts startApiServer': 81,
@@ -48,7 +47,7 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
 };
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 24;
+const LONG_FUNCTIONS = 23;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */

@@ -148,13 +148,12 @@ export async function prepareControlPlaneUpgrade(
   const now = context.clock.now();
   const host = await observeControlPlaneHost(context);
   const { input: node, ...prepared } = await prepareUpgrade(context, options, { upgraded: target });
-  const { nodeName } = node.annotation;
-  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const endpoint = host.endpoint;
   const cluster = applyClusterDefaults({ ...target.cluster, kubernetesVersion: target.version }, endpoint.bindPort);
   const certificates = await renewedCertificates(context, { ...options, cluster });
   const plane: ControlPlaneNode = {
-    ...{ cluster, nodeName, localAPIEndpoint: endpoint, timeouts, taints: [CONTROL_PLANE_TAINT] },
+    ...{ cluster, nodeName: node.annotation.nodeName, localAPIEndpoint: endpoint, taints: [CONTROL_PLANE_TAINT] },
+    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     imagePullPolicy: options.imagePullPolicy,
     patches: options.staticPodPatches,
     caDirectories: host.caDirectories,
@@ -163,83 +162,108 @@ export async function prepareControlPlaneUpgrade(
     proxyEnvironment: options.proxyEnvironment ?? proxyVariablesOf(host.textOf('kube-apiserver')),
     kubeProxy: await writtenKubeProxy(context.cluster),
   };
-  const version = releaseOfVersion(target.version);
-  const backup = upgradeBackup(now);
-  const { criSocket } = node;
-  const timeoutMs = goDurationMs(timeouts.upgradeManifests);
   const manifests = manifestsOf(plane, host, options);
-  const [usedDir, newDir] = [etcdDataDirOf(host.textOf('etcd')), etcdDataDirOf(textOf(fileOf(manifests.get('etcd')) ?? undefined))];
-  const dataDir = usedDir ?? cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
-  const isReplaced = (file: DesiredFile | null): boolean => file !== null && diffFile(host.fileAt(file.path), file) !== null;
-  const checkEtcd = etcdHealthCheck({
-    ...{ ...options, certificatesDir: cluster.certificatesDir, textAt: certificates.textAt },
-    isReplaced: isReplaced(fileOf(manifests.get('etcd'))),
-    localPeerURL: readEtcdManifest(host.textOf('etcd')).peerURL,
-  });
-  const componentOf = (component: StaticPodName): ReplaceStaticPodInput => {
-    const planned = manifests.get(component);
-    const isEtcd = component === 'etcd';
-    return {
-      ...{ nodeName, criSocket, timeoutMs },
-      manifest: fileOf(planned),
-      skipped: planned !== undefined && 'skipped' in planned ? planned.skipped : 'etcd is external',
-      renewals: certificates.of(COMPONENT_CERTIFICATES[component]),
-      renewedWith: isEtcd ? fileOf(manifests.get('kube-apiserver')) : null,
-      checkBefore: isEtcd ? checkEtcd : null,
-      restore: isEtcd
-        ? restoreEtcdData({ phase: COMPONENT_PHASES.etcd, timeoutMs, timestamp: backupTimestamp(now), healthMs: ETCD_HEALTH_MS })
-        : null,
-    };
+  const newDir = etcdDataDirOf(textOf(fileOf(manifests.get('etcd'))));
+  const findings = options.skipPreflight || options.singlePhase ? [] : await componentArguments(cluster);
+  const checked = validateFindings(findings, options.run.ignorePreflightErrors, context.host.name);
+  const usedDir = etcdDataDirOf(host.textOf('etcd'));
+  return {
+    ...prepared,
+    input: inputOf({ now, version: target.version, host, node, plane, certificates, manifests }, options),
+    warnings: [...prepared.warnings, ...certificates.warnings, ...dataDirWarnings(usedDir, newDir), ...checked.warnings.map(toWarning)],
+    refusals: [...prepared.refusals, ...certificates.problems, ...checked.errors],
   };
+}
+
+interface DesignedUpgrade {
+  readonly now: Date;
+  /** The version of the upgrade. */
+  readonly version: string;
+  readonly host: ControlPlaneHostFacts;
+  readonly node: UpgradeNodeInput;
+  readonly plane: ControlPlaneNode;
+  readonly certificates: Awaited<ReturnType<typeof renewedCertificates>>;
+  readonly manifests: ReadonlyMap<StaticPodName, PlannedManifest>;
+}
+
+/** The input of each phase. */
+function inputOf(upgrade: DesignedUpgrade, options: ControlPlaneUpgradeOptions): ControlPlaneUpgradeInput {
+  const { host, node, plane, certificates, manifests } = upgrade;
+  const { cluster, nodeName } = plane;
+  const { criSocket } = node;
+  const version = releaseOfVersion(upgrade.version);
   const files = new Map(
     [...manifests].flatMap(([name, planned]) =>
       'file' in planned && options.selects(COMPONENT_PHASES[name]) ? [[name, planned.file] as const] : [],
     ),
   );
-  const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name)) ?? undefined), name).image ?? '';
+  const imageOf = (name: StaticPodName): string => readManifest(textOf(fileOf(manifests.get(name))), name).image ?? '';
   const proxy = cluster.proxy.disabled === true ? { objects: null, warnings: [] } : kubeProxyObjects(plane);
   const addon = { forceUpload: false, assumeEmptyCluster: false };
   const ignored = isIgnored('ImagePull', options.run.ignorePreflightErrors);
-  const findings = options.skipPreflight || options.singlePhase ? [] : await componentArguments(cluster);
-  const checked = validateFindings(findings, options.run.ignorePreflightErrors, context.host.name);
+  const dataDir = etcdDataDirOf(host.textOf('etcd')) ?? cluster.etcd.local?.dataDir ?? ETCD_DATA_DIR;
+  const etcdDataDir = hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null;
+  const isUpgraded = host.isInterrupted || [...files.values()].some((file) => isReplaced(file, host));
+  const copiesConfig = [...manifests.values()].some((planned) => isReplaced(fileOf(planned), host));
   return {
-    ...prepared,
-    input: {
-      ...{ api: options.api, assumeEmptyCluster: false, staged: false },
-      pull: { images: controlPlaneImages(cluster), criSocket, policy: options.imagePullPolicy, ignored },
-      backup: {
-        version,
-        nodeName,
-        criSocket,
-        manifests: files,
-        backup,
-        etcdDataDir: hasLocalEtcd(cluster) && options.etcdUpgrade ? dataDir : null,
-      },
-      components: {
-        etcd: componentOf('etcd'),
-        'kube-apiserver': componentOf('kube-apiserver'),
-        'kube-controller-manager': componentOf('kube-controller-manager'),
-        'kube-scheduler': componentOf('kube-scheduler'),
-      },
-      kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), host.isInterrupted || [...files.values()].some(isReplaced)),
-      kubeletServer: kubeletServerInput(plane, host),
-      node: {
-        ...node,
-        kubeletConfig: { ...node.kubeletConfig, copiesConfig: [...manifests.values()].some((planned) => isReplaced(fileOf(planned))) },
-      },
-      others: otherControlPlanes({ nodeName, image: imageOf('kube-apiserver'), timeoutMs }),
-      coredns: { ...addon, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
-      kubeProxy: { ...addon, ...proxy },
-      result: {
-        ...{ nodeName, version },
-        images: new Map([...files.keys()].map((name) => [name, imageOf(name)])),
-        versionUrl: versionUrl(host.textOf('kube-apiserver')),
-        checksVersion: files.has('kube-apiserver') && imageOf('kube-apiserver').endsWith(`:${versionTag(target.version)}`),
-      },
+    ...{ api: options.api, assumeEmptyCluster: false, staged: false },
+    pull: { images: controlPlaneImages(cluster), criSocket, policy: options.imagePullPolicy, ignored },
+    backup: { version, nodeName, criSocket, manifests: files, backup: upgradeBackup(upgrade.now), etcdDataDir },
+    components: componentsOf(upgrade, options),
+    kubeconfigs: adminKubeconfigs(certificates.of(ADMIN_KUBECONFIGS), isUpgraded),
+    kubeletServer: kubeletServerInput(plane, host),
+    node: { ...node, kubeletConfig: { ...node.kubeletConfig, copiesConfig } },
+    others: otherControlPlanes({ nodeName, image: imageOf('kube-apiserver'), timeoutMs: timeoutMsOf(plane) }),
+    coredns: { ...addon, objects: cluster.dns.disabled === true ? null : corednsObjects(plane) },
+    kubeProxy: { ...addon, ...proxy },
+    result: {
+      ...{ nodeName, version },
+      images: new Map([...files.keys()].map((name) => [name, imageOf(name)])),
+      versionUrl: versionUrl(host.textOf('kube-apiserver')),
+      checksVersion: files.has('kube-apiserver') && imageOf('kube-apiserver').endsWith(`:${versionTag(upgrade.version)}`),
     },
-    warnings: [...prepared.warnings, ...certificates.warnings, ...dataDirWarnings(usedDir, newDir), ...checked.warnings.map(toWarning)],
-    refusals: [...prepared.refusals, ...certificates.problems, ...checked.errors],
   };
+}
+
+function componentsOf(
+  { now, host, node, plane, certificates, manifests }: DesignedUpgrade,
+  options: ControlPlaneUpgradeOptions,
+): ControlPlaneUpgradeInput['components'] {
+  const timeoutMs = timeoutMsOf(plane);
+  const etcd = fileOf(manifests.get('etcd'));
+  const of = (component: StaticPodName): ReplaceStaticPodInput => {
+    const planned = manifests.get(component);
+    return {
+      ...{ nodeName: plane.nodeName, criSocket: node.criSocket, timeoutMs },
+      manifest: fileOf(planned),
+      skipped: planned !== undefined && 'skipped' in planned ? planned.skipped : 'etcd is external',
+      renewals: certificates.of(COMPONENT_CERTIFICATES[component]),
+      ...{ renewedWith: null, checkBefore: null, restore: null },
+    };
+  };
+  return {
+    etcd: {
+      ...of('etcd'),
+      renewedWith: fileOf(manifests.get('kube-apiserver')),
+      checkBefore: etcdHealthCheck({
+        ...{ ...options, certificatesDir: plane.cluster.certificatesDir, textAt: certificates.textAt },
+        isReplaced: isReplaced(etcd, host),
+        localPeerURL: readEtcdManifest(host.textOf('etcd')).peerURL,
+      }),
+      restore: restoreEtcdData({ phase: COMPONENT_PHASES.etcd, timeoutMs, timestamp: backupTimestamp(now), healthMs: ETCD_HEALTH_MS }),
+    },
+    'kube-apiserver': of('kube-apiserver'),
+    'kube-controller-manager': of('kube-controller-manager'),
+    'kube-scheduler': of('kube-scheduler'),
+  };
+}
+
+function timeoutMsOf({ timeouts }: ControlPlaneNode): number {
+  return goDurationMs(timeouts.upgradeManifests);
+}
+
+function isReplaced(file: DesiredFile | null, host: ControlPlaneHostFacts): boolean {
+  return file !== null && diffFile(host.fileAt(file.path), file) !== null;
 }
 
 /** An etcd with another data directory starts as a new, empty cluster, unless the administrator has moved the data. */
@@ -269,8 +293,8 @@ function manifestsOf(
   );
 }
 
-function textOf(file: DesiredFile | undefined): string {
-  return file === undefined ? '' : revealText(file.content);
+function textOf(file: DesiredFile | null): string {
+  return file === null ? '' : revealText(file.content);
 }
 
 function fileOf(planned: PlannedManifest | undefined): DesiredFile | null {
