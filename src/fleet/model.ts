@@ -5,6 +5,7 @@ import { hostHooks } from '../host/hooks.ts';
 import { hostPreparation, secretSource } from '../host/install/model.ts';
 import { taint } from '../kubeadm/config/schema-parts.ts';
 import type { NodeOverlay } from '../kubeadm/render/config-drop-ins.ts';
+import type { NodeOptions } from '../kubeadm/workflows/node-options.ts';
 
 /**
  * The resolved inventory of a fleet file: ranges, imports, groups and templates are expanded, with one entry
@@ -121,6 +122,16 @@ export type HostRole = PlannedSettings['role'];
 export interface PlannedHost extends PlannedSettings {
   /** KubeletConfigurations of this node; later ones win: baseline, groups, host. */
   readonly overlays: readonly { readonly document: NodeOverlay }[];
+}
+
+/** The settings of a host that the workflows of its node take. */
+export function nodeOptionsOf({
+  nodeRegistration,
+  declared,
+  overlays,
+  kubeletConfigDir,
+}: PlannedHost): Pick<NodeOptions, 'nodeRegistration' | 'declared' | 'overlays' | 'configDir'> {
+  return { nodeRegistration, declared, overlays: overlays.map(({ document }) => document), configDir: kubeletConfigDir === true };
 }
 
 const settingsSchema = z.object(plannedSettings);

@@ -19,7 +19,7 @@ import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import type { FleetMember } from '../fleet.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { FleetCluster, PlannedHost } from '../model.ts';
+import { type FleetCluster, nodeOptionsOf, type PlannedHost } from '../model.ts';
 import { differingOperations, type Operations, operationsOf } from '../operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { workflowMember } from '../workflow-member.ts';
@@ -99,10 +99,9 @@ export async function fleetMembers(
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
   const memberOf = async (task: FleetTask): Promise<FleetMember> => {
     const { host, operations, origin = 'saved' } = task;
-    const { name, role, nodeRegistration, declared } = host;
+    const { name, role, nodeRegistration } = host;
     const target = targetOf(host);
-    const overlays = host.overlays.map(({ document }) => document);
-    const join = { ...shared, nodeRegistration, declared, overlays, configDir: host.kubeletConfigDir === true };
+    const join = { ...shared, ...nodeOptionsOf(host) };
     const connect = async (reporter?: Reporter): Promise<Host> =>
       input.connect?.(target, host, joinWorkflow.queries?.(join) ?? {}, reporter) ?? services.connectHost(target, reporter);
     const common = {

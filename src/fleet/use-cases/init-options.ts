@@ -12,7 +12,7 @@ import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.t
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
 import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { PlannedHost } from '../model.ts';
+import { nodeOptionsOf, type PlannedHost } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 
@@ -42,10 +42,8 @@ export async function fleetInitOptions(services: FleetRunPorts, input: FleetInit
     templates: await services.templates(),
     catalogue: await loadCatalogue(),
     groups: new NodeGroups(),
+    ...nodeOptionsOf(first),
     nodeRegistration: registrationOf(init, first.nodeRegistration),
-    overlays: first.overlays.map(({ document }) => document),
-    declared: first.declared,
-    configDir: first.kubeletConfigDir === true,
     settings: [],
     patches: patches.filter(isForKubelet),
     staticPodPatches: patches.filter((patch) => !isForKubelet(patch)),
