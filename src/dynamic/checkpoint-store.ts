@@ -109,54 +109,31 @@ const OWNER = 'root:root';
 
 /** The store of an agent in a directory of a host. Errors are those of `host.query` and `host.perform`. */
 export function checkpointStore(host: Host, directory: string): CheckpointStore {
-  const listCheckpoints = async (signal?: AbortSignal): Promise<readonly StoredCheckpoint[]> => {
-    const names = await listOf(host, checkpointsDirectory(directory), signal);
-    return readCheckpoints(host, directory, names.filter(isHash), signal);
-  };
   const pointerIn = async (path: string): Promise<string | null> =>
     hashInPath((await observe(host, fileFacts([path]))).get(path)?.content ?? '');
-  const store: CheckpointStore = {
-    load: async (signal) => {
-      const [first, second] = stateFiles(directory);
-      const found = await observe(host, fileFacts([first, second, pointerFile(directory), accessFile(directory)]), signal);
-      const copies = [first, second].map((path) => ({ path, file: found.get(path) ?? null }));
-      const read = copies.map(({ file }) => (file?.content === undefined ? null : parseStateFile(file.content)));
-      const newest = read.reduce((best, one) => (one !== null && one.generation > (best?.generation ?? -1) ? one : best), null);
-      return {
-        state: newest?.state ?? null,
-        generation: newest?.generation ?? 0,
-        damaged: copies.filter(({ file }, i) => file !== null && read[i] === null).map(({ path }) => path),
-        checkpoints: await listCheckpoints(signal),
-        access: parseAccess(found.get(accessFile(directory))?.content ?? ''),
-        pointer: hashInPath(found.get(pointerFile(directory))?.content ?? ''),
-      };
-    },
+  const findCheckpoint = async (hash: string): Promise<StoredCheckpoint | null> =>
+    (await readCheckpoints(host, directory, [hash]))[0] ?? null;
+  const readRollbackPointer = (): Promise<string | null> => pointerIn(rollbackPointerFile(directory));
+  const collect: CheckpointStore['collect'] = async (needed, spare) => {
+    const others = (await listCheckpoints(host, directory)).filter(({ hash }) => !needed.includes(hash));
+    const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
+    const removals = old.flatMap(({ hash }) => removeCheckpoint(checkpointDirectory(directory, hash)));
+    if (removals.length > 0) await host.perform(removals);
+    return old.map(({ hash }) => hash);
+  };
+  return {
+    load: (signal) => loadAgent(host, directory, signal),
     saveState: async (state, generation) => {
       const path = stateFiles(directory)[generation % 2] as string;
       const content = formatStateFile({ generation, state });
       await host.perform([privateDirectory(directory), writeFile(path, content)]);
     },
-    saveCheckpoint: async (hash, files, { data, ...origin }) => {
-      const at = checkpointDirectory(directory, hash);
-      const found = await store.findCheckpoint(hash);
-      const stored = found?.files == null ? null : found.manifest;
-      const keys = data === undefined ? stored?.keys : Object.keys(data).filter(isFileName).sort();
-      const manifest = formatManifest({ ...origin, files: Object.keys(files).sort(), keys });
-      const payload = [
-        privateDirectory(directory),
-        privateDirectory(checkpointsDirectory(directory)),
-        privateDirectory(at),
-        ...Object.entries(files).map(([name, text]) => writeFile(`${at}/${name}`, text)),
-      ];
-      const operations = [
-        ...(stored === null ? payload : []),
-        ...(data === undefined ? [] : await dataChanges(host, `${at}/${DATA_DIRECTORY}`, data)),
-        ...(stored !== null && formatManifest(stored) === manifest ? [] : [writeFile(`${at}/${MANIFEST_FILE}`, manifest)]),
-      ];
+    saveCheckpoint: async (...checkpoint) => {
+      const operations = await checkpointChanges(host, directory, ...checkpoint);
       if (operations.length > 0) await host.perform(operations);
     },
-    readCheckpoint: async (hash) => (await store.findCheckpoint(hash))?.files ?? null,
-    findCheckpoint: async (hash) => (await readCheckpoints(host, directory, [hash]))[0] ?? null,
+    readCheckpoint: async (hash) => (await findCheckpoint(hash))?.files ?? null,
+    findCheckpoint,
     pointTo: (hash, prepared = null) => {
       const path = pointerFile(directory);
       if (hash === null) return [{ kind: 'remove-file', path }];
@@ -164,28 +141,20 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
       return [privateDirectory(directory), writeFile(path, formatPointer(directory, hash))];
     },
     readPointer: () => pointerIn(pointerFile(directory)),
-    readRollbackPointer: () => pointerIn(rollbackPointerFile(directory)),
+    readRollbackPointer,
     reserveRollback: async (hash, needed) => {
-      const [pointer, reserve] = [rollbackPointerFile(directory), reserveFile(directory)];
-      const prepared = await store.readRollbackPointer();
-      // The file is renamed to this name only once it is complete.
-      const { reserved } = await host.query({ reserved: { kind: 'file', path: reserve, content: false } });
-      const missing = [
-        ...(hash === null || hash === prepared ? [] : [writeFile(pointer, formatPointer(directory, hash))]),
-        ...(reserved === null ? [writeFile(reserve, reserveText())] : []),
-      ];
-      if (missing.length === 0) return;
-      const operations = [privateDirectory(directory), ...missing];
+      const operations = await reserveChanges(host, directory, hash === (await readRollbackPointer()) ? null : hash);
+      if (operations.length === 0) return;
       try {
         await host.perform(operations);
       } catch (error) {
-        const removed = await store.collect(needed, 0);
+        const removed = await collect(needed, 0);
         if (removed.length === 0) throw error;
         await host.perform(operations);
       }
     },
     freeReserve: async (needed) => {
-      await store.collect(needed, 0);
+      await collect(needed, 0);
       await host.perform([{ kind: 'remove-file', path: reserveFile(directory) }]);
     },
     saveAccess: async (problems) => {
@@ -193,23 +162,73 @@ export function checkpointStore(host: Host, directory: string): CheckpointStore 
       const write = [privateDirectory(directory), writeFile(path, formatAccess(problems))];
       await host.perform(problems.length === 0 ? [{ kind: 'remove-file', path }] : write);
     },
-    collect: async (needed, spare) => {
-      const others = (await listCheckpoints()).filter(({ hash }) => !needed.includes(hash));
-      const old = others.toSorted((a, b) => b.writtenAt - a.writtenAt).slice(spare);
-      const removals = old.flatMap(({ hash }): Operation[] => {
-        const path = checkpointDirectory(directory, hash);
-        // The manifest is removed first, so that a partially removed checkpoint no longer counts as one.
-        return [
-          { kind: 'remove-file', path: `${path}/${MANIFEST_FILE}` },
-          { kind: 'empty-directory', path },
-          { kind: 'remove-directory', path },
-        ];
-      });
-      if (removals.length > 0) await host.perform(removals);
-      return old.map(({ hash }) => hash);
-    },
+    collect,
   };
-  return store;
+}
+
+async function listCheckpoints(host: Host, directory: string, signal?: AbortSignal): Promise<readonly StoredCheckpoint[]> {
+  const names = await listOf(host, checkpointsDirectory(directory), signal);
+  return readCheckpoints(host, directory, names.filter(isHash), signal);
+}
+
+async function loadAgent(host: Host, directory: string, signal?: AbortSignal): Promise<StoredAgent> {
+  const [first, second] = stateFiles(directory);
+  const found = await observe(host, fileFacts([first, second, pointerFile(directory), accessFile(directory)]), signal);
+  const copies = [first, second].map((path) => ({ path, file: found.get(path) ?? null }));
+  const read = copies.map(({ file }) => (file?.content === undefined ? null : parseStateFile(file.content)));
+  const newest = read.reduce((best, one) => (one !== null && one.generation > (best?.generation ?? -1) ? one : best), null);
+  return {
+    state: newest?.state ?? null,
+    generation: newest?.generation ?? 0,
+    damaged: copies.filter(({ file }, i) => file !== null && read[i] === null).map(({ path }) => path),
+    checkpoints: await listCheckpoints(host, directory, signal),
+    access: parseAccess(found.get(accessFile(directory))?.content ?? ''),
+    pointer: hashInPath(found.get(pointerFile(directory))?.content ?? ''),
+  };
+}
+
+/** The manifest is removed first, so that a partially removed checkpoint no longer counts as one. */
+function removeCheckpoint(path: string): readonly Operation[] {
+  return [
+    { kind: 'remove-file', path: `${path}/${MANIFEST_FILE}` },
+    { kind: 'empty-directory', path },
+    { kind: 'remove-directory', path },
+  ];
+}
+
+async function checkpointChanges(
+  host: Host,
+  directory: string,
+  ...[hash, files, { data, ...origin }]: Parameters<CheckpointStore['saveCheckpoint']>
+): Promise<readonly Operation[]> {
+  const at = checkpointDirectory(directory, hash);
+  const [found] = await readCheckpoints(host, directory, [hash]);
+  const stored = found?.files == null ? null : found.manifest;
+  const keys = data === undefined ? stored?.keys : Object.keys(data).filter(isFileName).sort();
+  const manifest = formatManifest({ ...origin, files: Object.keys(files).sort(), keys });
+  const payload = [
+    privateDirectory(directory),
+    privateDirectory(checkpointsDirectory(directory)),
+    privateDirectory(at),
+    ...Object.entries(files).map(([name, text]) => writeFile(`${at}/${name}`, text)),
+  ];
+  return [
+    ...(stored === null ? payload : []),
+    ...(data === undefined ? [] : await dataChanges(host, `${at}/${DATA_DIRECTORY}`, data)),
+    ...(stored !== null && formatManifest(stored) === manifest ? [] : [writeFile(`${at}/${MANIFEST_FILE}`, manifest)]),
+  ];
+}
+
+/** @param hash the new rollback pointer; null: it stays */
+async function reserveChanges(host: Host, directory: string, hash: string | null): Promise<readonly Operation[]> {
+  const reserve = reserveFile(directory);
+  // The file is renamed to this name only once it is complete.
+  const { reserved } = await host.query({ reserved: { kind: 'file', path: reserve, content: false } });
+  const missing = [
+    ...(hash === null ? [] : [writeFile(rollbackPointerFile(directory), formatPointer(directory, hash))]),
+    ...(reserved === null ? [writeFile(reserve, reserveText())] : []),
+  ];
+  return missing.length === 0 ? [] : [privateDirectory(directory), ...missing];
 }
 
 /**

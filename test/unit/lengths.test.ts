@@ -22,7 +22,6 @@ const LONGEST_FILE = 400;
 
 /** Functions above the limit, with the lines that they may have. Entries may only shrink and disappear. */
 const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
-  'src/dynamic/checkpoint-store.ts checkpointStore': 103,
   'src/fleet/use-cases/fleet-status.ts fleetStatus': 84,
   'src/fleet/use-cases/open-init.ts openInit': 85,
   'src/kubeadm/workflows/design-observed-node.ts designObservedNode': 90,
@@ -47,7 +46,7 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
 };
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 23;
+const LONG_FUNCTIONS = 22;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */
