@@ -1,8 +1,8 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import type { FinalOutcome, FinalStage } from '../dynamic/use-cases/perform-rollout.ts';
+import type { FinalOutcome } from '../dynamic/use-cases/perform-rollout.ts';
 import { type AssignedRequest, type AssignToNodesRequest, assignToNodes, type NodesRequest } from '../fleet/use-cases/assign-to-nodes.ts';
-import { outcomeText } from '../maintenance/member-outcome.ts';
+import { outcomesText, outcomeText } from '../maintenance/member-outcome.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
@@ -62,26 +62,11 @@ async function assign(services: Services, request: AssignToNodesRequest & { read
   throw new AppError(problems, { exitCode });
 }
 
-const ORDER: readonly FinalStage[] = [
-  'changed',
-  'unchanged',
-  'rolled-back',
-  'not-rolled-back',
-  'failed',
-  'unreachable',
-  'replaced',
-  'in-progress',
-  'not-started',
-];
-
 interface ResultOptions {
   readonly format: PlanRequest['format'];
   readonly reporter: Reporter;
   readonly elapsedMs: number;
 }
-
-/** Stages of nodes that need no action. */
-const DONE: ReadonlySet<FinalStage> = new Set(['changed', 'unchanged']);
 
 function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome): RecapRow {
   const { why, hint } = validated.verdict;
@@ -98,15 +83,14 @@ function recapRow({ stage, outcome: { name, error, validated } }: FinalOutcome):
  * `12 nodes: 9 changed, 1 failed, 2 not started.`, or the nodes as a document; in event mode the last event.
  */
 function showResult(services: Services, { format, reporter, elapsedMs }: ResultOptions, final: readonly FinalOutcome[]): void {
-  const count = (stage: FinalStage): number => final.filter((one) => one.stage === stage).length;
-  const parts = ORDER.flatMap((stage) => (count(stage) === 0 ? [] : [`${count(stage)} ${outcomeText(stage)}`]));
-  const message = `${final.length} ${final.length === 1 ? 'node' : 'nodes'}: ${parts.join(', ')}.`;
+  const outcomes = final.map(({ stage }) => stage);
+  const message = `${outcomesText(outcomes, 'node')}.`;
   const items = final.map(({ stage, outcome }) => ({ stage, ...nodeDocument(outcome.validated) }));
   if (format === 'json') reporter.report({ level: 'info', code: 'ROLLOUT_ENDED', message, data: { items } });
   else if (format === 'yaml')
     services.output.stdout(renderDocument({ apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'NodeConfigList', items }, format));
   else if (final.length > 1) {
-    const unfinished = final.filter(({ stage }) => !DONE.has(stage));
+    const unfinished = final.filter(({ stage }) => stage !== 'changed' && stage !== 'unchanged');
     showRecapTable(services, unfinished.map(recapRow), 'NODE');
     services.output.stdout(`${message}\n`);
     services.output.stderr(`took ${formatSeconds(elapsedMs)}\n`);

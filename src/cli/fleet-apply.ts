@@ -5,7 +5,8 @@ import { problemsOf } from '../fleet/fleet-failure.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { canaryLine, clusterLine, countByStatus, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
+import { countOutcomes } from '../maintenance/member-outcome.ts';
+import { canaryLine, clusterLine, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { showDuration, showRecap } from './recap.ts';
 import type { RunReport } from './report/report-file.ts';
@@ -58,7 +59,12 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
         done: ({ outcomes, stopped }) => {
           const message = summaryLine(outcomes);
           if (watch.asEvents) {
-            watch.reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(outcomes) } });
+            watch.reporter.report({
+              level: 'info',
+              code: 'RUN_ENDED',
+              message,
+              data: { ...countOutcomes(outcomes.map(({ status }) => status)) },
+            });
             return;
           }
           const elapsedMs = services.clock.now().getTime() - watch.startedAt;

@@ -1,6 +1,6 @@
 import { namesText } from '../base/text/name-ranges.ts';
 import { styled, type Text } from '../base/text/styled.ts';
-import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
+import type { HostOutcome } from '../fleet/fleet.ts';
 import { shownChanges } from '../fleet/operations.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
 import type { RetriedHosts } from '../fleet/use-cases/run-journal.ts';
@@ -9,7 +9,7 @@ import type { HostPlan } from '../host/plan/document.ts';
 import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../host/plan/impact.ts';
-import { outcomeText } from '../maintenance/member-outcome.ts';
+import { outcomesText } from '../maintenance/member-outcome.ts';
 import { changeLines, impactSuffix } from './show-plan.ts';
 
 /**
@@ -41,18 +41,6 @@ export function groupLines(groups: readonly HostGroup[], verbosity: number): rea
   ]);
 }
 
-const ORDER: readonly HostStatus[] = [
-  'pending',
-  'changed',
-  'unchanged',
-  'rolled-back',
-  'failed',
-  'refused',
-  'unreachable',
-  'not-started',
-  'interrupted',
-];
-
 /** The extent of a plan, shown in its summary. */
 interface PlanExtent {
   readonly highest: Impact | null;
@@ -68,12 +56,9 @@ export function summaryLine(
   outcomes: readonly Pick<HostOutcome, 'status'>[],
   { highest, fields }: PlanExtent = { highest: null, fields: 0 },
 ): string {
-  const counts = countByStatus(outcomes);
   const counted = fields === 0 ? '' : ` (${fields === 1 ? '1 kubelet field' : `${fields} kubelet fields`})`;
-  const parts = ORDER.flatMap((status) =>
-    counts[status] ? [`${counts[status]} ${outcomeText(status)}${status === 'pending' ? counted : ''}`] : [],
-  );
-  return `${outcomes.length} ${outcomes.length === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}${impactSuffix(highest)}.`;
+  const statuses = outcomes.map(({ status }) => status);
+  return `${outcomesText(statuses, 'host', counted)}${impactSuffix(highest)}.`;
 }
 
 /** The cluster of the changes; nothing for a cluster that does not exist yet. */
@@ -95,13 +80,6 @@ export function planSummary(outcomes: readonly HostOutcome[]): string {
 
 function fieldsOf(change: Change): readonly unknown[] {
   return 'fields' in change ? (change.fields ?? []) : [];
-}
-
-/** Number of hosts per status. */
-export function countByStatus(outcomes: readonly Pick<HostOutcome, 'status'>[]): Readonly<Partial<Record<HostStatus, number>>> {
-  const counts: Partial<Record<HostStatus, number>> = {};
-  for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
 }
 
 /** Hosts whose actual state was not read, grouped by reason: `dead1 was not checked: connection refused`. */

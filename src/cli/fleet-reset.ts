@@ -3,7 +3,8 @@ import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { type ResetFleetRequest, type ResetQuestion, resetFleet } from '../fleet/use-cases/reset-fleet.ts';
 import { planDocument } from '../host/plan/document.ts';
-import { countByStatus, planLines, retryLine, summaryLine } from './fleet-report.ts';
+import { countOutcomes } from '../maintenance/member-outcome.ts';
+import { planLines, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { showDuration, showRecap } from './recap.ts';
 import type { Services } from './services.ts';
@@ -48,7 +49,12 @@ export async function runFleetReset(services: Services, request: FleetResetReque
             services.output.stdout(renderPlan(document, format));
           } else if (dryRun) services.output.stdout(joinLines([...planLines(outcomes, { origins: false, verbosity }), message]));
           else if (watch.asEvents)
-            watch.reporter.report({ level: 'info', code: 'RUN_ENDED', message, data: { ...countByStatus(outcomes) } });
+            watch.reporter.report({
+              level: 'info',
+              code: 'RUN_ENDED',
+              message,
+              data: { ...countOutcomes(outcomes.map(({ status }) => status)) },
+            });
           else {
             const elapsedMs = services.clock.now().getTime() - watch.startedAt;
             const recap = { outcomes, stopped, retryCommand: interruption.retryCommand, elapsedMs };

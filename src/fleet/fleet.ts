@@ -45,7 +45,7 @@ export interface OpenMember {
 }
 
 /** Result of a host. */
-export type HostStatus = Exclude<MemberOutcome, 'not-rolled-back' | 'replaced'>;
+export type HostStatus = Exclude<MemberOutcome, 'not-rolled-back' | 'replaced' | 'in-progress'>;
 
 export interface HostOutcome {
   readonly host: string;

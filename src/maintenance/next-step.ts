@@ -1,7 +1,7 @@
 import type { MemberOutcome } from './member-outcome.ts';
 
 /** `waiting` is not inspected yet; `queued` is inspected and has changes. */
-export type MemberState = 'waiting' | 'inspecting' | 'queued' | 'in-progress' | MemberOutcome;
+export type MemberState = 'waiting' | 'inspecting' | 'queued' | MemberOutcome;
 
 /** A host or a Node of a rollout as it is now. */
 export interface RolloutMember {

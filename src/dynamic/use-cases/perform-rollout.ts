@@ -157,12 +157,10 @@ function portsOf(services: RolloutPorts, { names, backend, rollout, selector, re
   };
 }
 
-/** Result of a node: that of the rollout, or of its rollback. */
-export type FinalStage = MemberOutcome | 'in-progress';
-
 /** The final result of a node. */
 export interface FinalOutcome {
-  readonly stage: FinalStage;
+  /** That of the rollout, or of its rollback. */
+  readonly stage: MemberOutcome;
   readonly outcome: RolloutOutcome;
 }
 
@@ -197,7 +195,7 @@ function exitCodeOf({ outcomes, blocked }: RolloutResult, reverted: RolloutResul
 }
 
 /** Whether the API server rejected the assignment. */
-function isUntouchedFailure(stage: FinalStage, { isTouched, error }: RolloutOutcome): boolean {
+function isUntouchedFailure(stage: MemberOutcome, { isTouched, error }: RolloutOutcome): boolean {
   return stage === 'failed' && !isTouched && error !== null;
 }
 
