@@ -5,7 +5,7 @@ import { isRolledBack } from '../dynamic/assess-progress.ts';
 import { minReadyOf, type RolloutOptions } from '../dynamic/rollout.ts';
 import { assignmentEventNotCreated } from '../dynamic/use-cases/assign.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
-import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/roll-out.ts';
+import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/rollout-listener.ts';
 import { estimateRestMs } from '../fleet/run-steps.ts';
 import { describeSource } from '../kubelet/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';

@@ -37,8 +37,6 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
   'src/codec/document-problems.ts': 414,
   'src/codec/source.ts': 443,
   'src/dynamic/agent/next.ts': 525,
-  'src/dynamic/workflows/roll-out.ts': 438,
-  'src/fleet/fleet.ts': 410,
   'src/host/adapters/bundle-files.ts': 405,
   'src/host/host-over-transport.ts': 422,
   'src/host/run-workflow.ts': 516,

@@ -13,7 +13,8 @@ import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped 
 import type { Backend } from '../node-config.ts';
 import { minReadyOf, type RolloutOptions, type RolloutStage } from '../rollout.ts';
 import { notFoundProblem } from '../workflows/assign-config.ts';
-import { type RolloutListener, type RolloutOutcome, type RolloutResult, type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
+import { type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
+import type { RolloutListener, RolloutOutcome, RolloutResult } from '../workflows/rollout-listener.ts';
 import { openRolloutRecord, type PreviousAssignments, type RolloutRecord } from '../workflows/rollout-record.ts';
 
 export interface DynamicRollout {

@@ -11,6 +11,7 @@ import type { RolloutStage } from '../rollout.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
 import { type NodeFeed, openNodeFeed } from './node-feed.ts';
 import type { AssessedNode } from './read-nodes.ts';
+import type { RolloutListener, RolloutOutcome, RolloutResult } from './rollout-listener.ts';
 
 /** A node and its new assignment; null: none. */
 export interface RolloutTarget {
@@ -21,15 +22,6 @@ export interface RolloutTarget {
    * changed. Absent: any.
    */
   readonly expected?: ConfigSource | null | undefined;
-}
-
-export interface RolloutBatch {
-  /** Starting at 1. */
-  readonly number: number;
-  readonly names: readonly string[];
-  readonly isCanary: boolean;
-  /** Nodes of the rollout that are already unavailable. */
-  readonly down: readonly string[];
 }
 
 export interface RolloutRunOptions {
@@ -60,51 +52,6 @@ export interface RolloutRunOptions {
   /** Called and awaited before a node is assigned a source. */
   readonly begins?: (name: string, before: ConfigSource | null) => Promise<void>;
   readonly listener?: RolloutListener;
-}
-
-/** Callbacks for the progress of a rollout. */
-export interface RolloutListener {
-  batch?(batch: RolloutBatch): void;
-  /** `isNew` is false if the node already had the assignment. */
-  assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
-  /** The Event of an assignment was not created. */
-  onEventNotCreated?(name: string, error: AppError): void;
-  /** Before the assignment, the API server did not reach the kubelet of the node, so this is not required after it. */
-  onUnreached?(name: string, why: string): void;
-  /** Called at each state change of a node in progress. */
-  state?(node: AssessedNode): void;
-  ended?(outcome: RolloutOutcome): void;
-  /** No node can start because these are unavailable. */
-  blocked?(down: readonly string[]): void;
-  /** The API server is unreachable; null: reachable again. */
-  issue?(error: AppError | null): void;
-  progress?(nodes: readonly RolloutOutcome[]): void;
-}
-
-/** The current or final state of a node. */
-export interface RolloutOutcome {
-  readonly name: string;
-  /** The new assignment; null: none. */
-  readonly desired: ConfigSource | null;
-  readonly stage: RolloutStage;
-  readonly validated: AssessedNode;
-  /** The error that prevented an assignment. */
-  readonly error: AppError | null;
-  /** This run changed its assignment. */
-  readonly isTouched: boolean;
-  /** Start of the node, in milliseconds since the epoch. */
-  readonly beganAt: number;
-  /** Time since which the node is updated without interruption, in milliseconds since the epoch; null: it is not. */
-  readonly updatedSince: number | null;
-}
-
-export interface RolloutResult {
-  /** In the order of the targets. */
-  readonly outcomes: readonly RolloutOutcome[];
-  /** Unavailable nodes that prevented the start of others. */
-  readonly blocked: readonly string[];
-  /** More nodes failed than the rules allow. */
-  readonly isStopped: boolean;
 }
 
 const POLL_MS = 1_000;

@@ -1,0 +1,58 @@
+import type { AppError } from '../../base/errors.ts';
+import type { ConfigSource } from '../../kubelet/config-source.ts';
+import type { RolloutStage } from '../rollout.ts';
+import type { AssessedNode } from './read-nodes.ts';
+
+export interface RolloutBatch {
+  /** Starting at 1. */
+  readonly number: number;
+  readonly names: readonly string[];
+  readonly isCanary: boolean;
+  /** Nodes of the rollout that are already unavailable. */
+  readonly down: readonly string[];
+}
+
+/** Callbacks for the progress of a rollout. */
+export interface RolloutListener {
+  batch?(batch: RolloutBatch): void;
+  /** `isNew` is false if the node already had the assignment. */
+  assigned?(name: string, desired: ConfigSource | null, isNew: boolean): void;
+  /** The Event of an assignment was not created. */
+  onEventNotCreated?(name: string, error: AppError): void;
+  /** Before the assignment, the API server did not reach the kubelet of the node, so this is not required after it. */
+  onUnreached?(name: string, why: string): void;
+  /** Called at each state change of a node in progress. */
+  state?(node: AssessedNode): void;
+  ended?(outcome: RolloutOutcome): void;
+  /** No node can start because these are unavailable. */
+  blocked?(down: readonly string[]): void;
+  /** The API server is unreachable; null: reachable again. */
+  issue?(error: AppError | null): void;
+  progress?(nodes: readonly RolloutOutcome[]): void;
+}
+
+/** The current or final state of a node. */
+export interface RolloutOutcome {
+  readonly name: string;
+  /** The new assignment; null: none. */
+  readonly desired: ConfigSource | null;
+  readonly stage: RolloutStage;
+  readonly validated: AssessedNode;
+  /** The error that prevented an assignment. */
+  readonly error: AppError | null;
+  /** This run changed its assignment. */
+  readonly isTouched: boolean;
+  /** Start of the node, in milliseconds since the epoch. */
+  readonly beganAt: number;
+  /** Time since which the node is updated without interruption, in milliseconds since the epoch; null: it is not. */
+  readonly updatedSince: number | null;
+}
+
+export interface RolloutResult {
+  /** In the order of the targets. */
+  readonly outcomes: readonly RolloutOutcome[];
+  /** Unavailable nodes that prevented the start of others. */
+  readonly blocked: readonly string[];
+  /** More nodes failed than the rules allow. */
+  readonly isStopped: boolean;
+}
