@@ -84,22 +84,11 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
           mayReconnect = false;
           continue;
         }
-        const outcome = await runInSession(connection, run);
+        const outcome = await runInSession(connection, run, places);
         if (outcome !== null) return outcome;
       } finally {
         places.release();
       }
-    }
-  };
-
-  /** Null: the host opened no session, and the limit of concurrent commands was reduced. */
-  const runInSession = async (connection: SshConnection, run: RemoteRun): Promise<RunResult | null> => {
-    // OpenSSH rejects a session requested while the previous one is closing, and accepts it shortly after.
-    for (let attempt = 0; ; attempt++) {
-      const outcome = await runRemote(connection, run);
-      if (outcome.kind === 'ended') return outcome.result;
-      if (places.shrink()) return null;
-      if (attempt > 0) throw noSession(target, outcome.cause);
     }
   };
 
@@ -129,6 +118,17 @@ export function sshTransport(target: SshTarget, options: SshTransportOptions): T
       await connection?.end();
     },
   };
+}
+
+/** Null: the host opened no session, and the limit of concurrent commands was reduced. */
+async function runInSession(connection: SshConnection, run: RemoteRun, places: ReturnType<typeof sessions>): Promise<RunResult | null> {
+  // OpenSSH rejects a session requested while the previous one is closing, and accepts it shortly after.
+  for (let attempt = 0; ; attempt++) {
+    const outcome = await runRemote(connection, run);
+    if (outcome.kind === 'ended') return outcome.result;
+    if (places.shrink()) return null;
+    if (attempt > 0) throw noSession(run.target, outcome.cause);
+  }
 }
 
 async function open(target: SshTarget, options: ConnectOptions, jumps: JumpHosts, signal: AbortSignal): Promise<SshConnection> {
