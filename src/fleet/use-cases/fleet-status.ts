@@ -14,6 +14,7 @@ import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki
 import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
 import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
 import { NODE_SOURCE_FACTS, observeNodeSource } from '../../kubeadm/workflows/observe-node-source.ts';
+import type { Catalogue } from '../../kubelet/catalogue.ts';
 import { healthzUrl, observeHealthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import { nodeCertificates } from '../../kubelet/facts/node-certificates.ts';
@@ -96,7 +97,6 @@ export async function fleetStatus(
   }: { readonly reporter: Reporter; readonly ports: FleetPorts; readonly readsCertificates?: boolean },
 ): Promise<FleetStatus> {
   const fleet = await readFleet(services, request);
-  const { signal } = services;
   const catalogue = await loadCatalogue();
   const hosts = await selectFleetHosts(services, fleet, request);
   const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
@@ -112,10 +112,7 @@ export async function fleetStatus(
     const inspected = new Map<string, Inspected>();
     const certificates: HostCertificate[] = [];
     const parseText = parseEqualTextsOnce();
-    const unapplied: FleetRunRequest = {
-      ...request,
-      run: runToCompare(request.run),
-    };
+    const unapplied: FleetRunRequest = { ...request, run: runToCompare(request.run) };
     const members = await fleetMembers(services, unapplied, {
       tasks: hosts.map((host) => ({ host })),
       cluster: fleet.cluster,
@@ -127,24 +124,11 @@ export async function fleetStatus(
       reporter,
       // In the same round trip as the plan.
       connect: async (target, { name, role }, queries, reporter) => {
-        const host = runHost(await services.connectHost(target, reporter), {
-          clock: services.clock,
-          expected: {
-            ...queries,
-            ...FACTS.queries,
-            ...NODE_SOURCE_FACTS.queries,
-            ...(readsCertificates ? nodeCertificates.queries : {}),
-          },
-          parseText,
-        });
+        const shown = { ...FACTS.queries, ...NODE_SOURCE_FACTS.queries, ...(readsCertificates ? nodeCertificates.queries : {}) };
+        const options = { clock: services.clock, expected: { ...queries, ...shown }, parseText };
+        const host = runHost(await services.connectHost(target, reporter), options);
         try {
-          const { status, commit } = await observe(host, FACTS, signal);
-          const { host: source } = await observeNodeSource(host, signal);
-          const kubelet = await observeKubeletStatus(host, catalogue, signal);
-          // Without a configuration file the kubelet has the default port.
-          const url = (await observeHealthzUrl({ host, signal })) ?? (kubelet.configHash === null ? healthzUrl({}) : null);
-          const health = await observe(host, kubeletHealthNow(url), signal);
-          inspected.set(name, { ...statusOf(status), ...kubelet, commit, source, health: healthText(health) });
+          inspected.set(name, await inspectHost(host, catalogue, services.signal));
           if (readsCertificates) certificates.push(...(await readCertificates(services, host, { name, role })));
           return host;
         } catch (error) {
@@ -169,6 +153,17 @@ export async function fleetStatus(
   } finally {
     await access.close();
   }
+}
+
+/** The facts of a host that a status shows in addition to its plan. */
+async function inspectHost(host: Host, catalogue: Catalogue, signal: AbortSignal | undefined): Promise<Inspected> {
+  const { status, commit } = await observe(host, FACTS, signal);
+  const { host: source } = await observeNodeSource(host, signal);
+  const kubelet = await observeKubeletStatus(host, catalogue, signal);
+  // Without a configuration file the kubelet has the default port.
+  const url = (await observeHealthzUrl({ host, signal })) ?? (kubelet.configHash === null ? healthzUrl({}) : null);
+  const health = await observe(host, kubeletHealthNow(url), signal);
+  return { ...statusOf(status), ...kubelet, commit, source, health: healthText(health) };
 }
 
 /** The certificates of a host, validated as by `certs check`; their keys stay here. */
