@@ -68,36 +68,14 @@ export async function designObservedNode(
   options: NodeOptions,
   { node, ...cluster }: DesignOptions,
 ): Promise<DesignedNode> {
-  const { templates, catalogue, declared, patches, settings } = options;
-  const { facts, registration, criSocketSource } = node;
+  const { templates, catalogue } = options;
+  const { facts, registration } = node;
   const { criSocket } = registration;
   const minor = catalogueMinor(node.kubeletMinor ?? cluster.controlPlaneMinor);
   const assumed = node.kubeletMinor === null;
   const nodeLocalCRISocket = cluster.featureGates.NodeLocalCRISocket ?? true;
   const flagWarnings = checkExtraArgs(registration, { minor, assumed, catalogue });
-  const groupInput: GroupInput = {
-    templates,
-    catalogue,
-    cluster: cluster.cluster,
-    overlays: options.overlays,
-    clusterIsDeclared: cluster.clusterIsDeclared,
-    minor,
-    assumed,
-    criSocket,
-    criSocketSource,
-    instanceConfig: !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket }),
-    instancePatch: cluster.instancePatch,
-    declared,
-    patches,
-    settings,
-    ...(options.configDir === true ? { configDir: true } : {}),
-    resolvedActive: facts.resolvedActive,
-    runtimeCgroupDriver: facts.cgroupDrivers.get(criSocket) ?? null,
-    kubeletPath: facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : KUBELET_PROGRAM,
-    unitFiles: [...facts.unitFiles].map(([path, file]) => [path, file === null ? null : unitFactOf(file)]),
-    unit: facts.unit === null ? null : { unitFileState: facts.unit.unitFileState },
-    packageFamily: facts.os.packageFamily,
-  };
+  const groupInput = groupInputOf(options, { node, ...cluster }, { minor, nodeLocalCRISocket });
   const group =
     options.configDir === true
       ? withHostInErrors(context.host.name, () => options.groups.designOf(groupInput))
@@ -151,6 +129,39 @@ export async function designObservedNode(
       ...pods.warnings,
     ],
     refusals: [...node.hostFlags.refusals, ...verdict.errors, ...directories, ...hidden.refusals, ...source.refusals, ...pods.refusals],
+  };
+}
+
+/** Hosts with equal inputs share the files of a group. */
+function groupInputOf(
+  { templates, catalogue, declared, patches, settings, overlays, configDir }: NodeOptions,
+  { node, cluster, clusterIsDeclared, instancePatch }: DesignOptions,
+  { minor, nodeLocalCRISocket }: { readonly minor: Minor; readonly nodeLocalCRISocket: boolean },
+): GroupInput {
+  const { facts, criSocketSource, kubeletMinor } = node;
+  const { criSocket } = node.registration;
+  return {
+    templates,
+    catalogue,
+    cluster,
+    overlays,
+    clusterIsDeclared,
+    minor,
+    assumed: kubeletMinor === null,
+    criSocket,
+    criSocketSource,
+    instanceConfig: !isSocketFlag({ kubeletMinor: minor, nodeLocalCRISocket }),
+    instancePatch,
+    declared,
+    patches,
+    settings,
+    ...(configDir === true ? { configDir: true } : {}),
+    resolvedActive: facts.resolvedActive,
+    runtimeCgroupDriver: facts.cgroupDrivers.get(criSocket) ?? null,
+    kubeletPath: facts.kubelet !== null && 'path' in facts.kubelet ? facts.kubelet.path : KUBELET_PROGRAM,
+    unitFiles: [...facts.unitFiles].map(([path, file]) => [path, file === null ? null : unitFactOf(file)]),
+    unit: facts.unit === null ? null : { unitFileState: facts.unit.unitFileState },
+    packageFamily: facts.os.packageFamily,
   };
 }
 
