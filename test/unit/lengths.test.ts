@@ -22,10 +22,6 @@ const LONGEST_FILE = 400;
 
 /** Functions above the limit, with the lines that they may have. Entries may only shrink and disappear. */
 const LONGER_FUNCTIONS: Readonly<Record<string, number>> = {
-  'src/fleet/use-cases/fleet-status.ts fleetStatus': 84,
-  'src/fleet/use-cases/open-init.ts openInit': 85,
-  'src/kubeadm/workflows/design-observed-node.ts designObservedNode': 90,
-  'src/ssh/adapters/transport-ssh.ts sshTransport': 82,
   'lab/api-server/registry.ts createRegistry': 157,
   'lab/api-server/server.ts startApiServer': 81,
 };

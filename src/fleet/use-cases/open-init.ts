@@ -44,6 +44,8 @@ export interface OpenedInit extends OpenedCommand {
   certificateKey(): Secret | null;
 }
 
+const INIT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration', 'KubeProxyConfiguration'] as const;
+
 /**
  * Prepares `init` and `init phase NAME...`: a new control plane; with `--kubeconfig` the first node of that existing
  * cluster.
@@ -52,12 +54,7 @@ export interface OpenedInit extends OpenedCommand {
  */
 export async function openInit(services: NodeCommandPorts, request: InitRequest, reporter: Reporter): Promise<OpenedInit> {
   const { onlyPhase } = request.run;
-  const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, [
-    'InitConfiguration',
-    'ClusterConfiguration',
-    'KubeletConfiguration',
-    'KubeProxyConfiguration',
-  ]);
+  const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, INIT_KINDS);
   const config = mergeInitFlags(loaded, request.flags);
   const warnings = requireValid(config);
   const node = await readNodeOptions(services, {
