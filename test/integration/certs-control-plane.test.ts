@@ -78,7 +78,7 @@ describe('certificates of a control plane, over SSH', { timeout: 60_000 }, () =>
     writeFileSync(at('/etc/kubernetes/pki/apiserver.key'), readFileSync(at('/etc/kubernetes/pki/etcd/server.key')));
     const { code, stdout, stderr } = await onHost('check');
     expect(code).toBe(1);
-    expect(stdout).toMatch(/\nnode1 +etcd-peer +CN=cp-1 +CN=etcd-ca +\S+Z +36[45]d +ok\n/);
+    expect(stdout).toMatch(/\nnode1 +cp-1 +etcd-peer +CN=cp-1 +CN=etcd-ca +\S+Z +36[45]d +ok\n/);
     expect(stderr).toMatch(
       /apiserver certificate in \/etc\/kubernetes\/pki\/apiserver\.crt: the private key does not match the certificate/,
     );

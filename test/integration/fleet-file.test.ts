@@ -74,8 +74,8 @@ describe('fleet init', () => {
     expect(await runCommand(['fleet', 'validate', '-f', file])).toEqual({ code: 0, stdout: 'ok\n', stderr: '' });
     const { stdout } = await runCommand(['fleet', 'inventory', '-f', file]);
     expect(stdout.split('\n').slice(0, 2)).toEqual([
-      'NAME      ADDRESS      BASTION  ROLE    GROUPS  NODE',
-      'edge-01   192.0.2.1    -        worker  edge    -',
+      'NAME      ADDRESS      BASTION  ROLE    GROUPS',
+      'edge-01   192.0.2.1    -        worker  edge',
     ]);
   });
 
@@ -146,10 +146,10 @@ describe('fleet init', () => {
     });
     expect((await runCommand(['fleet', 'inventory', '-f', file])).stdout.replace(/ +$/gm, '')).toBe(
       [
-        'NAME     ADDRESS          BASTION         ROLE           GROUPS                          NODE',
-        'node1    ubuntu@10.0.0.1  ubuntu@1.2.3.4  control-plane  k8s_cluster,kube_control_plane  -',
-        'node2    ubuntu@10.0.0.2  ubuntu@1.2.3.4  worker         k8s_cluster,kube_node           -',
-        'bastion  ubuntu@1.2.3.4   -               bastion        -                               -',
+        'NAME     ADDRESS          BASTION         ROLE           GROUPS',
+        'node1    ubuntu@10.0.0.1  ubuntu@1.2.3.4  control-plane  k8s_cluster,kube_control_plane',
+        'node2    ubuntu@10.0.0.2  ubuntu@1.2.3.4  worker         k8s_cluster,kube_node',
+        'bastion  ubuntu@1.2.3.4   -               bastion        -',
         '',
       ].join('\n'),
     );
@@ -252,10 +252,10 @@ describe('fleet init --from-vagrant', () => {
     expect(readFileSync(file, 'utf8')).toContain('\n        - .vagrant/machines/cp1/libvirt/private_key\n');
     expect((await runCommand(['fleet', 'inventory', '-f', file])).stdout.replace(/ +$/gm, '')).toBe(
       [
-        'NAME     ADDRESS                  BASTION  ROLE           GROUPS  NODE',
-        'cp1      vagrant@192.168.121.86   -        control-plane  -       -',
-        'worker1  vagrant@192.168.121.127  -        worker         -       -',
-        'worker2  vagrant@192.168.121.34   -        worker         -       -',
+        'NAME     ADDRESS                  BASTION  ROLE           GROUPS',
+        'cp1      vagrant@192.168.121.86   -        control-plane  -',
+        'worker1  vagrant@192.168.121.127  -        worker         -',
+        'worker2  vagrant@192.168.121.34   -        worker         -',
         '',
       ].join('\n'),
     );
@@ -322,7 +322,7 @@ describe('fleet inventory and validate', () => {
     expect(await runCommand(['fleet', 'inventory', '-f', file, '--host', 'edge-5'])).toEqual({
       code: 2,
       stdout: '',
-      stderr: `${file} has no host "edge-5". Did you mean edge-05? [USAGE]\n`,
+      stderr: `${file} has no host or nodeName edge-5. Did you mean edge-05? [USAGE]\n`,
     });
   });
 
