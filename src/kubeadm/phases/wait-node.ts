@@ -92,20 +92,23 @@ export async function waitForNode(context: PhaseContext, input: WaitNodeInput, p
   if ((await observe(host, initSystem, signal)) !== 'systemd') return;
   const node = await waitUntilRegistered(context, input, phase);
   if (readyMs === null) return;
-  const startedAt = (await observe(host, unitState('kubelet'), signal))?.startedAt ?? null;
-  const isReady = node !== 'unseen' && isNodeReady(node) && hasReported(node, startedAt);
-  const ready = isReady ? node : await waitUntilReady(context, { ...input, readyMs, startedAt }, phase);
+  const isReady = node !== 'unseen' && isNodeReady(node) && (await hasReported(context, node));
+  const ready = isReady ? node : await waitUntilReady(context, { ...input, readyMs }, phase);
   if (cluster !== null) await probeNewNode(context, { cluster, node: ready, probeImage, phase }, checkCrashes(context, phase));
 }
 
 /**
  * Whether the running kubelet has reported condition Ready: after a reset the Node still has the condition of the earlier
- * kubelet. A kubelet reports its status immediately after its start. Both times are of the host, in seconds.
+ * kubelet. A kubelet reports its status immediately after its start. Both times are of the host, in seconds. Between two crashes
+ * no kubelet runs; without a loaded unit its start is unknown, and the condition is accepted.
  * @see kubernetes/kubernetes pkg/kubelet/kubelet_node_status.go `tryUpdateNodeStatus`, `isUpdateStatusPeriodExpired` (1.36)
  */
-function hasReported(node: KubeObject, startedAt: number | null): boolean {
+async function hasReported({ host, signal }: PhaseContext, node: KubeObject): Promise<boolean> {
   const heartbeat = readyHeartbeat(node);
-  return startedAt === null || heartbeat === null || Date.parse(heartbeat) / 1000 >= startedAt;
+  const unit = await observe(host, unitState('kubelet'), signal);
+  if (heartbeat === null || unit?.loadState !== 'loaded') return true;
+  if (unit.startedAt === null) return unit.activeState === 'active';
+  return Date.parse(heartbeat) / 1000 >= unit.startedAt;
 }
 
 function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase: string): Promise<KubeObject | 'unseen'> {
@@ -133,11 +136,11 @@ function waitUntilRegistered(context: PhaseContext, input: WaitNodeInput, phase:
 
 async function waitUntilReady(
   context: PhaseContext,
-  input: WaitNodeInput & { readonly readyMs: number; readonly startedAt: number | null },
+  input: WaitNodeInput & { readonly readyMs: number },
   phase: string,
 ): Promise<KubeObject> {
   const { host } = context;
-  const { nodeName, readyMs, startedAt } = input;
+  const { nodeName, readyMs } = input;
   const next = firstThenPollClient(context.cluster);
   return waitUntil<KubeObject, AppError | string>(
     { ...context, phase },
@@ -148,7 +151,7 @@ async function waitUntilReady(
         const node = probed.done;
         if (node === 'unseen') throw mayNotRead(host.name, phase, nodeName);
         if (!isNodeReady(node)) return { pending: nodeIssues(node).join('; ') };
-        return hasReported(node, startedAt) ? { done: node } : { pending: 'the kubelet has not reported since its start' };
+        return (await hasReported(context, node)) ? { done: node } : { pending: 'the kubelet has not reported since its start' };
       },
       timeoutMs: readyMs,
       pauseMs: API_PAUSE,

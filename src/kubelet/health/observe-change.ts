@@ -99,7 +99,8 @@ export async function observeChange(
     if (isReadyNeeded && !isNodeReady(node)) return { ready: { is: false, why: nodeIssues(node).join('; ') }, pending: null };
     if (!hasReported(node, expected))
       return { pending: `Node ${nodeName}: the kubelet has not reported ${isReadyNeeded ? 'Ready' : 'its state'} since its restart` };
-    if (isReadyNeeded) pressures = pressuresOf(node);
+    // The evictions of a node under pressure are permitted with --allow-pod-loss.
+    if (isReadyNeeded && verification.mayLosePods !== true) pressures = pressuresOf(node);
     override = sourceInForce(node);
   } catch (error) {
     if (!isAppError(error)) throw error;

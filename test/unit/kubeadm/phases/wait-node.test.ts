@@ -103,6 +103,17 @@ describe('kubelet-wait-bootstrap/node', () => {
     expect(reporter.messages('WAITING')[0]).toBe('waiting for Node w1 to be Ready, 5 s: the kubelet has not reported since its start');
   });
 
+  it('with --wait-ready does not accept a condition Ready while a crashing kubelet waits for its next start', async () => {
+    const { context, clock } = world([
+      node({ status: { conditions: [{ ...condition('True'), lastHeartbeatTime: '2029-12-31T23:59:30Z' }] } }),
+    ]);
+    const host = fakeHost({
+      units: { kubelet: fakeUnit({ activeState: 'activating', subState: 'auto-restart', startedAt: null, restarts: 3 }) },
+    });
+    await expect(wait({ ...context, host }, { readyMs: 20_000 })).rejects.toMatchObject({ exitCode: 1 });
+    expect(clock.elapsedMs).toBeGreaterThan(0);
+  });
+
   it('reports why the Node is not Ready, with a hint for a missing network plugin', async () => {
     const pressure = { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' };
     const { context } = world([node({ status: { conditions: [pressure, condition('False', CNI)] } })]);

@@ -230,6 +230,9 @@ describe('a change of a kubelet, verified by the pods of its node', () => {
     const permitted = { pods: [{ name: 'web' }], verification: { mayLosePods: true } };
     const lossy = await world(permitted);
     await expect(lossy.change(() => setPodStatus(lossy.admin, 'web', failed('OutOfpods')))).resolves.toBeUndefined();
+    const evicting = await world(permitted);
+    const pressure = { conditions: [{ type: 'MemoryPressure', status: 'True' }] };
+    await expect(evicting.change(() => void evicting.heartbeat(pressure))).resolves.toBeUndefined();
     const broken = await world({ ...permitted, probes: (number) => (number === 1 ? RUNNING : failed('OutOfpods', 'full')) });
     await expect(broken.change()).rejects.toMatchObject({ code: 'PROBE_POD_FAILED' });
   });
