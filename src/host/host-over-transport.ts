@@ -1,10 +1,6 @@
-import { AppError, type Problem } from '../base/errors.ts';
+import { AppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import { printable } from '../base/text/printable.ts';
 import { DENIED_EXIT } from '../base/text/shell-program.ts';
-import { CommitGoneError, HostLockedError, hostShuttingDown } from './commit/commit-problems.ts';
-import { REFUSED_EXIT, SHUTDOWN_EXIT } from './commit/commit-program.ts';
-import { parseLockHolder, parseRecord } from './commit/record.ts';
 import {
   type CommandFact,
   type FactQuery,
@@ -16,12 +12,11 @@ import {
 } from './facts/query.ts';
 import type { Host, PerformOptions } from './host.ts';
 import { hostAnswerTooLarge } from './host-problems.ts';
-import { describeFailed } from './operation-kinds.ts';
 import type { Operation } from './plan/operation.ts';
+import { brokenOff, cannotRead, operationFailed } from './program-failures.ts';
 import {
   endOfMark,
   type Frame,
-  INCOMPLETE_EXIT,
   type PieceOperation,
   type ProgramOperation,
   renderOperations,
@@ -65,13 +60,7 @@ export function hostOverTransport(transport: Transport, options: HostOptions): H
       const asked = names.filter((name) => !(rootDir !== null && isAboutRunningSystem(queries[name] as FactQuery)));
       const answers = await answersTo(
         asked.map((name) => queries[name] as FactQuery),
-        {
-          transport,
-          rootDir,
-          nonce: options.nonce,
-          timeoutMs: commandTimeoutMs,
-          ...queryOptions,
-        },
+        { transport, rootDir, nonce: options.nonce, timeoutMs: commandTimeoutMs, ...queryOptions },
       );
       const byName = new Map(asked.map((name, i) => [name, answers[i] as FactQueryResult<FactQuery>]));
       const answerOf = (name: string): FactQueryResult<FactQuery> | null =>
@@ -339,84 +328,4 @@ function unmarked(stderr: Uint8Array, nonce: string): string {
     .split('\n')
     .filter((line) => !line.startsWith(nonce))
     .join('\n');
-}
-
-function lastLine(text: string): string {
-  return printable(text.trim().split('\n').at(-1) ?? '', 300);
-}
-
-function brokenOff(host: string, exitCode: number | null, stderr: string): AppError {
-  if (exitCode === null || exitCode > 128) {
-    const signal = exitCode === null ? 'a signal' : `signal ${exitCode - 128}`;
-    const message = `${signal} killed the program that kubeletadm runs on the host`;
-    const hint = 'Check whether the host is short of memory or is shutting down, then rerun the command';
-    return new AppError({ host, code: 'HOST_PROGRAM_KILLED', message, hint }, { detail: stderr });
-  }
-  const why = lastLine(stderr) || `exited with code ${exitCode}`;
-  const hint =
-    exitCode === INCOMPLETE_EXIT
-      ? 'The program was not started. Rerun the command'
-      : 'Check that the host has /bin/sh and coreutils or busybox';
-  return new AppError(
-    { host, code: 'HOST_PROGRAM_BROKEN', message: `the program that kubeletadm runs on the host was aborted: ${why}`, hint },
-    { detail: stderr },
-  );
-}
-
-function cannotRead(host: string, path: string, stderr: string): AppError {
-  return failed(host, `cannot read ${path}`, stderr);
-}
-
-/** The messages of failures select code and hint. */
-const FAILURES: readonly { pattern: RegExp; code: string; hint: string }[] = [
-  {
-    pattern: /No space left on device|Disk quota exceeded|bytes could be written/i,
-    code: 'HOST_NO_SPACE',
-    hint: 'Free disk space, then rerun the command',
-  },
-  { pattern: /Read-only file system/i, code: 'HOST_READ_ONLY', hint: 'Remount the file system read-write, then rerun the command' },
-  {
-    pattern: /Permission denied|Operation not permitted/i,
-    code: 'HOST_PERMISSION_DENIED',
-    hint: 'Run as root, or allow the SSH user to use sudo',
-  },
-];
-
-function operationFailed(host: string, operation: ProgramOperation, { exitCode, stdout, stderr }: CommandFact): AppError {
-  if (operation.kind === 'revert-commit' && exitCode === SHUTDOWN_EXIT) return hostShuttingDown(host, describeFailure(operation));
-  const refused = exitCode === REFUSED_EXIT ? refusal(host, operation, stdout) : null;
-  return refused ?? failed(host, describeFailure(operation), stderr || stdout);
-}
-
-/** The error for an operation that the host refused. */
-function refusal(host: string, operation: ProgramOperation, stdout: string): AppError | null {
-  switch (operation.kind) {
-    case 'take-lock': {
-      const holder = parseLockHolder(stdout);
-      return holder && new HostLockedError(host, holder);
-    }
-    case 'arm-revert':
-    case 'check-commit':
-    case 'confirm-commit':
-    case 'revert-commit':
-      return new CommitGoneError(host, parseRecord(stdout), describeFailure(operation));
-    default:
-      return null;
-  }
-}
-
-function failed(host: string, what: string, stderr: string): AppError {
-  const known = FAILURES.find(({ pattern }) => pattern.test(stderr));
-  const problem: Problem = {
-    host,
-    code: known?.code ?? 'HOST_OPERATION_FAILED',
-    message: `${what}: ${lastLine(stderr) || 'the program printed no error message'}`,
-    hint: known?.hint ?? 'Fix the cause, then rerun the command',
-  };
-  return new AppError(problem, { detail: stderr });
-}
-
-function describeFailure(operation: ProgramOperation): string {
-  const isPart = operation.kind === 'piece' || operation.kind === 'begin-upload' || operation.kind === 'upload-piece';
-  return isPart ? `cannot write ${operation.path}` : describeFailed(operation);
 }

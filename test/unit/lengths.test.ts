@@ -34,13 +34,12 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
   'src/codec/source.ts': 443,
   'src/dynamic/agent/next.ts': 525,
   'src/host/adapters/bundle-files.ts': 405,
-  'src/host/host-over-transport.ts': 422,
   'src/host/run-workflow.ts': 516,
   'src/kubeadm/phases/kubelet-start.ts': 447,
 };
 
 /** Functions above `LONG_FUNCTION` lines; the goal is 10. This number may only shrink. */
-const LONG_FUNCTIONS = 22;
+const LONG_FUNCTIONS = 21;
 
 interface Measured {
   /** `src/base/errors.ts messageOf`. */
