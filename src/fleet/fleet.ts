@@ -242,15 +242,20 @@ class FleetRun {
   }
 
   #reportProgress({ isCanary, maxConcurrent }: RolloutStep<RunningMember>): void {
-    const named = (wanted: RunningMember['state']): readonly string[] =>
-      this.#members.flatMap(({ name, state }) => (state === wanted ? [name] : []));
+    const [inspecting, changing]: [string[], string[]] = [[], []];
+    let waiting = 0;
     const ended: Partial<Record<HostStatus, number>> = {};
-    for (const { outcome } of this.#members) if (outcome !== null) ended[outcome.status] = (ended[outcome.status] ?? 0) + 1;
+    for (const { name, state, outcome } of this.#members) {
+      if (outcome !== null) ended[outcome.status] = (ended[outcome.status] ?? 0) + 1;
+      else if (state === 'inspecting') inspecting.push(name);
+      else if (state === 'in-progress') changing.push(name);
+      else if (state === 'queued') waiting++;
+    }
     this.#ports.progress?.({
       total: this.#members.length,
-      looking: named('inspecting'),
-      waiting: named('queued').length,
-      changing: named('in-progress'),
+      looking: inspecting,
+      waiting,
+      changing,
       ended,
       ...(this.#rules.dryRun ? {} : { isCanary, maxConcurrent }),
     });

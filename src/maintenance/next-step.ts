@@ -226,10 +226,12 @@ function membersToStart<M extends RolloutMember>(view: View<M>, rules: RolloutRu
   const free = Math.max(0, parallel - inspecting.length - active.length);
   const ready = queued.filter((member) => stageOf(member) <= openStage);
   const down = ready.filter(({ isDown }) => isDown === true);
-  const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
-  const others = [...inspecting, ...waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld)];
-  const isLast = active.length === 0 && down.length === ready.length && !others.some((member) => stageOf(member) <= openStage);
-  if (down.length > 0 && (downFirst || isLast)) return compatible(active, down.slice(0, free));
+  const isLast = (): boolean => {
+    const isHeld = queued.some(({ isExclusive }) => isExclusive === true);
+    const others = [...inspecting, ...waiting.filter(({ isExclusive }) => isExclusive !== true || !isHeld)];
+    return active.length === 0 && down.length === ready.length && !others.some((member) => stageOf(member) <= openStage);
+  };
+  if (down.length > 0 && (downFirst || isLast())) return compatible(active, down.slice(0, free));
   // Which host answers first does not decide: each canary waits for the results of the candidates before it.
   const candidates = isCanary
     ? canaries.slice(0, canariesLeft).filter(({ state }) => state === 'queued')
@@ -258,7 +260,7 @@ function membersToInspect<M extends RolloutMember>(
   const early = new Set(first.filter(({ state }) => state === 'waiting'));
   const inspect: M[] = [];
   let hasExclusive = [...inspecting, ...active, ...queued].some(({ isExclusive }) => isExclusive === true);
-  for (const member of new Set([...early, ...waiting])) {
+  for (const member of early.size === 0 ? waiting : new Set([...early, ...waiting])) {
     const busy = inspecting.length + active.length + start.length + inspect.length;
     if (busy >= parallel || busy + queued.length - start.length >= maxOpen) break;
     // Members that wait for the change of another would never be inspected.
