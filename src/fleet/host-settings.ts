@@ -32,7 +32,7 @@ export interface HostSettings {
   readonly node: NodeSettings;
   readonly scope: Scope;
   /** Place of a member. */
-  readonly placeOf: MergedHost['place'];
+  readonly placeOf: (member: 'address' | 'nodeName' | 'nodeIP') => SettingLocation;
 }
 
 type NodeSettings = Omit<PlannedSettings, 'name' | 'role' | 'groups' | 'ssh'>;
@@ -66,7 +66,8 @@ export function hostSettings(entry: HostEntry, layers: readonly Layer[], context
     bastion: bastionText(host),
     node: present(Object.fromEntries(Object.entries(RESOLVE).map(([name, resolve]) => [name, resolve(host)]))) as NodeSettings,
     scope,
-    placeOf: host.place,
+    // Without the merged settings, which would be kept for all hosts of a fleet.
+    placeOf: (member) => layers.findLast(({ written }) => written[member] !== undefined)?.place([member]) ?? entry.place,
   };
 }
 

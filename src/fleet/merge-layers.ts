@@ -74,10 +74,11 @@ export interface MergedHost extends SettingsContext {
   report(problem: Problem, place: SettingLocation, key?: string): void;
 }
 
-interface Origin {
+/** An item of a list that is merged by name, with its place. */
+interface Item {
+  readonly item: { readonly name: string };
   readonly layer: Layer;
-  /** Path in the layer. */
-  readonly path: readonly PathSegment[];
+  readonly index: number;
 }
 
 /** Settings that are resolved elsewhere: on demand, and as documents of their own. */
@@ -93,15 +94,33 @@ export function mergeLayers(
   { scope, ...context }: SettingsContext & { readonly scope: Scope },
 ): MergedHost {
   const values = new Map<string, unknown>();
-  const origins = new Map<string, Origin>();
+  const lists = new Map<string, readonly Item[]>();
   for (const layer of layers)
-    for (const [name, value] of Object.entries(layer.written))
-      if (RULES.has(name) && !SEPARATE.has(name) && value !== undefined) mergeValue({ values, origins }, layer, name, value);
+    for (const [name, value] of Object.entries(layer.written)) {
+      const rule = RULES.get(name);
+      if (rule === undefined || SEPARATE.has(name) || value === undefined) continue;
+      if (rule.merge === 'byName' && isNamedList(value)) {
+        const kept = (lists.get(name) ?? []).filter(({ item }) => !value.some((other) => other.name === item.name));
+        lists.set(name, [...kept, ...value.map((item, index) => ({ item, layer, index }))]);
+      } else if (rule.merge === 'byKey' && typeof value === 'object') {
+        const before = values.get(name);
+        values.set(name, typeof before === 'object' ? { ...before, ...value } : value);
+      } else values.set(name, value);
+    }
+  for (const [name, items] of lists)
+    values.set(
+      name,
+      items.map(({ item }) => item),
+    );
+  // Positions are found on demand: most are never reported.
+  const layerOf = (name: string, key?: PathSegment): Layer | null =>
+    layers.findLast(({ written }) => hasPart(written[name as keyof FleetLayer], key)) ?? null;
   const place = (name: string, ...steps: readonly PathSegment[]): SettingLocation => {
-    const [key = '', ...rest] = steps;
-    const own = origins.get(`${name}\0${key}`);
-    if (own !== undefined) return own.layer.place([...own.path, ...rest]);
-    return origins.get(name)?.layer.place([name, ...steps]) ?? entry.place;
+    const [key, ...rest] = steps;
+    const item = typeof key === 'number' ? lists.get(name)?.[key] : undefined;
+    if (item !== undefined) return item.layer.place([name, item.index, ...rest]);
+    const layer = (RULES.get(name)?.merge === 'byKey' ? layerOf(name, key) : null) ?? layerOf(name);
+    return layer?.place([name, ...steps]) ?? entry.place;
   };
   const resolve: ResolveText = (text, [name = '', ...steps]) => scope.text(text, () => place(String(name), ...steps));
   const resolved = new Set<string>();
@@ -113,39 +132,19 @@ export function mergeLayers(
       resolved.add(member);
       return values.get(member) as FleetLayer[K] | undefined;
     },
-    layerOf: (member, key) => origins.get(key === undefined ? member : `${member}\0${key}`)?.layer ?? null,
+    layerOf,
     place,
     report: (problem, at, key = problem.message) => context.findings.addShared(key, at, () => problem),
   };
 }
 
-function mergeValue(
-  { values, origins }: { readonly values: Map<string, unknown>; readonly origins: Map<string, Origin> },
-  layer: Layer,
-  name: string,
-  value: object | string | boolean,
-): void {
-  const before = values.get(name);
-  origins.set(name, { layer, path: [name] });
-  if (isNamedList(name, value)) {
-    const kept = isNamedList(name, before) ? before : [];
-    const all = [
-      ...kept.map((item, i) => ({ item, origin: origins.get(`${name}\0${i}`) })),
-      ...value.map((item, i) => ({ item, origin: { layer, path: [name, i] } })),
-    ].filter(({ item, origin }) => origin?.layer === layer || !value.some((other) => other.name === item.name));
-    values.set(
-      name,
-      all.map(({ item }) => item),
-    );
-    for (const [i, { origin }] of all.entries()) if (origin !== undefined) origins.set(`${name}\0${i}`, origin);
-  } else if (RULES.get(name)?.merge === 'byKey' && typeof value === 'object') {
-    values.set(name, { ...(typeof before === 'object' ? before : {}), ...value });
-    for (const key of Object.keys(value)) origins.set(`${name}\0${key}`, { layer, path: [name, key] });
-  } else values.set(name, value);
+function isNamedList(value: unknown): value is readonly { readonly name: string }[] {
+  return Array.isArray(value);
 }
 
-function isNamedList(name: string, value: unknown): value is readonly { readonly name: string }[] {
-  return RULES.get(name)?.merge === 'byName' && Array.isArray(value);
+function hasPart(value: unknown, key: PathSegment | undefined): boolean {
+  if (key === undefined || value === undefined) return value !== undefined;
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key);
 }
 
 /** Null: reported. */
