@@ -103,7 +103,12 @@ function document(
     state:
       state === null
         ? null
-        : { phase: state.phase, since: new Date(state.since).toISOString(), ...formatConfigStatus(configStatusOf(state)) },
+        : {
+            state: failureOf(state) === null ? state.phase : 'not-synced',
+            phase: state.phase,
+            since: new Date(state.since).toISOString(),
+            ...formatConfigStatus(configStatusOf(state)),
+          },
     ...assignerMember(assigner),
     startsWith: reading.pointer ?? 'local',
     runs: reading.runs,

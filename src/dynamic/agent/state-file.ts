@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../..
 import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/config-source.ts';
 import { EMPTY_HEALTH_HISTORY } from '../../kubelet/health/assess.ts';
 import { baselineFromJson, baselineToJson } from '../../kubelet/health/baseline.ts';
-import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection } from './state.ts';
+import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection, type SyncFailure } from './state.ts';
 
 /** One of the two state files of an agent. */
 export interface StateFile {
@@ -42,7 +42,7 @@ function checksumOf(body: JsonObject): string {
 }
 
 function stateToJson(state: AgentState): JsonObject {
-  const { phase, active, lastObserved, lastKnownGood, rejected, baseline, retried, nodeUid, lost, kubelet, since } = state;
+  const { phase, active, lastObserved, lastKnownGood, rejected, sync, baseline, retried, nodeUid, lost, kubelet, since } = state;
   return {
     phase,
     since,
@@ -55,6 +55,8 @@ function stateToJson(state: AgentState): JsonObject {
     // Only in a trial, so that files of other phases are those of earlier versions.
     ...(baseline === null ? {} : { workload: baselineToJson(baseline) }),
     ...(state.mayLosePods ? { mayLosePods: true } : {}),
+    // Read by `dynamic inspect`; the agent reads the assignment again when it starts.
+    ...(sync === null ? {} : { sync: { ...sync } }),
     retried,
     nodeUid,
     lost: lost === null ? null : { source: formatIdentity(lost.identity), createdAt: lost.createdAt },
@@ -79,6 +81,7 @@ function stateFromJson(json: JsonObject): AgentState | null {
     rejected: Array.isArray(rejected) ? rejected.flatMap((one: Json) => rejectionFromJson(one) ?? []) : [],
     baseline: baselineFromJson(json.workload),
     mayLosePods: json.mayLosePods === true,
+    sync: syncFromJson(json.sync),
     retried: typeof retried === 'string' ? retried : null,
     nodeUid: typeof nodeUid === 'string' ? nodeUid : null,
     lost: lostFromJson(json.lost),
@@ -100,6 +103,12 @@ function candidateFromJson(json: Json | undefined): Candidate | null {
   const identity: ConfigIdentity | null = parseIdentity(json.source);
   const changes = Array.isArray(json.changes) ? json.changes.filter((one: Json) => typeof one === 'string') : [];
   return identity === null ? null : { identity, hash: typeof json.hash === 'string' ? json.hash : null, changes };
+}
+
+function syncFromJson(json: Json | undefined): SyncFailure | null {
+  if (!isJsonObject(json) || typeof json.cause !== 'string') return null;
+  const { code, cause } = json;
+  return code === 'DOWNLOAD_FAILED' || code === 'SYNC_INTERNAL_FAILURE' || code === 'UNKNOWN_SOURCE' ? { code, cause } : null;
 }
 
 function lostFromJson(json: Json | undefined): AgentState['lost'] {

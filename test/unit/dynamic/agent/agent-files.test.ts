@@ -200,4 +200,10 @@ describe('the metrics', () => {
     });
     expect(JSON.stringify(state)).not.toContain('"sign"');
   });
+
+  it('keeps why an assignment cannot be read, which dynamic inspect shows', () => {
+    const sync = { code: 'DOWNLOAD_FAILED', cause: 'the API server does not answer' } as const;
+    const file = { generation: 2, state: { ...testAgent().state, sync } };
+    expect(parseStateFile(formatStateFile(file))?.state.sync).toEqual(sync);
+  });
 });
