@@ -161,7 +161,7 @@ class FleetRun {
     const { stopped } = nextStep(this.#members, this.#rules);
     await this.#endOthers();
     if (this.#bug !== null) throw this.#bug.error;
-    const outcomes = this.#members.flatMap(({ outcome }) => outcome ?? []);
+    const outcomes = this.#members.flatMap(({ outcome }) => (outcome === null ? [] : this.#withClashes(outcome)));
     return { outcomes, stopped: outcomes.some(({ status }) => status === 'not-started') ? stopped : null };
   }
 
@@ -194,12 +194,16 @@ class FleetRun {
 
   /** Ends a host that is only planned, or up to date. */
   async #endPlanned(one: RunningMember, open: OpenMember, clashes: readonly Problem[] = []): Promise<void> {
-    const { planned } = open;
     await settle(open.close());
-    const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
-    const refused = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
-    const status = refused ? 'refused' : hasChangesOrDeferred(planned.host) ? 'pending' : 'unchanged';
-    await this.#end(one, { status, plan: { ...planned, refusals }, error: refused });
+    await this.#end(one, plannedOutcome(open.planned, clashes));
+  }
+
+  /** In a dry run, a host may have ended before another host of the same Node was inspected: then both are refused. */
+  #withClashes(outcome: HostOutcome): HostOutcome {
+    const { host, status, plan } = outcome;
+    if (!this.#rules.dryRun || plan === null || (status !== 'pending' && status !== 'unchanged')) return outcome;
+    const clashes = this.#ports.claims?.of(host).problems() ?? [];
+    return clashes.length === 0 ? outcome : { ...outcome, ...plannedOutcome(plan, clashes) };
   }
 
   async #change(one: RunningMember): Promise<void> {
@@ -267,6 +271,13 @@ const NO_ROUTE = /^HOST_(UNREACHABLE|TIMEOUT|CONNECTION_LOST|AUTH_FAILED|KEY_[A-
 /** Whether a host failed before it was reached. */
 function isUnreachable({ code }: Pick<Problem, 'code'>): boolean {
   return NO_ROUTE.test(code);
+}
+
+function plannedOutcome(planned: WorkflowResult, clashes: readonly Problem[]): Omit<HostOutcome, 'host' | 'node'> {
+  const refusals = clashes.length > 0 ? [...planned.refusals.filter(isOther(clashes)), ...clashes] : planned.refusals;
+  const error = refusals.length > 0 ? new AppError(refusals, { exitCode: 3 }) : null;
+  const status = error ? 'refused' : hasChangesOrDeferred(planned.host) ? 'pending' : 'unchanged';
+  return { status, plan: { ...planned, refusals }, error };
 }
 
 /** Filters out problems that were already reported when the host was planned. */

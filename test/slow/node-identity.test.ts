@@ -173,7 +173,10 @@ describe('the Node behind a host', { timeout: 120_000 }, () => {
       ...shared(),
     ]);
 
-  function applyLabels(...names: readonly string[]) {
+  const applyLabels = (...names: readonly string[]) => applyLabelsWith(['--yes'], ...names);
+
+  /** On a terminal whose operator approves. */
+  function applyLabelsWith(options: readonly string[], ...names: readonly string[]) {
     const fleet = join(directory, 'fleet.yaml');
     writeFileSync(
       fleet,
@@ -183,8 +186,9 @@ cluster: { kubeconfig: ${lab.kubeconfig} }
 hosts:
 ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/worker: "" } }\n`).join('')}`,
     );
-    return runCommand(['fleet', 'apply', '--yes', '-f', fleet, '--ssh-config', lab.sshConfig], {
+    return runCommand(['fleet', 'apply', ...options, '-f', fleet, '--ssh-config', lab.sshConfig], {
       env: { XDG_STATE_HOME: directory, HOME: directory },
+      services: () => ({ canAsk: true, confirm: async () => true }),
     });
   }
 
@@ -243,6 +247,21 @@ ${names.map((name) => `  - { name: ${name}, labels: { node-role.kubernetes.io/wo
       expect(after[index]).toEqual(before[index]);
     }
     expect((await node('node3'))?.metadata.labels).not.toHaveProperty(['node-role.kubernetes.io/worker']);
+  });
+
+  it.each([
+    ['permitted by --max-fail', ['--yes', '--max-fail', '2']],
+    ['approved by the operator', []],
+  ])('is not changed by fleet apply when a clone was found before the first change, even if refusals are %s', async (_, options) => {
+    for (const path of [PEM, MACHINE_ID]) copyFileSync(at('node2', path), at('node3', path));
+    writeFileSync(at('node3', 'hostname-claimed'), 'node2\n');
+    const before = { trees: trees(), objects: await objects() };
+    const { stdout, stderr } = await applyLabelsWith([...options, '--parallel', '1'], 'node2', 'node3');
+    expect(await objects()).toEqual(before.objects);
+    expect(trees()).toEqual(before.trees);
+    expect(stdout).toMatch(/2 hosts: 2 refused\.\n$/);
+    for (const name of ['node2', 'node3'])
+      expect(stderr).toMatch(new RegExp(`${name}: Node node2 is claimed by .*\\[NODE_CLAIMED_TWICE\\]`));
   });
 
   it('is identified by its certificate and key', async () => {

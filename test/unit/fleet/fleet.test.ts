@@ -149,6 +149,16 @@ describe('a run over a fleet', () => {
       expect([problemsOf('a'), problemsOf('b'), problemsOf('c')]).toEqual([['NODE_CLAIMED_TWICE'], ['NODE_CLAIMED_TWICE'], undefined]);
     });
 
+    it('refuses both in a plan, also the one that was planned before the other', async () => {
+      const { run } = world({ ...both, b: { ...both.b, planTakes: 30 } }, { dryRun: true, parallel: 1 });
+      const found = (await run()).outcomes.map(({ host, status, plan, error }) => [host, status, plan?.refusals.length, error?.code]);
+      expect(found).toEqual([
+        ['a', 'refused', 1, 'NODE_CLAIMED_TWICE'],
+        ['b', 'refused', 1, 'NODE_CLAIMED_TWICE'],
+        ['c', 'pending', 0, undefined],
+      ]);
+    });
+
     it('changes no further claimant without planning all hosts first', async () => {
       const first = { claim: { ...claim, nodeName: 'n0' }, applyTakes: 30 };
       const waiting = await world({ first, ...both }, { maxUnavailable: 1 }).statuses();
