@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HAS_SCHEDULER, importControlPlaneImages } from '../support/control-plane-images.ts';
 import { INSTALLERS, runInstaller } from '../support/installer-lines.ts';
-import { installProgram, type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
+import { installProgram, KUBEADM_DROP_IN, type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { findRealBinaries, whyNoKubelet } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
 
@@ -17,19 +17,6 @@ const missing =
   whyNoLabHosts() ??
   (kubeadm === null ? 'kubeadm not found (KUBEBUILDER_ASSETS)' : HAS_SCHEDULER ? null : 'kube-scheduler not found (KUBEBUILDER_ASSETS)');
 
-/** The drop-in of the kubeadm package. */
-const DROP_IN = `mkdir -p /usr/lib/systemd/system/kubelet.service.d
-cat > /usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf <<'X'
-[Service]
-Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
-Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
-EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
-EnvironmentFile=-/etc/default/kubelet
-ExecStart=
-ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
-X
-systemctl daemon-reload`;
-
 /** The command lines of installers, from the first init to reset, by kubeadm and by kubeletadm under the name kubeadm. */
 describe.skipIf(requirement('command lines of installers on hosts', missing))('the command lines of an installer', () => {
   let lab: LabHosts;
@@ -39,7 +26,7 @@ describe.skipIf(requirement('command lines of installers on hosts', missing))('t
     importControlPlaneImages(lab, binaries);
     execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs')], { cwd: ROOT, stdio: 'ignore' });
     for (const host of lab.names) {
-      lab.run(host, DROP_IN);
+      lab.run(host, KUBEADM_DROP_IN);
       lab.run(host, 'mkdir -p /opt/kubeadm /opt/kubeletadm');
       lab.put(host, '/opt/kubeadm/kubeadm', readFileSync(kubeadm));
       lab.put(host, '/usr/local/bin/node', readFileSync(process.execPath));

@@ -249,6 +249,19 @@ systemctl daemon-reload
 systemctl enable -q --now forward-${port}.socket
 `;
 
+/** Writes the drop-in of the kubeadm package. */
+export const KUBEADM_DROP_IN = `mkdir -p /usr/lib/systemd/system/kubelet.service.d
+cat > /usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf <<'X'
+[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+X
+systemctl daemon-reload`;
+
 /** Installs the built program on a host as `kubeletadm`. @param dist what `npm run build` made */
 export function installProgram(lab: LabHosts, host: string, dist: string): void {
   const archive = execFileSync('tar', ['-czf', '-', '-C', dist, 'kubeletadm.mjs', 'chunks'], { maxBuffer: 64 * 1024 * 1024 });
