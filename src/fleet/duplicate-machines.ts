@@ -11,8 +11,9 @@ import { fleetSshTarget } from './ssh-target.ts';
 const ROUTING: ReadonlySet<string> = new Set(['hostname', 'port', 'proxyjump']);
 
 /**
- * Hosts that ssh_config makes the same machine: equal address, port and jump hosts of different names. A host whose settings the built-in
- * client does not support (ProxyCommand, which may lead to any machine) equals no other. Commands of `Match exec` are not run.
+ * Hosts that ssh_config makes the same machine: equal address, port, jump hosts and user of different names; a gateway may
+ * select the machine by the user. A host whose settings the built-in client does not support (ProxyCommand, which may lead to any
+ * machine) equals no other, nor does a host with a command of `Match exec`, which is not run.
  */
 export function duplicateMachines(hosts: readonly ResolvedHost[], config: SshConfig): readonly Problem[] {
   if (!config.files.some(isRouting)) return [];
@@ -33,8 +34,14 @@ function isRouting({ lines }: SshConfigFile): boolean {
 }
 
 function machineInConfig(host: ResolvedHost, config: SshConfig): string | null {
+  let isKnown = true;
+  const exec = (): boolean => {
+    isKnown = false;
+    return false;
+  };
   try {
-    return machineOf(fleetSshTarget(host, { ...config, exec: () => false }, { directory: '', overrides: {} }));
+    const target = fleetSshTarget(host, { ...config, exec }, { directory: '', overrides: {} });
+    return isKnown ? `${machineOf(target)} ${target.user}` : null;
   } catch (error) {
     // Reported when the host is connected.
     if (isAppError(error)) return null;

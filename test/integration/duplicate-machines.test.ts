@@ -58,6 +58,8 @@ describe('hosts that ssh_config makes one machine', () => {
     ['other jump hosts', 'Host w1\n  ProxyJump 192.0.2.1\nHost w2\n  ProxyJump 192.0.2.2\nHost w*\n  HostName 10.0.0.1\n'],
     ['a ProxyCommand', 'Host *\n  HostName 192.0.2.11\n  ProxyCommand tunnel %n\n'],
     ['other users', 'Host w1\n  User a\nHost w2\n  User b\n'],
+    ['users of a gateway', 'Host w1\n  User admin:w1\nHost w2\n  User admin:w2\nHost *\n  HostName 192.0.2.11\n'],
+    ['a command that selects the port', 'Match host w2 exec "true"\n  Port 2202\nHost *\n  HostName 192.0.2.11\n'],
   ])('does not refuse hosts with %s', async (_, sshConfig) => {
     expect(await run('fleet validate', HOSTS, sshConfig)).toMatchObject({ code: 0 });
   });

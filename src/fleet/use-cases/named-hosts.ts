@@ -1,4 +1,5 @@
 import { usageError } from '../../base/errors.ts';
+import { parseIp } from '../../base/text/ip.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, NamedHostPorts } from '../ports.ts';
@@ -41,8 +42,8 @@ export async function findHosts(
   { names, file, connection }: HostNames,
   { changes, allowsAddresses = false }: NameUse,
 ): Promise<FoundHosts> {
-  // `user@address` and `address:port` are no names.
-  const asked = names.filter((name) => !/[@:]/.test(name));
+  // `user@address`, `address:port` and IP addresses are no names.
+  const asked = names.filter((name) => !/[@:]/.test(name) && parseIp(name) === null);
   const isRead = asked.length > 0 && (file !== undefined || (await isFleetFile(services, fleetFileOf(file))));
   const fleet = isRead ? await readFleet(services, { file }) : null;
   const hosts = new Map<string, ResolvedHost>();

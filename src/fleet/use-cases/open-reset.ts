@@ -9,7 +9,7 @@ import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-confi
 import { type KubeconfigRequest, type OpenedCluster, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
-import { type HostTarget, isLocalHost } from '../host-target.ts';
+import { type HostTarget, isLocalHost, targetName } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { HostsRequest } from './host-access.ts';
@@ -60,11 +60,7 @@ export async function openReset(
   const targets = await readHostTargets(services, request.hosts);
   // As in kubeadm, preflight asks for the confirmation. Other phases on other hosts are confirmed as well.
   const isConfirmed = onlyPhase !== undefined && onlyPhase !== PREFLIGHT_PHASE.name && targets.every(isLocalHost);
-  if (!dryRun && !request.force && reset.force !== true && !isConfirmed)
-    await requireConfirmation(
-      confirm,
-      targets.map(({ address, rootDir }) => address ?? rootDir ?? 'the local host'),
-    );
+  if (!dryRun && !request.force && reset.force !== true && !isConfirmed) await requireConfirmation(confirm, targets.map(describeTarget));
   const nodeName = request.deleteNode?.nodeName;
   const opened = await openForDeletion(services, { deletion: request.deleteNode, targets, reporter });
   const accesses: ApiAccess[] = [];
@@ -113,4 +109,12 @@ async function requireConfirmation(confirm: ConfirmReset, hosts: readonly string
   const answer = await confirm(hosts);
   if (answer === null) throw usageError('reset asks before it changes anything, but standard input is not a terminal', 'Add --force');
   if (!answer) throw usageError('reset was declined', 'Nothing was changed');
+}
+
+/** A host of a fleet file with the address that the file gives it. */
+function describeTarget(target: HostTarget): string {
+  if (isLocalHost(target)) return 'the local host';
+  const name = targetName(target);
+  const address = target.member?.ssh.address;
+  return address === undefined || address === name ? name : `${name} (${address})`;
 }
