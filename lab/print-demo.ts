@@ -1,7 +1,7 @@
 import type { ExitCode } from '../src/base/errors.ts';
 import { renderText } from '../src/base/text/styled.ts';
 import type { CommandServices } from '../src/cli/command.ts';
-import type { Output } from '../src/cli/services.ts';
+import type { Output } from '../src/cli/output/services.ts';
 import type { Lab } from './lab-options.ts';
 import { type DemoEvent, type DemoStep, type DemoView, runDemo } from './run-demo.ts';
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Adds a Kubernetes minor to src/kubelet/data from source trees (docs/adding-a-minor.md).
+// Adds a Kubernetes minor to src/kubelet/catalogue/data from source trees (docs/adding-a-minor.md).
 //
 //   node scripts/add-minor.mjs 1.37 --tree DIR [--tree DIR]... [--website DIR] [--before DIR] [--check]
 //

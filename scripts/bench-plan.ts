@@ -2,20 +2,20 @@
 
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../src/base/adapters/clock-system.ts';
-import { runFleet } from '../src/fleet/fleet.ts';
-import { loadFleet } from '../src/fleet/load.ts';
-import { resolveFleet } from '../src/fleet/resolve.ts';
-import { savePlan } from '../src/fleet/saved-plan.ts';
-import { workflowMember } from '../src/fleet/workflow-member.ts';
+import { loadFleet } from '../src/fleet/file/load.ts';
+import { resolveFleet } from '../src/fleet/file/resolve.ts';
+import { savePlan } from '../src/fleet/plan/saved-plan.ts';
+import { runFleet } from '../src/fleet/run/fleet.ts';
+import { workflowMember } from '../src/fleet/run/workflow-member.ts';
+import type { Host } from '../src/host/access/host.ts';
 import { queryKey } from '../src/host/facts/query.ts';
-import type { Host } from '../src/host/host.ts';
 import { foldPlans } from '../src/host/plan/fold.ts';
 import { DEFAULT_RUN } from '../src/host/run-settings.ts';
 import { planWorkflow } from '../src/host/run-workflow.ts';
 import { NodeGroups } from '../src/kubeadm/render/node-groups.ts';
-import { readClusterBaseline } from '../src/kubeadm/workflows/cluster-baseline.ts';
 import { joinWorkflow } from '../src/kubeadm/workflows/join.ts';
-import { loadCatalogue } from '../src/kubelet/load-catalogue.ts';
+import { readClusterBaseline } from '../src/kubeadm/workflows/node/cluster-baseline.ts';
+import { loadCatalogue } from '../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../src/template-files.ts';
 import { startBenchLab } from './bench-lab.ts';
 

@@ -1,4 +1,4 @@
-import type { Services } from './cli/services.ts';
+import type { Services } from './cli/output/services.ts';
 import type { Environment } from './run-process.ts';
 import { connectLocalHost, localServices, type MainProgramPorts } from './wiring-local.ts';
 

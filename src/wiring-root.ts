@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { AppError } from './base/errors.ts';
 import type { TreeFile } from './base/local-files.ts';
 import { pathInRoot } from './cli/adapters/path-in-root.ts';
-import type { Services } from './cli/services.ts';
+import type { Services } from './cli/output/services.ts';
 import { localTransport } from './host/adapters/transport-local.ts';
 import { hostThrough } from './wiring-local.ts';
 

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { JsonObject } from '../../src/base/json.ts';
 import { parseSource } from '../../src/codec/source.ts';
 import { CONFIG_ERRORS } from '../../src/dynamic/error-texts.ts';
-import type { Catalogue, Minor } from '../../src/kubelet/catalogue.ts';
-import { syntaxOf } from '../../src/kubelet/decode.ts';
+import type { Catalogue, Minor } from '../../src/kubelet/catalogue/catalogue.ts';
+import { syntaxOf } from '../../src/kubelet/documents/decode.ts';
 import { resolveRelativePaths } from '../../src/kubelet/effective/host-paths.ts';
 import { validateKubeletConfiguration } from '../../src/kubelet/validate/validate.ts';
 

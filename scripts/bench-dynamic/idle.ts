@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { startApiServer } from '../../lab/api-server/server.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
-import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
-import { pointerFile } from '../../src/kubeadm/node-agent/layout.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
+import { AGENT_DIRECTORY } from '../../src/kubelet/node-agent/agent-program.ts';
+import { pointerFile } from '../../src/kubelet/node-agent/layout.ts';
 import { notify, until, validate } from './assess.ts';
 
 const SECONDS = Number(process.env.BENCH_IDLE ?? 60);

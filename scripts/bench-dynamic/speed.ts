@@ -1,6 +1,6 @@
 import { startLabAgents } from '../../lab/lab-agents.ts';
 import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
-import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { startBenchLab } from '../bench-lab.ts';
 import { median, until, validate } from './assess.ts';
 

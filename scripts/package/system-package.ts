@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
-import { renderAgentUnit, renderPointerDropIn } from '../../src/kubeadm/node-agent/agent-units.ts';
+import { AGENT_DIRECTORY } from '../../src/kubelet/node-agent/agent-program.ts';
+import { renderAgentUnit, renderPointerDropIn } from '../../src/kubelet/node-agent/agent-units.ts';
 import { loadTemplates } from '../../src/template-files.ts';
 import { manPages } from '../reference/man-pages.ts';
 import { gzip, type PackagedFile } from './archive.ts';

@@ -1,5 +1,5 @@
-import { type Bounds, type Danger, formatMinor, NEWEST_MINOR, OLDEST_MINOR } from '../../src/kubelet/catalogue.ts';
-import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
+import { type Bounds, type Danger, formatMinor, NEWEST_MINOR, OLDEST_MINOR } from '../../src/kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 
 /** The page about the fields of KubeletConfiguration with a danger or usual values, from the catalogue. */
 export async function kubeletFieldsPage(): Promise<string> {

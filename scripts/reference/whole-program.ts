@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { CommandServices } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import type { ProgramName } from '../../src/cli/output/services.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import type { ProgramName } from '../../src/cli/services.ts';
 import { PHASE_LISTS } from '../../src/kubeadm/workflows/phase-lists.ts';
 
 /** The tree of all commands, and the help of each as it is printed. */

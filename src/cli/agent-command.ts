@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { KUBELET_CONF, KUBELET_CONFIG_FILE } from '../kube/well-known.ts';
-import { AGENT_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
+import { AGENT_DIRECTORY } from '../kubelet/node-agent/agent-program.ts';
 import type { AgentRequest } from './agent.ts';
 import { addAgentOptions, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';

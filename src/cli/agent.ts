@@ -1,6 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type NodeAgentRequest, runNodeAgent } from '../dynamic/use-cases/run-node-agent.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface AgentRequest extends NodeAgentRequest {
   readonly verbosity: number;

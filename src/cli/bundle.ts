@@ -4,8 +4,8 @@ import { renderTable } from '../base/text/table.ts';
 import { type CreateBundleRequest, createBundle } from '../fleet/use-cases/create-bundle.ts';
 import type { BundleContent, BundleManifest } from '../host/bundle/manifest.ts';
 import { ARCHITECTURES } from '../host/bundle/options.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderDocument } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderDocument } from './output/show-document.ts';
 
 export interface BundleCreateRequest extends Omit<CreateBundleRequest, 'architecture'> {
   /** Undefined: the architecture of the local host. */

@@ -3,8 +3,8 @@ import type { JsonObject } from '../base/json.ts';
 import { type CheckExpirationRequest, checkExpiration, type HostExpiration } from '../fleet/use-cases/check-expiration.ts';
 import { expirationDocument, expirationTables } from '../kubeadm/pki/expiration-info.ts';
 import { certsConfigSource } from './kubeadm-output.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderKubeadmDocument } from './output/show-document.ts';
 
 export interface CheckExpirationCommandRequest extends CheckExpirationRequest {
   readonly output: { readonly format: ReadFormat; readonly verbosity: number };

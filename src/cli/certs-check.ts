@@ -3,9 +3,9 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type CheckCertificatesRequest, checkCertificates, type HostCertificates } from '../fleet/use-cases/check-certificates.ts';
-import { nodeColumn } from './node-column.ts';
-import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 
 export interface CertsCheckRequest extends CheckCertificatesRequest {
   readonly format: DocumentFormat;

@@ -2,11 +2,11 @@ import type { ExitCode } from '../base/errors.ts';
 import { type GenerateCsrRequest, openGenerateCsr } from '../fleet/use-cases/open-generate-csr.ts';
 import { openRenewCerts, type RenewCertsRequest } from '../fleet/use-cases/open-renew-certs.ts';
 import { openRenewKubelet, type RenewKubeletRequest } from '../fleet/use-cases/open-renew-kubelet.ts';
-import { newCertificateKey } from '../kubeadm/workflows/shared-certs.ts';
+import { newCertificateKey } from '../kubeadm/workflows/certificates/shared-certs.ts';
 import { certsRenewed } from './kubeadm-output.ts';
+import type { Services } from './output/services.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface RenewCertsCommandRequest extends RenewCertsRequest {
   readonly plan: PlanRequest;

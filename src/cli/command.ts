@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ExitCode } from '../base/errors.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
-import type { Output, Services } from './services.ts';
+import type { Output, Services } from './output/services.ts';
 
 /** Runs a command by its typed request and gives the exit code. Loaded on use, so that help is quick. */
 export type Run<Request> = (services: CommandServices, request: Request) => Promise<ExitCode>;

@@ -41,7 +41,7 @@ const OPTIONS: Readonly<Record<string, Read>> = {
   '--selector': (services, line) => (/^(?:dynamic|csr)/.test(line.path) ? nodeLabels(services, line) : fleetLabels(services, line)),
   '--skip-phases': async (_, line) => ({ items: await phasesOf(line), isList: true }),
   '--ignore-preflight-errors': async () => {
-    const { FIXED_NAMES } = await import('../kubeadm/preflight/check-names.ts');
+    const { FIXED_NAMES } = await import('../kubeadm/config/check-names.ts');
     return { items: ['all', ...FIXED_NAMES].map((value) => ({ value })), isList: true };
   },
   '--set': async () => ({
@@ -119,15 +119,15 @@ async function phasesOf({ path }: PartialLine): Promise<readonly Candidate[]> {
 /** The fields of the newest KubeletConfiguration. */
 async function fieldsOf(): Promise<readonly Candidate[]> {
   const [{ DEFAULT_MINOR }, { loadCatalogue }] = await Promise.all([
-    import('../kubelet/catalogue.ts'),
-    import('../kubelet/load-catalogue.ts'),
+    import('../kubelet/catalogue/catalogue.ts'),
+    import('../kubelet/catalogue/load-catalogue.ts'),
   ]);
   const catalogue = await loadCatalogue();
   return [...catalogue.fields.keys()].filter((path) => catalogue.field(path, DEFAULT_MINOR) !== null).map((value) => ({ value }));
 }
 
 async function gatesOf(): Promise<readonly Candidate[]> {
-  const { loadCatalogue } = await import('../kubelet/load-catalogue.ts');
+  const { loadCatalogue } = await import('../kubelet/catalogue/load-catalogue.ts');
   return [...(await loadCatalogue()).gates.keys()].map((value) => ({ value, description: 'feature gate' }));
 }
 
@@ -161,7 +161,7 @@ async function fleetNames(services: CommandServices, line: PartialLine): Promise
 }
 
 async function fleetLabels(services: CommandServices, line: PartialLine): Promise<Values> {
-  const [fleet, { labelsOfHost }] = [await fleetOf(services, line), await import('../fleet/select.ts')];
+  const [fleet, { labelsOfHost }] = [await fleetOf(services, line), await import('../fleet/file/select.ts')];
   return labelValues((fleet?.hosts ?? []).map(labelsOfHost));
 }
 
@@ -179,7 +179,7 @@ async function sshDestinations(services: CommandServices, line: PartialLine): Pr
   });
   const file = line.options.get('--ssh-config') ?? `${services.homeDirectory}/.ssh/config`;
   if (!(await services.input.exists(file))) return { items: declared };
-  const { importSshConfig } = await import('../fleet/import-ssh-config.ts');
+  const { importSshConfig } = await import('../fleet/imports/import-ssh-config.ts');
   const { hosts } = importSshConfig(await services.readSshConfig(file)).inventory;
   const known = new Set(declared.map(({ value }) => value));
   return {

@@ -1,5 +1,5 @@
 import { type ExitCode, usageError } from '../base/errors.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface CompletionRequest {
   /** Name of the program. */

@@ -5,10 +5,10 @@ import { OVERLAY_KIND, overlayJsonSchema } from '../dynamic/agent/overlay.ts';
 import { configJsonSchema } from '../kubeadm/config/json-schema.ts';
 import type { ConfigKind } from '../kubeadm/config/model.ts';
 import { type DefaultsProfile, profileDefaults } from '../kubeadm/render/profile-defaults.ts';
-import { DEFAULT_MINOR, OLDEST_KNOWN_MINOR, OLDEST_MINOR } from '../kubelet/catalogue.ts';
-import { loadCatalogue } from '../kubelet/load-catalogue.ts';
+import { DEFAULT_MINOR, OLDEST_KNOWN_MINOR, OLDEST_MINOR } from '../kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface ConfigDefaultsRequest {
   /** Undefined: `DEFAULT_MINOR`. */

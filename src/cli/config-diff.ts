@@ -1,8 +1,8 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { type CompareRequest, compareConfigs } from '../fleet/use-cases/compare-configs.ts';
-import { diffDocument, renderDiff } from '../kubelet/diff/render-diff.ts';
-import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { diffDocument, renderDiff } from '../kubelet/effective/render-diff.ts';
+import type { Services } from './output/services.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 
 export interface ConfigDiffRequest extends CompareRequest {
   readonly format: DocumentFormat;

@@ -1,11 +1,11 @@
 import type { ExitCode } from '../base/errors.ts';
 import { explain } from '../kubeadm/explain/explain.ts';
 import { renderExplanation } from '../kubeadm/explain/render-explanation.ts';
-import { DEFAULT_MINOR } from '../kubelet/catalogue.ts';
-import { loadCatalogue } from '../kubelet/load-catalogue.ts';
+import { DEFAULT_MINOR } from '../kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderDocument } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderDocument } from './output/show-document.ts';
 
 /** The oldest minor in the catalogue. */
 const OLDEST_EXPLAINED = 10;

@@ -5,7 +5,7 @@ import { inlineValue } from '../codec/inline-value.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
 import { readSharedConfig, type SharedConfigRequest } from '../dynamic/use-cases/read-shared-config.ts';
 import { type NodeChoice, openNodeNames } from '../fleet/use-cases/find-node-names.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface ConfigFromNodeRequest extends Omit<SharedConfigRequest, 'node'> {
   /** One Node. */

@@ -2,10 +2,10 @@ import type { ExitCode } from '../base/errors.ts';
 import { openPullImages, type PullImagesRequest } from '../fleet/use-cases/open-pull-images.ts';
 import { listImages } from '../kubeadm/use-cases/list-images.ts';
 import type { DocumentsRequest } from '../kubeadm/use-cases/resolve-init-documents.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderKubeadmDocument } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface ListImagesRequest extends DocumentsRequest {
   readonly format: ReadFormat;

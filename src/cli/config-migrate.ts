@@ -1,6 +1,6 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import type { MigrateKubeletRequest } from './config-migrate-kubelet.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 /** `config migrate`: kubeadm documents, or a KubeletConfiguration. */
 export type ConfigMigrateRequest =

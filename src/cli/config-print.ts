@@ -1,10 +1,10 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type DefaultsAction, printDefaults } from '../kubeadm/config/print.ts';
-import { NEWEST_RELEASE_FACTS } from '../kubeadm/control-plane/releases.ts';
+import { NEWEST_RELEASE_FACTS } from '../kubeadm/config/releases.ts';
 import { renderClusterConfig } from '../kubeadm/render/cluster-config.ts';
 import { kubeadmProfile } from '../kubeadm/render/profile-defaults.ts';
-import { loadCatalogue } from '../kubelet/load-catalogue.ts';
-import type { Services } from './services.ts';
+import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
+import type { Services } from './output/services.ts';
 
 export interface PrintDefaultsRequest {
   readonly action: DefaultsAction;

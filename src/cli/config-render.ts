@@ -2,9 +2,9 @@ import { stringify } from 'yaml';
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { type RenderedFiles, type RenderRequest, renderNodeFiles } from '../fleet/use-cases/render-node-files.ts';
-import type { Services } from './services.ts';
-import type { DocumentFormat } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
+import type { Services } from './output/services.ts';
+import type { DocumentFormat } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 
 export interface ConfigRenderRequest extends RenderRequest {
   readonly plan: PlanRequest;

@@ -6,7 +6,7 @@ import { type ButaneVariant, butaneConfig, cloudConfig, ignitionConfig } from '.
 import { hostPath, parseJoinFile } from '../kubeadm/user-data/join-unit.ts';
 import type { FirstBoot, UserDataFormat } from '../kubeadm/user-data/model.ts';
 import { hostProxy, type ProxyOptions } from '../kubeadm/user-data/proxy.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface UserDataRequest {
   readonly format: UserDataFormat;

@@ -3,10 +3,10 @@ import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type ApproveCsrsRequest, approveCsrs, type ListCsrsRequest, listCsrs } from '../fleet/use-cases/kubelet-csrs.ts';
-import { nodeOfCsr } from '../kubeadm/node-csr.ts';
+import { nodeOfCsr } from '../kubeadm/node-identity/node-csr.ts';
 import { printableName } from '../kubeadm/pki/san.ts';
-import { isPendingServing, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/serving-csrs.ts';
-import type { Services } from './services.ts';
+import { isPendingServing, unconfirmedSans, type ValidatedCsr } from '../kubeadm/workflows/certificates/serving-csrs.ts';
+import type { Services } from './output/services.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
 
 export interface CsrListRequest extends ListCsrsRequest {

@@ -7,11 +7,11 @@ import { nodeDocument } from './dynamic-status.ts';
 import { watchRollout } from './dynamic-watch.ts';
 import { eventReporter } from './event-reporter.ts';
 import { formatSeconds } from './live-view.ts';
+import type { Services } from './output/services.ts';
+import { renderDocument } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
+import { showClusterPlan } from './output/show-plan.ts';
 import { type RecapRow, showRecapTable } from './recap.ts';
-import type { Services } from './services.ts';
-import { renderDocument } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
-import { showClusterPlan } from './show-plan.ts';
 
 /** What `dynamic assign` and `dynamic reset` share. */
 export interface DynamicResetRequest extends NodesRequest {

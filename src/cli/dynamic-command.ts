@@ -9,7 +9,7 @@ import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
 import { parseNodeName } from '../kube/node-name.ts';
-import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/config-source.ts';
+import { type ConfigSource, isConfigMapKey, parseSourceArgument } from '../kubelet/layers/config-source.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicAssignRequest, DynamicResetRequest } from './dynamic-assign.ts';
 import { defineDynamicEnable } from './dynamic-enable-command.ts';

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { AGENT_NAMESPACE } from '../kube/agent-namespace.ts';
-import { PROGRAM_DIRECTORY } from '../kubeadm/node-agent/agent-program.ts';
+import { PROGRAM_DIRECTORY } from '../kubelet/node-agent/agent-program.ts';
 import { addAgentOptions, agentAddress, agentArguments, agentPolicy } from './agent-options.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { DynamicDisableCommandRequest, DynamicEnableCommandRequest } from './dynamic-enable.ts';

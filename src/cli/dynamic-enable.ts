@@ -5,9 +5,9 @@ import {
   openDynamicDisable,
   openDynamicEnable,
 } from '../fleet/use-cases/open-dynamic-enable.ts';
+import type { Services } from './output/services.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface DynamicDisableCommandRequest extends DynamicDisableRequest {
   readonly plan: PlanRequest;

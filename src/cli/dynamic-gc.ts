@@ -3,11 +3,11 @@ import { joinLines } from '../base/text/styled.ts';
 import { type CollectRequest, collectConfigMaps } from '../dynamic/use-cases/collect-config-maps.ts';
 import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import { type CheckpointCollectionRequest, openCheckpointCollection } from '../fleet/use-cases/open-checkpoint-collection.ts';
+import type { Services } from './output/services.ts';
+import { renderDocument } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
+import { plansOf, showClusterPlan } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import { renderDocument } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
-import { plansOf, showClusterPlan } from './show-plan.ts';
 
 /** `dynamic gc`: of the ConfigMaps of a cluster, or of the checkpoints on hosts. */
 export interface DynamicGcRequest extends CollectRequest, CheckpointCollectionRequest {

@@ -8,9 +8,9 @@ import { configStatusOf, failureOf } from '../dynamic/agent/status.ts';
 import type { ReadAgent } from '../dynamic/workflows/read-agent.ts';
 import type { InspectedAssigner, InspectedHost } from '../fleet/use-cases/inspect-node-config.ts';
 import type { UnitState } from '../host/facts/unit.ts';
-import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../kubelet/config-source.ts';
+import { type ConfigIdentity, describeIdentity, formatConfigStatus } from '../kubelet/layers/config-source.ts';
 import { assignerDocument } from './dynamic-status.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 
 /** Findings on a host, ready to be printed. */
 export interface Inspected {

@@ -2,12 +2,12 @@ import type { ExitCode } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { type MetaName, type ObservedStore, reportStore, type StoreReport } from '../dynamic/native-report.ts';
+import { type MetaName, type ObservedStore, reportStore, type StoreReport } from '../dynamic/native/native-report.ts';
 import type { ReadStore } from '../dynamic/workflows/read-store.ts';
 import type { WritingRequest } from '../fleet/use-cases/host-writing.ts';
 import { type InspectedHost, type InspectRequest, inspectNodeConfig, openRepair } from '../fleet/use-cases/inspect-node-config.ts';
 import type { RunSettings } from '../host/run-settings.ts';
-import { describeIdentity } from '../kubelet/config-source.ts';
+import { describeIdentity } from '../kubelet/layers/config-source.ts';
 import {
   assignerLines,
   assignerMember,
@@ -17,10 +17,10 @@ import {
   type Inspected,
   inspectedAgent,
 } from './dynamic-inspect-agent.ts';
+import type { Services } from './output/services.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface DynamicInspectRequest extends InspectRequest {
   readonly repair: boolean;

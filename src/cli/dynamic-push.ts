@@ -1,10 +1,10 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type PushRequest, pushFile } from '../dynamic/use-cases/push-file.ts';
 import type { PushPlan } from '../dynamic/workflows/push-config.ts';
-import { type ConfigSource, describeSource, formatConfigSource } from '../kubelet/config-source.ts';
-import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
-import { type PlanRequest, showClusterPlan } from './show-plan.ts';
+import { type ConfigSource, describeSource, formatConfigSource } from '../kubelet/layers/config-source.ts';
+import type { Services } from './output/services.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
+import { type PlanRequest, showClusterPlan } from './output/show-plan.ts';
 
 export interface DynamicPushRequest extends PushRequest {
   readonly plan: PlanRequest;

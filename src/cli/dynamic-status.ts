@@ -2,7 +2,7 @@ import type { ExitCode } from '../base/errors.ts';
 import { formatAge } from '../base/text/age.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { ASSIGNED_EVENT_REASON, CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../dynamic/config-event.ts';
+import { ASSIGNED_EVENT_REASON, CONFIG_EVENT_REASON, type ConfigHistoryEntry } from '../dynamic/status/config-event.ts';
 import {
   type NodeStatus,
   type NodeStatusRequest,
@@ -13,10 +13,16 @@ import {
 import type { AssessedNode } from '../dynamic/workflows/read-nodes.ts';
 import { type NodeChoice, openNodeNames } from '../fleet/use-cases/find-node-names.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import type { Assigner } from '../kubelet/assigned-by.ts';
-import { describeIdentity, describeSource, formatConfigSource, formatConfigStatus, formatIdentity } from '../kubelet/config-source.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderDocument } from './show-document.ts';
+import type { Assigner } from '../kubelet/effective/assigned-by.ts';
+import {
+  describeIdentity,
+  describeSource,
+  formatConfigSource,
+  formatConfigStatus,
+  formatIdentity,
+} from '../kubelet/layers/config-source.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderDocument } from './output/show-document.ts';
 import { showTable, type TableRequest } from './show-table.ts';
 import { tableWatch, type WatchedTable } from './watch-table.ts';
 

@@ -1,18 +1,18 @@
 import { formatProblem, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
-import { isRolledBack } from '../dynamic/assess-progress.ts';
 import { minReadyOf, type RolloutOptions } from '../dynamic/rollout.ts';
+import { isRolledBack } from '../dynamic/status/assess-progress.ts';
 import { assignmentEventNotCreated } from '../dynamic/use-cases/assign.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
 import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/rollout-listener.ts';
-import { estimateRestMs } from '../fleet/run-steps.ts';
-import { describeSource } from '../kubelet/config-source.ts';
+import { estimateRestMs } from '../fleet/run/run-steps.ts';
+import { describeSource } from '../kubelet/layers/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';
 import { liveDisplay } from './live-display.ts';
 import type { LiveRow, LiveView } from './live-view.ts';
+import type { Services } from './output/services.ts';
 import { type ResultLines, resultLines } from './run-results.ts';
-import type { Services } from './services.ts';
 
 export interface WatchInput {
   readonly reporter: Reporter;

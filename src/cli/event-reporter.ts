@@ -1,6 +1,6 @@
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { printableJson } from '../base/text/printable.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 /**
  * A reporter whose events are the result (`-o json` of a long-running command): one JSON object per line on

@@ -2,8 +2,8 @@ import { AppError, type ExitCode } from '../base/errors.ts';
 import { findProblemEntry, matchingProblemCodes, type ProblemEntry, readProblemEntries } from '../base/problem-entries.ts';
 import { closestName } from '../base/text/closest-name.ts';
 import { renderTable, renderWrappedTable, wrapText } from '../base/text/table.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderDocument } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderDocument } from './output/show-document.ts';
 
 export interface ExplainRequest {
   /** Empty: all codes. */

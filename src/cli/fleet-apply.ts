@@ -1,18 +1,18 @@
 import { type AppError, type ExitCode, formatProblem } from '../base/errors.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { joinLines } from '../base/text/styled.ts';
-import { problemsOf } from '../fleet/fleet-failure.ts';
+import { problemsOf } from '../fleet/run/fleet-failure.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { countOutcomes } from '../maintenance/member-outcome.ts';
 import { canaryLine, clusterLine, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import type { Services } from './output/services.ts';
+import type { OutputRequest } from './output/show-document.ts';
 import { showDuration, showRecap } from './recap.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
-import type { Services } from './services.ts';
-import type { OutputRequest } from './show-document.ts';
 
 export interface FleetApplyRequest extends ApplyFleetRequest {
   /** JSON: one event per line. */

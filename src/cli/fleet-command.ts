@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { usageError } from '../base/errors.ts';
-import type { Selection } from '../fleet/select.ts';
-import { isNodeIp, NODE_IP_FORM } from '../kubelet/node-ip.ts';
+import type { Selection } from '../fleet/file/select.ts';
+import { isNodeIp, NODE_IP_FORM } from '../kubelet/flags/node-ip.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { FleetCommitRequest } from './fleet-commit.ts';
 import type { FleetHistoryRequest } from './fleet-history.ts';

@@ -1,6 +1,6 @@
 import { AppError, type ExitCode } from '../base/errors.ts';
 import { type CommitsRequest, confirmCommits, revertCommits } from '../fleet/use-cases/finish-commits.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface FleetCommitRequest extends Omit<CommitsRequest, 'reporter' | 'onHost'> {
   readonly verbosity: number;

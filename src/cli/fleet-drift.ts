@@ -2,15 +2,15 @@ import { type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import { type Drift, hasDrift } from '../fleet/drift.ts';
-import type { HostOutcome } from '../fleet/fleet.ts';
+import { type Drift, hasDrift } from '../fleet/drift/drift.ts';
+import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
-import { nodeColumn } from './node-column.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderDocument } from './show-document.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderDocument } from './output/show-document.ts';
 
 export interface FleetDriftRequest {
   readonly run: FleetRunRequest;

@@ -1,12 +1,12 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { joinLines } from '../base/text/styled.ts';
-import { estimateRestMs } from '../fleet/run-steps.ts';
+import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { type ExecutedCommand, type ExecuteRequest, executeOnFleet } from '../fleet/use-cases/execute-on-fleet.ts';
 import type { CommandFact } from '../host/facts/query.ts';
 import { liveDisplay } from './live-display.ts';
 import type { LiveCount, LiveView } from './live-view.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface FleetExecRequest extends ExecuteRequest {
   readonly format: 'text' | 'json';

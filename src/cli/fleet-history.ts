@@ -2,12 +2,12 @@ import type { ExitCode } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import type { HistoryEntry } from '../fleet/host-history.ts';
+import type { HistoryEntry } from '../fleet/history/host-history.ts';
 import { fleetHistory, type HostHistory } from '../fleet/use-cases/fleet-history.ts';
 import type { NamedHostsRequest } from '../fleet/use-cases/named-hosts.ts';
-import { nodeColumn } from './node-column.ts';
-import type { Services } from './services.ts';
-import { type OutputRequest, renderDocument } from './show-document.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
+import { type OutputRequest, renderDocument } from './output/show-document.ts';
 
 export interface FleetHistoryRequest extends NamedHostsRequest {
   readonly output: OutputRequest;

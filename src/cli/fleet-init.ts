@@ -1,18 +1,18 @@
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { AppError, type ExitCode, formatProblem, type Problem } from '../base/errors.ts';
 import { parseJsonObject } from '../base/json.ts';
-import { doubtfulRoles } from '../fleet/doubtful-roles.ts';
-import { oncePerMachine } from '../fleet/filter-import.ts';
-import { importSshConfig } from '../fleet/import-ssh-config.ts';
-import { FLEET_SCHEMA_TITLE } from '../fleet/json-schema.ts';
-import { ignoredSettingsText, importedSettings, type StarterImport, type StarterMachine, starterFile } from '../fleet/starter.ts';
+import { FLEET_SCHEMA_TITLE } from '../fleet/file/json-schema.ts';
+import { validateFleet } from '../fleet/file/validate.ts';
+import { doubtfulRoles } from '../fleet/imports/doubtful-roles.ts';
+import { oncePerMachine } from '../fleet/imports/filter-import.ts';
+import { importSshConfig } from '../fleet/imports/import-ssh-config.ts';
+import { ignoredSettingsText, importedSettings, type StarterImport, type StarterMachine, starterFile } from '../fleet/imports/starter.ts';
+import { readVagrantMachines } from '../fleet/imports/vagrant.ts';
 import { checkFleet, fleetFileOf, readAnsible, resolveFleetPath } from '../fleet/use-cases/load-fleet.ts';
-import { readVagrantMachines } from '../fleet/vagrant.ts';
-import { validateFleet } from '../fleet/validate.ts';
-import { DEFAULT_MINOR, formatMinor, parseMinor } from '../kubelet/catalogue.ts';
-import { loadCatalogue } from '../kubelet/load-catalogue.ts';
+import { DEFAULT_MINOR, formatMinor, parseMinor } from '../kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
 import { fleetSchemaText } from './fleet-validate.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 /** Read without an option, as by ssh. */
 const USER_SSH_CONFIG = '~/.ssh/config';
@@ -146,7 +146,7 @@ async function fromVagrant(services: Services, given: string | null | undefined,
 
 async function fromK0sctl(services: Services, path: string | undefined, file: string): Promise<readonly StarterMachine[]> {
   if (path === undefined) return [];
-  const { readK0sctl } = await import('../fleet/import-k0sctl.ts');
+  const { readK0sctl } = await import('../fleet/imports/import-k0sctl.ts');
   const { machines, ignored } = readK0sctl(await services.input.readText(path), path);
   if (ignored.length > 0) services.output.stderr(`not imported from ${path}: ${ignored.join(', ')}\n`);
   const absolute = (key: string): string => (/^[~/]/.test(key) ? key : resolve(dirname(path), key));

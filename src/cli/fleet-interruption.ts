@@ -2,9 +2,9 @@ import type { Clock } from '../base/clock.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
-import type { HostOutcome } from '../fleet/fleet.ts';
+import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { reasonOf } from './fleet-report.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 /** Follows a run that changes hosts, to report the state of each host when the run ends at once. */
 export interface InterruptionLog {

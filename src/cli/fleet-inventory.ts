@@ -1,10 +1,10 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
-import { hostTable, INVENTORY_COLUMNS, inventoryDocument, inventoryRows } from '../fleet/inventory-document.ts';
-import type { ResolvedFleet, ResolvedHost } from '../fleet/model.ts';
-import { declaredNode, hostNamed, selectHosts, unknownHost } from '../fleet/select.ts';
+import { hostTable, INVENTORY_COLUMNS, inventoryDocument, inventoryRows } from '../fleet/file/inventory-document.ts';
+import type { ResolvedFleet, ResolvedHost } from '../fleet/file/model.ts';
+import { declaredNode, hostNamed, selectHosts, unknownHost } from '../fleet/file/select.ts';
 import { type FleetRequest, readFleet } from '../fleet/use-cases/load-fleet.ts';
-import { nodeColumn } from './node-column.ts';
-import type { Services } from './services.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
 
 export interface FleetInventoryRequest extends FleetRequest {

@@ -1,14 +1,14 @@
 import type { ExitCode } from '../base/errors.ts';
 import { joinLines, styled, type Text } from '../base/text/styled.ts';
-import { isExpired, type SavedHost, type SavedPlan } from '../fleet/saved-plan.ts';
-import { type Selection, selectHosts } from '../fleet/select.ts';
+import { type Selection, selectHosts } from '../fleet/file/select.ts';
+import { isExpired, type SavedHost, type SavedPlan } from '../fleet/plan/saved-plan.ts';
 import { readSavedPlan, type SavedPlanRequest } from '../fleet/use-cases/read-saved-plan.ts';
 import { formatClusterName } from '../host/plan/document.ts';
 import type { HostGroup } from '../host/plan/fold.ts';
 import { highestImpact } from '../host/plan/impact.ts';
 import { canaryLine, groupLines, summaryLine } from './fleet-report.ts';
-import type { Services } from './services.ts';
-import { type OutputRequest, renderDocument } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import { type OutputRequest, renderDocument } from './output/show-document.ts';
 
 export interface ShowPlanRequest extends SavedPlanRequest {
   readonly selection: Selection;

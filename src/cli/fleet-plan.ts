@@ -1,18 +1,18 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { joinLines } from '../base/text/styled.ts';
-import type { FleetCluster } from '../fleet/model.ts';
-import { signatureFileOf } from '../fleet/plan-signatures.ts';
-import type { SavedPlan } from '../fleet/saved-plan.ts';
+import type { FleetCluster } from '../fleet/file/model.ts';
+import { signatureFileOf } from '../fleet/plan/plan-signatures.ts';
+import type { SavedPlan } from '../fleet/plan/saved-plan.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
 import { canaryLine, clusterLine, planLines, planSummary } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import type { Services } from './output/services.ts';
+import { renderDocument } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
-import type { Services } from './services.ts';
-import { renderDocument } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface FleetPlanRequest {
   readonly run: FleetRunRequest;

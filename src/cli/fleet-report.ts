@@ -1,7 +1,7 @@
 import { namesText } from '../base/text/name-ranges.ts';
 import { styled, type Text } from '../base/text/styled.ts';
-import type { HostOutcome } from '../fleet/fleet.ts';
-import { shownChanges } from '../fleet/operations.ts';
+import { shownChanges } from '../fleet/plan/operations.ts';
+import type { HostOutcome } from '../fleet/run/fleet.ts';
 import type { FleetAccess } from '../fleet/use-cases/open-fleet-cluster.ts';
 import type { RetriedHosts } from '../fleet/use-cases/run-journal.ts';
 import type { Change } from '../host/plan/change.ts';
@@ -10,7 +10,7 @@ import { formatClusterName, impactOfPlan } from '../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../host/plan/fold.ts';
 import { highestImpact, type Impact } from '../host/plan/impact.ts';
 import { outcomesText } from '../maintenance/member-outcome.ts';
-import { changeLines, impactSuffix } from './show-plan.ts';
+import { changeLines, impactSuffix } from './output/show-plan.ts';
 
 /**
  * The planned changes; hosts with the same changes share one entry.

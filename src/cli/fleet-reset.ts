@@ -6,10 +6,10 @@ import { planDocument } from '../host/plan/document.ts';
 import { countOutcomes } from '../maintenance/member-outcome.ts';
 import { planLines, retryLine, summaryLine } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
+import type { Services } from './output/services.ts';
+import type { OutputRequest } from './output/show-document.ts';
+import { renderPlan } from './output/show-plan.ts';
 import { showDuration, showRecap } from './recap.ts';
-import type { Services } from './services.ts';
-import type { OutputRequest } from './show-document.ts';
-import { renderPlan } from './show-plan.ts';
 
 export interface FleetResetRequest extends ResetFleetRequest {
   /** JSON: the plan of a dry run, otherwise one event per line. */

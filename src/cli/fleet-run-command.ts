@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
-import type { SignerFiles } from '../fleet/plan-signatures.ts';
+import type { SignerFiles } from '../fleet/plan/plan-signatures.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import type { CommandOptions, On } from './command.ts';
 import type { FleetApplyRequest } from './fleet-apply.ts';

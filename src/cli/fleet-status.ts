@@ -3,10 +3,10 @@ import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { type FleetStatus, fleetStatus, type HostStatusRow } from '../fleet/use-cases/fleet-status.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { watchFleetStatus } from '../fleet/use-cases/watch-fleet-status.ts';
-import { describeNodeSource, type NodeSource } from '../kubelet/node-source.ts';
+import { describeNodeSource, type NodeSource } from '../kubelet/effective/node-source.ts';
 import { watchFleet } from './fleet-watch.ts';
-import { nodeColumn } from './node-column.ts';
-import type { Services } from './services.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
 import { tableWatch, type WatchedTable } from './watch-table.ts';
 

@@ -4,9 +4,9 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type HostKeyFinding, hostKeyState, type TrustRequest, trustHostKeys } from '../fleet/use-cases/trust-host-keys.ts';
 import { hostKeyFingerprint, hostKeyTypeName, knownHostsNames } from '../ssh/known-hosts.ts';
-import { nodeColumn } from './node-column.ts';
-import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 
 export interface FleetTrustRequest extends TrustRequest {
   readonly format: DocumentFormat;

@@ -1,15 +1,15 @@
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
-import { fleetJsonSchema } from '../fleet/json-schema.ts';
+import { fleetJsonSchema } from '../fleet/file/json-schema.ts';
+import { validateFleet } from '../fleet/file/validate.ts';
 import { checkFleet, findDuplicateMachines, fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { validateFleet } from '../fleet/validate.ts';
-import { DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue.ts';
-import { loadCatalogue } from '../kubelet/load-catalogue.ts';
+import { DEFAULT_MINOR, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
 import { readMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
 import { nameFileKinds } from './file-kind.ts';
-import type { FileVerdict } from './file-verdict.ts';
-import type { Services } from './services.ts';
+import type { FileVerdict } from './output/file-verdict.ts';
+import type { Services } from './output/services.ts';
 import { isFileValid, type ReportFormat, showVerdicts } from './validate-report.ts';
 
 export interface FleetValidateRequest {

@@ -2,14 +2,14 @@ import { onAbort } from '../base/abort.ts';
 import { formatProblem } from '../base/errors.ts';
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { namesText, sortedNames } from '../base/text/name-ranges.ts';
-import type { FleetPorts } from '../fleet/fleet.ts';
-import { problemsOf } from '../fleet/fleet-failure.ts';
+import type { FleetPorts } from '../fleet/run/fleet.ts';
+import { problemsOf } from '../fleet/run/fleet-failure.ts';
 import type { InterruptedRun } from '../fleet/use-cases/apply-fleet.ts';
 import { eventReporter } from './event-reporter.ts';
 import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { followHosts } from './follow-hosts.ts';
-import type { Services } from './services.ts';
-import type { OutputRequest } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import type { OutputRequest } from './output/show-document.ts';
 
 /** Observers of a run: the terminal, a reader of events, the journal. */
 export interface FleetWatch {

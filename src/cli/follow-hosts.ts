@@ -1,12 +1,12 @@
 import type { Reporter } from '../base/reporter.ts';
-import type { FleetProgress, HostOutcome } from '../fleet/fleet.ts';
-import { hostBlocks } from '../fleet/host-blocks.ts';
-import { runSteps } from '../fleet/run-steps.ts';
+import { hostBlocks } from '../fleet/imports/host-blocks.ts';
+import type { FleetProgress, HostOutcome } from '../fleet/run/fleet.ts';
+import { runSteps } from '../fleet/run/run-steps.ts';
 import { hostsView } from './hosts-view.ts';
 import { liveDisplay } from './live-display.ts';
+import type { Services } from './output/services.ts';
 import { progressLog } from './progress-log.ts';
 import { type RunResults, runResults } from './run-results.ts';
-import type { Services } from './services.ts';
 
 /** Shows the progress of a run over hosts, and the result of each host. */
 export interface FollowedHosts {

@@ -1,6 +1,6 @@
 import type { Style } from '../base/text/styled.ts';
-import type { FleetProgress, HostOutcome, HostStatus } from '../fleet/fleet.ts';
-import { estimateRestMs, type HostSteps, medianStepMs, type RunSteps } from '../fleet/run-steps.ts';
+import type { FleetProgress, HostOutcome, HostStatus } from '../fleet/run/fleet.ts';
+import { estimateRestMs, type HostSteps, medianStepMs, type RunSteps } from '../fleet/run/run-steps.ts';
 import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
 import type { LiveRow, LiveView } from './live-view.ts';

@@ -2,10 +2,10 @@ import type { ExitCode } from '../base/errors.ts';
 import { type InitRequest, type JoinCommands, openInit } from '../fleet/use-cases/open-init.ts';
 import { isSelectedBy } from '../host/run-workflow.ts';
 import { initDone, uploadedCertificates } from './kubeadm-output.ts';
+import type { Services } from './output/services.ts';
+import type { OutputRequest } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import type { OutputRequest } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface InitCommandRequest extends InitRequest {
   readonly plan: PlanRequest;

@@ -1,9 +1,9 @@
 import type { ExitCode } from '../base/errors.ts';
 import { type JoinRequest, openJoin } from '../fleet/use-cases/open-join.ts';
 import { joinDone } from './kubeadm-output.ts';
+import type { Services } from './output/services.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface JoinCommandRequest extends JoinRequest {
   readonly plan: PlanRequest;

@@ -1,7 +1,7 @@
 import type { JoinCommands } from '../fleet/use-cases/open-init.ts';
 import type { Change } from '../host/plan/change.ts';
 import { BOOTSTRAP_CONF } from '../kube/well-known.ts';
-import type { ExistingCertificates } from '../kubeadm/workflows/inspect-certificates.ts';
+import type { ExistingCertificates } from '../kubeadm/workflows/certificates/inspect-certificates.ts';
 
 /** The lines of kubeadm's standard output that scripts read, for the program started as kubeadm. See docs/kubeadm.md. */
 

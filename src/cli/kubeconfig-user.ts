@@ -2,7 +2,7 @@ import type { ExitCode } from '../base/errors.ts';
 import type { HostsRequest } from '../fleet/use-cases/host-access.ts';
 import { readHostTargets } from '../fleet/use-cases/named-hosts.ts';
 import { type UserKubeconfigRequest, userKubeconfig } from '../fleet/use-cases/user-kubeconfig.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export interface UserKubeconfigCommandRequest extends UserKubeconfigRequest {
   readonly hosts: HostsRequest;

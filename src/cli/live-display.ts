@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { type LiveView, renderLive } from './live-view.ts';
-import type { Output } from './services.ts';
+import type { Output } from './output/services.ts';
 
 /** A display that is redrawn until it is closed. */
 export interface LiveDisplay {

@@ -3,7 +3,7 @@ import { nameRanges, sortedNames } from '../base/text/name-ranges.ts';
 import { escapeUnprintableInLine } from '../base/text/printable.ts';
 import { type Style, type StyledPart, styled, type Text } from '../base/text/styled.ts';
 import { truncate } from '../base/text/table.ts';
-import type { TerminalSize } from './services.ts';
+import type { TerminalSize } from './output/services.ts';
 
 /** State of a run as its live display shows it. Times are milliseconds since the epoch. */
 export interface LiveView {

@@ -2,10 +2,10 @@ import type { ExitCode } from '../base/errors.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type ExplainNodeRequest, explainNode, explainNodeTakeover } from '../fleet/use-cases/explain-node.ts';
-import type { Takeover } from '../kubeadm/workflows/explain-takeover.ts';
+import type { Takeover } from '../kubeadm/workflows/node/explain-takeover.ts';
 import { renderNodeExplanation } from '../kubelet/effective/render-node-explanation.ts';
-import type { Services } from './services.ts';
-import { type DocumentFormat, renderDocument } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 
 export interface NodeExplainRequest extends ExplainNodeRequest {
   /** Show what a takeover of the host would change. */

@@ -1,6 +1,6 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { Text } from '../base/text/styled.ts';
-import type { Output, ProgramName } from './services.ts';
+import type { Output, ProgramName } from './output/services.ts';
 
 /** The environment variable that sets the name, for starting the program through an interpreter or a wrapper. */
 const PROGRAM_NAME_VARIABLE = 'KUBELETADM_PROGRAM_NAME';

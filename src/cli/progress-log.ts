@@ -2,8 +2,8 @@ import type { Clock } from '../base/clock.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { formatGoDuration } from '../base/text/go-duration.ts';
 import { namesText } from '../base/text/name-ranges.ts';
-import type { FleetProgress } from '../fleet/fleet.ts';
-import type { Output } from './services.ts';
+import type { FleetProgress } from '../fleet/run/fleet.ts';
+import type { Output } from './output/services.ts';
 
 /** Records the progress of the hosts of a run, and reports once a minute the changes in progress. */
 export interface ProgressLog {

@@ -1,12 +1,12 @@
 import { namesText } from '../base/text/name-ranges.ts';
 import { joinLines } from '../base/text/styled.ts';
 import { renderWrappedTable, truncate } from '../base/text/table.ts';
-import type { HostOutcome } from '../fleet/fleet.ts';
+import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
 import { formatSeconds } from './live-view.ts';
-import { nodeColumn } from './node-column.ts';
-import type { Services } from './services.ts';
+import { nodeColumn } from './output/node-column.ts';
+import type { Services } from './output/services.ts';
 
 /** The end of a run. */
 export interface RecapInput {

@@ -9,16 +9,16 @@ import { DEFAULT_ALLOWED, IMPACTS, type Impact } from '../host/plan/impact.ts';
 import type { RunSettings } from '../host/run-settings.ts';
 import { type LabelSelector, LabelSelectorError, parseLabelSelector } from '../kube/label-selector.ts';
 import { isNodeReference, parseNodeName } from '../kube/node-name.ts';
+import { unknownCheck } from '../kubeadm/config/check-names.ts';
 import type { Flags } from '../kubeadm/config/flag-values.ts';
-import { unknownCheck } from '../kubeadm/preflight/check-names.ts';
 import type { FieldsRequest } from '../kubeadm/use-cases/node-options.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import type { FieldSetting } from '../kubelet/setting.ts';
-import { splitSetting } from '../kubelet/setting-form.ts';
+import type { FieldSetting } from '../kubelet/layers/setting.ts';
+import { splitSetting } from '../kubelet/layers/setting-form.ts';
 import type { CommandOptions } from './command.ts';
-import { type JsonPathFormat, readJsonPathFormat } from './jsonpath-format.ts';
-import type { OutputRequest, ReadFormat } from './show-document.ts';
-import type { PlanRequest } from './show-plan.ts';
+import { type JsonPathFormat, readJsonPathFormat } from './output/jsonpath-format.ts';
+import type { OutputRequest, ReadFormat } from './output/show-document.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import type { TableRequest } from './show-table.ts';
 
 /** The text of an option; undefined when it was not given. */

@@ -1,8 +1,8 @@
 import type { ExitCode } from '../base/errors.ts';
 import { openReset, type ResetRequest } from '../fleet/use-cases/open-reset.ts';
+import type { Services } from './output/services.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface ResetCommandRequest extends ResetRequest {
   readonly plan: PlanRequest;

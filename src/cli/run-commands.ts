@@ -7,10 +7,10 @@ import type { CommandEntry, CommandServices } from './command.ts';
 import { commandFirst } from './command-first.ts';
 import { CommandLineError, describeCommandLineError } from './command-line-error.ts';
 import { MAX_VERBOSITY } from './options.ts';
+import type { Output, Services } from './output/services.ts';
 import { helpAsOption, pflagArguments } from './pflag-arguments.ts';
 import { buildProgram } from './program.ts';
 import { exitCodeAs } from './program-name.ts';
-import type { Output, Services } from './services.ts';
 
 /** The hidden command that the completion scripts of shells run, named as in kubectl and other programs with cobra. */
 const COMPLETE = '__complete';

@@ -1,8 +1,8 @@
 import { onAbort } from '../base/abort.ts';
 import { AppError, type ExitCode, type Problem } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import type { FleetMember, FleetProgress, HostOutcome } from '../fleet/fleet.ts';
 import { isLocalHost, targetName } from '../fleet/host-target.ts';
+import type { FleetMember, FleetProgress, HostOutcome } from '../fleet/run/fleet.ts';
 import { type HostsWorkflow, type OpenedCommand, runWorkflowOnHosts } from '../fleet/use-cases/run-workflow-on-hosts.ts';
 import type { Change, Warning } from '../host/plan/change.ts';
 import { planDocument, planIsEmpty } from '../host/plan/document.ts';
@@ -10,9 +10,9 @@ import type { WorkflowResult } from '../host/run-workflow.ts';
 import { type InterruptionLog, interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
 import { summaryLine } from './fleet-report.ts';
 import { followHosts } from './follow-hosts.ts';
+import type { Services } from './output/services.ts';
+import { type PlanRequest, renderPlan } from './output/show-plan.ts';
 import { showDuration, showRecap } from './recap.ts';
-import type { Services } from './services.ts';
-import { type PlanRequest, renderPlan } from './show-plan.ts';
 
 /** A run of one command over hosts, and its output options. */
 export interface HostsRun extends HostsWorkflow {

@@ -1,9 +1,9 @@
 import type { ReportEvent, Reporter } from '../base/reporter.ts';
 import { namesText, sortedNames } from '../base/text/name-ranges.ts';
 import { wrapText } from '../base/text/table.ts';
-import { summarizeChanges } from '../fleet/change-summary.ts';
-import type { HostOutcome, HostStatus } from '../fleet/fleet.ts';
-import type { HostSteps } from '../fleet/run-steps.ts';
+import { summarizeChanges } from '../fleet/plan/change-summary.ts';
+import type { HostOutcome, HostStatus } from '../fleet/run/fleet.ts';
+import type { HostSteps } from '../fleet/run/run-steps.ts';
 import { outcomeText } from '../maintenance/member-outcome.ts';
 import { reasonOf } from './fleet-report.ts';
 

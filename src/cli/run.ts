@@ -1,7 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import { COMMANDS } from './commands.ts';
+import type { Services } from './output/services.ts';
 import { runCommands } from './run-commands.ts';
-import type { Services } from './services.ts';
 
 /**
  * Runs one command line of the whole program.

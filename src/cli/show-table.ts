@@ -1,8 +1,8 @@
 import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
-import type { JsonPathFormat } from './jsonpath-format.ts';
-import type { Output } from './services.ts';
-import { renderDocument } from './show-document.ts';
+import type { JsonPathFormat } from './output/jsonpath-format.ts';
+import type { Output } from './output/services.ts';
+import { renderDocument } from './output/show-document.ts';
 
 /** Format of a table: `wide` adds columns, `name` prints TYPE/NAME of each row. */
 export type TableFormat = 'text' | 'wide' | 'name' | 'json' | 'yaml' | JsonPathFormat;

@@ -8,9 +8,9 @@ import {
   listClusterTokens,
 } from '../kubeadm/use-cases/cluster-tokens.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import type { Services } from './services.ts';
-import { renderDocument } from './show-document.ts';
-import { type PlanRequest, renderPlan } from './show-plan.ts';
+import type { Services } from './output/services.ts';
+import { renderDocument } from './output/show-document.ts';
+import { type PlanRequest, renderPlan } from './output/show-plan.ts';
 import type { TableRequest } from './show-table.ts';
 
 /** `token generate`: needs no cluster. */

@@ -8,9 +8,9 @@ import { isClusterChange } from '../host/plan/change.ts';
 import type { PlannedWorkflow } from '../host/run-workflow.ts';
 import { isRecovery } from '../kubeadm/workflows/upgrade/recover-upgrade.ts';
 import { upgradeDone } from './kubeadm-output.ts';
+import type { Services } from './output/services.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { runOpened } from './run-on-hosts.ts';
-import type { Services } from './services.ts';
-import type { PlanRequest } from './show-plan.ts';
 
 export interface UpgradeApplyCommandRequest extends UpgradeApplyRequest {
   readonly plan: PlanRequest;

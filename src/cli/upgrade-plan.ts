@@ -3,8 +3,8 @@ import { diffUpgrade, type PlanClusterUpgradeRequest, planClusterUpgrade } from 
 import { kubeadmPlanText } from '../kubeadm/upgrade/kubeadm-plan-text.ts';
 import { upgradePlanDocument, upgradePlanText } from '../kubeadm/upgrade/upgrade-plan.ts';
 import { readsClusterConfig } from './kubeadm-output.ts';
-import type { Services } from './services.ts';
-import { type ReadFormat, renderKubeadmDocument } from './show-document.ts';
+import type { Services } from './output/services.ts';
+import { type ReadFormat, renderKubeadmDocument } from './output/show-document.ts';
 
 export interface UpgradePlanRequest extends PlanClusterUpgradeRequest {
   readonly output: { readonly format: ReadFormat; readonly verbosity: number };

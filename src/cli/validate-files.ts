@@ -2,11 +2,11 @@ import { AppError, type Problem } from '../base/errors.ts';
 import type { InputFiles } from '../base/local-files.ts';
 import type { KubeletsToQuery } from '../fleet/use-cases/open-kubelets.ts';
 import type { TextOptions, TextVerdict } from '../kubeadm/use-cases/validate-documents.ts';
-import { type Catalogue, DEFAULT_MINOR } from '../kubelet/catalogue.ts';
-import { validateKubeletFile } from '../kubelet/kubelet-file.ts';
-import type { WrappedConfig } from '../kubelet/wrapped-config.ts';
+import { type Catalogue, DEFAULT_MINOR } from '../kubelet/catalogue/catalogue.ts';
+import type { WrappedConfig } from '../kubelet/documents/wrapped-config.ts';
+import { validateKubeletFile } from '../kubelet/validate/kubelet-file.ts';
 import { nameFileKinds } from './file-kind.ts';
-import type { FileRules, FileVerdict } from './file-verdict.ts';
+import type { FileRules, FileVerdict } from './output/file-verdict.ts';
 
 /** Number of files read ahead while others are validated. */
 const READ_AHEAD = 32;
@@ -53,7 +53,7 @@ async function validateFile(text: string, file: string, options: FileOptions & P
  * same file, else `DEFAULT_MINOR`.
  */
 async function validateText(text: string, file: string, options: TextOptions): Promise<TextVerdict> {
-  const wrapped = WRAPPER.test(text) ? (await import('../kubelet/wrapped-config.ts')).unwrapConfigs(text, file) : null;
+  const wrapped = WRAPPER.test(text) ? (await import('../kubelet/documents/wrapped-config.ts')).unwrapConfigs(text, file) : null;
   if (wrapped === null) return validatePlainText(text, file, options);
   if ('code' in wrapped) return { problems: [wrapped], kubeletText: null };
   const verdicts = await Promise.all(wrapped.map((config) => validateWrapped(config, file, options)));
@@ -72,7 +72,7 @@ async function validateWrapped(config: WrappedConfig, file: string, options: Tex
     return { problems: problems.map(config.place), kubeletText };
   }
   const { chosen, allowDeprecated: _, ...validationOptions } = options;
-  const { validateOverlay } = await import('../dynamic/validate-payload.ts');
+  const { validateOverlay } = await import('../dynamic/agent/validate-payload.ts');
   return { problems: validateOverlay(config.fields, { ...validationOptions, minor: chosen ?? DEFAULT_MINOR }), kubeletText: null };
 }
 
@@ -80,7 +80,7 @@ async function validatePlainText(text: string, file: string, options: TextOption
   const { chosen, allowDeprecated, ...validationOptions } = options;
   const own = validateKubeletFile(text, file, { ...validationOptions, minor: chosen ?? DEFAULT_MINOR });
   if (own !== null) return { problems: own, kubeletText: text };
-  const { validateOverlayFile } = await import('../dynamic/validate-payload.ts');
+  const { validateOverlayFile } = await import('../dynamic/agent/validate-payload.ts');
   const overlay = validateOverlayFile(text, file, { ...validationOptions, minor: chosen ?? DEFAULT_MINOR });
   if (overlay !== null) return { problems: overlay, kubeletText: null };
   return (await import('../kubeadm/use-cases/validate-documents.ts')).validateDocuments(text, file, options);

@@ -1,8 +1,8 @@
 import { formatProblem, type Problem } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
-import type { FileVerdict } from './file-verdict.ts';
+import type { FileVerdict } from './output/file-verdict.ts';
+import type { Output } from './output/services.ts';
 import { encodeSarif } from './sarif.ts';
-import type { Output } from './services.ts';
 
 export type ReportFormat = 'text' | 'json' | 'sarif';
 

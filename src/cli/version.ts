@@ -1,9 +1,9 @@
 import type { ExitCode } from '../base/errors.ts';
 import { printableJson } from '../base/text/printable.ts';
 import { encodeYaml } from '../codec/yaml-encode.ts';
-import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue.ts';
+import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue/catalogue.ts';
 import { VERSION } from '../version.ts';
-import type { Services } from './services.ts';
+import type { Services } from './output/services.ts';
 
 export type VersionFormat = 'text' | 'short' | 'json' | 'yaml';
 

@@ -1,7 +1,7 @@
 import { joinLines } from '../base/text/styled.ts';
 import { tableRenderer } from '../base/text/table.ts';
-import type { Output } from './services.ts';
-import { renderDocument } from './show-document.ts';
+import type { Output } from './output/services.ts';
+import { renderDocument } from './output/show-document.ts';
 import { type Table, type TableFormat, type TableRequest, type TableRow, tableCells } from './show-table.ts';
 
 /** A row that is printed again when its document changes. */

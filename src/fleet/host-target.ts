@@ -1,5 +1,5 @@
 import type { SshOptions } from '../ssh/options.ts';
-import type { ResolvedSsh } from './model.ts';
+import type { ResolvedSsh } from './file/model.ts';
 
 /** A host and its connection settings. Absent `address`: the local host. */
 export interface HostTarget {

@@ -1,6 +1,6 @@
 import { resolveSshTarget, type SshConfig, type SshOverrides } from '../ssh/resolve-target.ts';
 import type { SshTarget } from '../ssh/target.ts';
-import type { ResolvedBastion, ResolvedSsh } from './model.ts';
+import type { ResolvedBastion, ResolvedSsh } from './file/model.ts';
 
 export interface FleetTargetOptions {
   /** Directory of the fleet file, against which relative key files are resolved. */

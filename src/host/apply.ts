@@ -6,7 +6,7 @@ import { ownerNotFound } from '../kube/cluster-problems.ts';
 import { applyNodeMarks } from '../kube/mark-node.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { ownerReference } from '../kube/object.ts';
-import type { Host } from './host.ts';
+import type { Host } from './access/host.ts';
 import { describeDone, timeoutMsOf } from './operation-kinds.ts';
 import type { HostChange, ObjectChange } from './plan/change.ts';
 import { revertChanges } from './plan/revert.ts';

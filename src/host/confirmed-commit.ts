@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import { AppError, isAppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
+import { observe } from './access/observe.ts';
 import { checkpointOf } from './commit/checkpoint.ts';
 import { CommitGoneError, commitNotArmed, commitReverted, commitUnknown, HostLockedError } from './commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from './commit/record.ts';
-import { observe } from './observe.ts';
+import type { Operation } from './operation/operation.ts';
 import type { Lasts, ObservedPhase, PhaseContext, VerifyCommit } from './phase.ts';
 import type { HostChange } from './plan/change.ts';
-import type { Operation } from './plan/operation.ts';
 import { type ConfirmOptions, isConnectionLost, type RunHost, type WriterOptions } from './run-host.ts';
 
 /**

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { quoteShell } from '../base/text/shell-quote.ts';
-import { secretSource } from './install/model.ts';
-import type { OperationOf, RunCommand } from './plan/operation.ts';
+import { secretSource } from './operation/install-model.ts';
+import type { OperationOf, RunCommand } from './operation/operation.ts';
 
 const hostHook = z
   .strictObject({

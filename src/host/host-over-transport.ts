@@ -1,6 +1,6 @@
 import { AppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
-import { DENIED_EXIT } from '../base/text/shell-program.ts';
+import type { Host, PerformOptions } from './access/host.ts';
 import {
   type CommandFact,
   type FactQuery,
@@ -10,9 +10,8 @@ import {
   type HttpFact,
   MAX_FILE_BYTES,
 } from './facts/query.ts';
-import type { Host, PerformOptions } from './host.ts';
 import { hostAnswerTooLarge } from './host-problems.ts';
-import type { Operation } from './plan/operation.ts';
+import type { Operation } from './operation/operation.ts';
 import { brokenOff, cannotRead, operationFailed } from './program-failures.ts';
 import {
   endOfMark,
@@ -27,6 +26,7 @@ import {
   type UploadPiece,
 } from './remote-program.ts';
 import { requestLog } from './request-log.ts';
+import { DENIED_EXIT } from './shell-program.ts';
 import type { Transport } from './transport.ts';
 
 export interface HostOptions {

@@ -3,7 +3,7 @@ import { copyDirectory, requireDirectory } from './copy-directory.ts';
 import { importImages, pullImage, removePods } from './cri/runtime-commands.ts';
 import { hookText, runHook } from './hooks.ts';
 import { downloadFile, extractArchive, installPackages } from './install/operations.ts';
-import type { CommandOperation, Operation, OperationOf, RunCommand } from './plan/operation.ts';
+import type { CommandOperation, Operation, OperationOf, RunCommand } from './operation/operation.ts';
 
 /** Descriptions and commands for one kind of operation. Texts are clauses for messages. */
 interface OperationKind<O> {

@@ -1,5 +1,13 @@
 import { printable } from '../base/text/printable.ts';
 import { revealText } from '../base/text/secret.ts';
+import { quoteShell } from '../base/text/shell-quote.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from './commit/commit-program.ts';
+import { revertUnits } from './commit/revert-script.ts';
+import type { FactQuery } from './facts/query.ts';
+import type { LockRequest, RevertRequest } from './operation/commit-requests.ts';
+import type { JournalOperation, Operation, RunCommand } from './operation/operation.ts';
+import { commandOf } from './operation-kinds.ts';
 import {
   FILE_FUNCTIONS,
   HTTP_FUNCTIONS,
@@ -12,15 +20,7 @@ import {
   TREE_FUNCTIONS,
   UPLOAD_FUNCTIONS,
   WRITE_FUNCTIONS,
-} from '../base/text/shell-program.ts';
-import { quoteShell } from '../base/text/shell-quote.ts';
-import { trimTrailing } from '../base/text/trim-trailing.ts';
-import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from './commit/commit-program.ts';
-import type { LockRequest, RevertRequest } from './commit/requests.ts';
-import { revertUnits } from './commit/revert-script.ts';
-import type { FactQuery } from './facts/query.ts';
-import { commandOf } from './operation-kinds.ts';
-import type { JournalOperation, Operation, RunCommand } from './plan/operation.ts';
+} from './shell-program.ts';
 
 /** Exit code of a program that was received incompletely. */
 export const INCOMPLETE_EXIT = 97;

@@ -1,7 +1,7 @@
 import type { Reporter } from '../base/reporter.ts';
 import type { FactQueries, FactQuery } from './facts/query.ts';
+import type { Operation } from './operation/operation.ts';
 import { describePending } from './operation-kinds.ts';
-import type { Operation } from './plan/operation.ts';
 
 /** Logs the requests to a host with `-v 2`. */
 export interface RequestLog {

@@ -1,14 +1,14 @@
 import type { Clock } from '../base/clock.ts';
 import { isAppError } from '../base/errors.ts';
 import type { Dial } from '../kube/dial.ts';
+import type { Host, PerformOptions, QueryOptions } from './access/host.ts';
 import { CommitGoneError, HostLockedError } from './commit/commit-problems.ts';
 import type { LockHolder } from './commit/record.ts';
-import type { LockOwner, LockRequest, RevertRequest } from './commit/requests.ts';
 import { type FactCacheControl, factCache } from './fact-cache.ts';
 import type { ParseText } from './facts/parse-text.ts';
 import type { FactQueries } from './facts/query.ts';
-import type { Host, PerformOptions, QueryOptions } from './host.ts';
-import type { Operation } from './plan/operation.ts';
+import type { LockOwner, LockRequest, RevertRequest } from './operation/commit-requests.ts';
+import type { Operation } from './operation/operation.ts';
 
 /** How a host is written to: one writer at a time, and whether changes must be confirmed. */
 export interface WriterOptions {

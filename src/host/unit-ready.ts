@@ -1,11 +1,11 @@
 import { AppError } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { waitUntil } from '../base/wait-until.ts';
+import { readJournal } from './access/journal.ts';
+import { hostPause, observe } from './access/observe.ts';
 import { combineFacts, defineFact } from './facts/fact.ts';
-import { readJournal } from './facts/journal.ts';
 import type { HttpFact } from './facts/query.ts';
 import { type UnitState, unitState } from './facts/unit.ts';
-import { hostPause, observe } from './observe.ts';
 import type { PhaseContext } from './phase.ts';
 
 export interface UnitTarget {

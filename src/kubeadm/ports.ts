@@ -4,7 +4,7 @@ import type { Cluster } from '../kube/cluster.ts';
 import type { EtcdCluster } from '../kube/etcd-cluster.ts';
 import type { HttpsClient } from '../kube/https-client.ts';
 import type { CertificateIssuer } from '../x509/certificate-issuer.ts';
-import type { ClusterTarget, EtcdTarget } from './cluster-target.ts';
+import type { ClusterTarget, EtcdTarget } from './control-plane/cluster-target.ts';
 
 /** Connections to API servers, etcd members and web servers. */
 export interface ClusterConnections {

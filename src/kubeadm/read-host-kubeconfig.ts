@@ -1,7 +1,7 @@
 import type { SensitiveText } from '../base/text/secret.ts';
+import type { Host } from '../host/access/host.ts';
+import { observe } from '../host/access/observe.ts';
 import { fileFacts } from '../host/facts/file-facts.ts';
-import type { Host } from '../host/host.ts';
-import { observe } from '../host/observe.ts';
 import { type HostKubeconfig, rebuildHostKubeconfig } from '../kube/host-kubeconfig.ts';
 
 export interface HostKubeconfigFile {

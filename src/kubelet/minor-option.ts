@@ -1,5 +1,5 @@
 import { usageError } from '../base/errors.ts';
-import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from './catalogue.ts';
+import { formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from './catalogue/catalogue.ts';
 
 /**
  * The minor of `--kubernetes-version` or another flag with a version.

@@ -9,7 +9,7 @@ import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { agentRightsPhase } from '../../src/kubeadm/phases/agent-rights.ts';
-import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { findRealBinaries, startRealApiServer } from '../support/real-apiserver.ts';

@@ -6,11 +6,11 @@ import { Secret } from '../../src/base/text/secret.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { clusterInfoKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { BOOTSTRAP_GROUP } from '../../src/kubeadm/bootstrap-rbac.ts';
-import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-info.ts';
-import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
-import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
+import { BOOTSTRAP_GROUP } from '../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-objects/cluster-info.ts';
+import { kubeletConfigRbac } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
 import { tokenSecret, tokenSecretRef } from '../../src/kubeadm/token/token-secret.ts';
+import { caPinsOf } from '../../src/x509/ca-pin.ts';
 import { TOKEN } from '../support/cluster-info.ts';
 import { runCommand } from '../support/run-cli.ts';
 

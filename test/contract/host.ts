@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../src/base/text/secret.ts';
+import type { Host } from '../../src/host/access/host.ts';
 import { type FileFact, MAX_FILE_BYTES } from '../../src/host/facts/query.ts';
-import type { Host } from '../../src/host/host.ts';
-import type { LargeFile } from '../../src/host/plan/large-file.ts';
-import type { Operation } from '../../src/host/plan/operation.ts';
+import type { LargeFile } from '../../src/host/operation/large-file.ts';
+import type { Operation } from '../../src/host/operation/operation.ts';
 
 /** Pieces of a large file, as adapters return them. */
 function inPieces(text: string, pieceBytes: number): LargeFile {

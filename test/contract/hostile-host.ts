@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { AppError, formatProblem } from '../../src/base/errors.ts';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/host/access/host.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import type { SshTarget } from '../../src/ssh/target.ts';

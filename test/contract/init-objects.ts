@@ -9,9 +9,9 @@ import { renderTable } from '../../src/base/text/table.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { refOf } from '../../src/kube/object.ts';
-import { dataOf } from '../../src/kubeadm/cluster-info.ts';
-import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
+import { dataOf } from '../../src/kubeadm/cluster-objects/cluster-info.ts';
 import { isSignedBy } from '../../src/kubeadm/token/jws.ts';
+import { caPinsOf } from '../../src/x509/ca-pin.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 /** An empty cluster with running controllers. */

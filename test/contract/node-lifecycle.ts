@@ -4,12 +4,12 @@ import { Secret } from '../../src/base/text/secret.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { hasPermission } from '../../src/kube/has-permission.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { bootstrapRbac } from '../../src/kubeadm/bootstrap-rbac.ts';
-import { explainBootstrap } from '../../src/kubeadm/explain-bootstrap.ts';
-import { kubeletConfigMap, kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
-import { CLIENT_SIGNER, CSRS, readNodeCsr, SERVING_SIGNER } from '../../src/kubeadm/node-csr.ts';
+import { bootstrapRbac } from '../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
+import { kubeletConfigMap, kubeletConfigRbac } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
+import { explainBootstrap } from '../../src/kubeadm/explain/explain-bootstrap.ts';
+import { CLIENT_SIGNER, CSRS, readNodeCsr, SERVING_SIGNER } from '../../src/kubeadm/node-identity/node-csr.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
-import { approveCsr, listKubeletCsrs } from '../../src/kubeadm/workflows/serving-csrs.ts';
+import { approveCsr, listKubeletCsrs } from '../../src/kubeadm/workflows/certificates/serving-csrs.ts';
 
 /** A cluster with running controllers, and its clients. */
 export interface LifecycleWorld {

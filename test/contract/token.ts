@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
+import { caPinsOf } from '../../src/x509/ca-pin.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 /** A cluster for managing tokens. */

@@ -7,7 +7,7 @@ import { type LabApiServer, startApiServer } from '../../lab/api-server/server.t
 import type { JsonObject } from '../../src/base/json.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { requirement } from '../support/requirement.ts';
 import { runCommand } from '../support/run-bundle.ts';

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { type LabApiServer, startApiServer } from '../../lab/api-server/server.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
+import { caPinsOf } from '../../src/x509/ca-pin.ts';
 import { type LabHosts, startLabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';
 import { registerNodes } from '../support/registered-nodes.ts';
 import { requirement } from '../support/requirement.ts';

@@ -6,8 +6,8 @@ import type { Arg } from '../../src/base/arg.ts';
 import { inParallel } from '../../src/base/in-parallel.ts';
 import type { ClusterConfiguration } from '../../src/kubeadm/config/model.ts';
 import { componentArgumentFindings, loadComponentFlags } from '../../src/kubeadm/control-plane/component-flags.ts';
-import { unknownFlag, wrongArgument } from '../../src/kubelet/check-extra-args.ts';
-import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
+import { unknownFlag, wrongArgument } from '../../src/kubelet/flags/check-extra-args.ts';
 import { requirement } from '../support/requirement.ts';
 
 const ASSETS = process.env.KUBEBUILDER_ASSETS ?? '';

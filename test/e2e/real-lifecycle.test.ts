@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { storedPolicy } from '../../src/kubelet/manager-states.ts';
+import { storedPolicy } from '../../src/kubelet/workload/manager-states.ts';
 import { bundle } from '../support/bundle.ts';
 import { imageArchive } from '../support/container-images.ts';
 import { type LabHosts, whyNoLabHosts } from '../support/lab-hosts.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { interrupted } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { nativeCheckpointDirectory } from '../../src/dynamic/native-store.ts';
+import { nativeCheckpointDirectory } from '../../src/dynamic/native/native-store.ts';
 import { whyNoLabHosts } from '../support/lab-hosts.ts';
 import { E4, scenarioTitle, withLastKnownGood } from '../support/native-scenarios/scenario.ts';
 import { NATIVE_SCENARIOS } from '../support/native-scenarios/table.ts';

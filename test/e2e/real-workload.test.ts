@@ -9,7 +9,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { AGENT_NAMESPACE } from '../../src/kube/agent-namespace.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { amountsOf } from '../../src/kubelet/workload/pod.ts';
 import { OVERLAY } from '../support/agent-scenarios.ts';
 import { imageArchive } from '../support/container-images.ts';

@@ -1,10 +1,10 @@
 import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/host/access/host.ts';
+import { observe } from '../../src/host/access/observe.ts';
 import { combineFacts } from '../../src/host/facts/fact.ts';
 import { operatingSystem } from '../../src/host/facts/operating-system.ts';
 import { unitState } from '../../src/host/facts/unit.ts';
-import type { Host } from '../../src/host/host.ts';
-import { observe } from '../../src/host/observe.ts';
 import { execStartWords } from '../../src/host/systemd/exec-start.ts';
 import { observeUnitTexts } from '../../src/host/systemd/observe-unit-texts.ts';
 import { createServices } from '../../src/wiring.ts';

@@ -11,12 +11,12 @@ import { type LabApiServer, startApiServer } from '../../lab/api-server/server.t
 import type { JsonObject } from '../../src/base/json.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { clusterInfoKubeconfig } from '../../src/kube/kubeconfig-render.ts';
-import { BOOTSTRAP_GROUP } from '../../src/kubeadm/bootstrap-rbac.ts';
-import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-info.ts';
-import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
-import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
+import { BOOTSTRAP_GROUP } from '../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-objects/cluster-info.ts';
+import { kubeletConfigRbac } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
 import { signDetached } from '../../src/kubeadm/token/jws.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
+import { caPinsOf } from '../../src/x509/ca-pin.ts';
 import { TOKEN } from '../support/cluster-info.ts';
 import { freePort, listenOnLoopback } from '../support/loopback.ts';
 import { type Attack, type ManInTheMiddle, startManInTheMiddle } from '../support/man-in-the-middle.ts';

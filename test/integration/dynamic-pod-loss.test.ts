@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { runCli } from '../../src/cli/run.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../src/kubelet/defaults/effective-configuration.ts';
-import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { createServices } from '../../src/wiring.ts';
 import { type AgentFleet, agentFleet } from '../support/stand-in-agents.ts';
 

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
-import { HISTORY_PATH, type HistoryResult, parseHistory } from '../../src/fleet/host-history.ts';
+import { HISTORY_PATH, type HistoryResult, parseHistory } from '../../src/fleet/history/host-history.ts';
+import type { Host } from '../../src/host/access/host.ts';
 import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
-import type { Host } from '../../src/host/host.ts';
-import type { Operation } from '../../src/host/plan/operation.ts';
+import type { Operation } from '../../src/host/operation/operation.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { generateKey } from '../support/sshd.ts';
 

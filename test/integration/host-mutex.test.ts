@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, st
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/host/access/host.ts';
 import { REVERT_SCRIPT } from '../../src/host/commit/revert-script.ts';
-import type { Host } from '../../src/host/host.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
 import type { Transport } from '../../src/host/transport.ts';
 import { requirement } from '../support/requirement.ts';

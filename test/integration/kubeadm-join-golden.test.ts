@@ -8,12 +8,12 @@ import { type LabApiServer, startApiServer } from '../../lab/api-server/server.t
 import { Secret } from '../../src/base/text/secret.ts';
 import type { PlanDocument } from '../../src/host/plan/document.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { BOOTSTRAP_GROUP } from '../../src/kubeadm/bootstrap-rbac.ts';
-import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-info.ts';
-import { kubeletConfigRbac } from '../../src/kubeadm/kubelet-config-map.ts';
+import { BOOTSTRAP_GROUP } from '../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac } from '../../src/kubeadm/cluster-objects/cluster-info.ts';
+import { kubeletConfigRbac } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
 import { kubeadmConfigRbac } from '../../src/kubeadm/phases/upload-config-kubeadm.ts';
-import { caPinsOf } from '../../src/kubeadm/token/ca-pin.ts';
 import { tokenSecret } from '../../src/kubeadm/token/token-secret.ts';
+import { caPinsOf } from '../../src/x509/ca-pin.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 const FOLDER = fileURLToPath(new URL('../fixtures/kubeadm-1.36.2/join', import.meta.url));

@@ -4,9 +4,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/host/access/host.ts';
+import { observe } from '../../src/host/access/observe.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
-import { observe } from '../../src/host/observe.ts';
 import { kubeletAcceptance, queriedKubelet } from '../../src/kubelet/facts/kubelet-acceptance.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { revealText } from '../../src/base/text/secret.ts';
 import type { PkiConfiguration } from '../../src/kubeadm/pki/alt-names.ts';
-import { type PreparedPki, preparePki } from '../../src/kubeadm/workflows/prepare-pki.ts';
+import { type PreparedPki, preparePki } from '../../src/kubeadm/workflows/certificates/prepare-pki.ts';
 import type { EncryptionAlgorithm } from '../../src/x509/certificate-issuer.ts';
 import { pkiContext, pkiNode, pkiOptions } from '../support/control-plane-pki.ts';
 import { fakeClock } from '../support/fake-clock.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sshKeygenSignatures } from '../../src/fleet/adapters/plan-signatures.ts';
-import { savePlan } from '../../src/fleet/saved-plan.ts';
+import { savePlan } from '../../src/fleet/plan/saved-plan.ts';
 import { type CliResult, runCommand } from '../support/run-cli.ts';
 import { generateKey } from '../support/sshd.ts';
 import { untilTrue } from '../support/until-true.ts';

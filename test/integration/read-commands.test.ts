@@ -8,7 +8,7 @@ import { interrupted } from '../../src/base/errors.ts';
 import type { HostTarget } from '../../src/fleet/host-target.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { runCommand } from '../support/run-cli.ts';
 
 let directory: string;

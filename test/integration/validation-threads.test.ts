@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { localInput } from '../../src/cli/adapters/input-local.ts';
 import { validateInThreads } from '../../src/cli/adapters/validation-threads.ts';
 import { validateFiles } from '../../src/cli/validate-files.ts';
-import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { bundle } from '../support/bundle.ts';
 
 const BIN = fileURLToPath(new URL('../../src/bin.ts', import.meta.url));

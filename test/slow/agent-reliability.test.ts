@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/base/errors.ts';
-import { AGENT_DIRECTORY } from '../../src/kubeadm/node-agent/agent-program.ts';
-import { stateFiles } from '../../src/kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../src/kubelet/node-agent/agent-program.ts';
+import { stateFiles } from '../../src/kubelet/node-agent/layout.ts';
 import { THOROUGH } from '../support/thorough.ts';
 import { type Behaviour, HEADER, newWorld, payload, type World, type WorldOptions } from '../unit/dynamic/agent/world.ts';
 

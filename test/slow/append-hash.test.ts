@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { appendHash } from '../../src/dynamic/config-map-hash.ts';
+import { appendHash } from '../../src/dynamic/signing/config-map-hash.ts';
 import { requirement } from '../support/requirement.ts';
 import { findProgram } from '../support/shells.ts';
 import { numberOfRuns } from '../support/thorough.ts';

@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProgram } from '../../src/host/adapters/large-file.ts';
-import { programKind } from '../../src/kubeadm/node-agent/agent-program.ts';
+import { programKind } from '../../src/kubelet/node-agent/agent-program.ts';
 import { requirement } from '../support/requirement.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Operation } from '../../src/host/plan/operation.ts';
+import type { Operation } from '../../src/host/operation/operation.ts';
 import { renderOperations, shellLoader } from '../../src/host/remote-program.ts';
 import { DISK_MODELS, everythingIn, FlushedDisk } from '../support/disk-models.ts';
 import { type FaultOptions, type FaultyHost, faultyHost } from '../support/fault-points.ts';

@@ -17,7 +17,7 @@ import { manifestFile } from '../../src/kubeadm/control-plane/manifests.ts';
 import type { ControlPlaneNode } from '../../src/kubeadm/control-plane/model.ts';
 import { addonCoredns, addonKubeProxy } from '../../src/kubeadm/phases/addons.ts';
 import { markControlPlane } from '../../src/kubeadm/phases/mark-control-plane.ts';
-import { preparePki } from '../../src/kubeadm/workflows/prepare-pki.ts';
+import { preparePki } from '../../src/kubeadm/workflows/certificates/prepare-pki.ts';
 import { controlPlaneNode } from '../support/control-plane-node.ts';
 import { pkiContext, pkiOptions } from '../support/control-plane-pki.ts';
 import { fakeClock } from '../support/fake-clock.ts';

@@ -9,7 +9,7 @@ import { startLab } from '../../lab/lab.ts';
 import type { Lab } from '../../lab/lab-options.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
-import { formatSourceAnnotation } from '../../src/kubelet/config-source.ts';
+import { formatSourceAnnotation } from '../../src/kubelet/layers/config-source.ts';
 import { HOSTILE, UNSAFE } from '../support/hostile-text.ts';
 import { type CliOptions, type CliResult, runCommand } from '../support/run-cli.ts';
 import { untilTrue } from '../support/until-true.ts';

@@ -1,4 +1,4 @@
-import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 const NAMESPACE = 'kubeletadm-system';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../src/kubelet/layers/config-source.ts';
 
 const E1 = 'failed to load config, see Kubelet log for details';
 const E2 = 'failed to validate config, see Kubelet log for details';

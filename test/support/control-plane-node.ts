@@ -5,7 +5,7 @@ import { applyClusterDefaults, applyInitDefaults } from '../../src/kubeadm/confi
 import { loadConfig } from '../../src/kubeadm/config/load.ts';
 import type { ControlPlaneNode } from '../../src/kubeadm/control-plane/model.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory } from '../../src/kubeadm/control-plane/paths.ts';
-import { planPatches } from '../../src/kubelet/patch-files.ts';
+import { planPatches } from '../../src/kubelet/layers/patch-files.ts';
 
 /** The hosts on which the recordings were made. */
 export const DEBIAN_CA_DIRECTORIES: readonly HostCaDirectory[] = CA_MOUNT_DIRS.filter((path) => !path.startsWith('/etc/pki/'));

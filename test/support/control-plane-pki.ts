@@ -5,7 +5,7 @@ import type { ClusterConfiguration } from '../../src/kubeadm/config/model.ts';
 import { certsPhases, kubeconfigPhases } from '../../src/kubeadm/phases/pki.ts';
 import type { PkiConfiguration } from '../../src/kubeadm/pki/alt-names.ts';
 import { KUBECONFIGS } from '../../src/kubeadm/pki/kubeconfig-list.ts';
-import { type PkiOptions, type PreparedPki, preparePki } from '../../src/kubeadm/workflows/prepare-pki.ts';
+import { type PkiOptions, type PreparedPki, preparePki } from '../../src/kubeadm/workflows/certificates/prepare-pki.ts';
 import { certificateIssuer } from '../../src/x509/adapters/certificate-issuer.ts';
 import { type FakeClock, fakeClock } from './fake-clock.ts';
 import { type FakeHost, fakeHost } from './fake-host.ts';

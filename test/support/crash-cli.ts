@@ -2,9 +2,10 @@
  * Runs a command line and kills its own process (SIGKILL) after the n-th change of a host or the cluster:
  * `crash-cli.ts N ARGV...`.
  */
+
+import type { Services } from '../../src/cli/output/services.ts';
 import { runCli } from '../../src/cli/run.ts';
-import type { Services } from '../../src/cli/services.ts';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/host/access/host.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { createServices } from '../../src/wiring.ts';
 

@@ -1,10 +1,10 @@
 import type { Json, JsonObject } from '../../src/base/json.ts';
 import { isJsonObject } from '../../src/base/json.ts';
 import { execStartWords } from '../../src/host/systemd/exec-start.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
+import { encodeKubeletConfiguration } from '../../src/kubelet/documents/encode.ts';
 import { placedFlags } from '../../src/kubelet/effective/kubelet-setup.ts';
 import { layerRunningConfig } from '../../src/kubelet/effective/running-config.ts';
-import { encodeKubeletConfiguration } from '../../src/kubelet/encode.ts';
-import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfailCgroupV1: false\n';

@@ -1,10 +1,10 @@
 import { CommitGoneError, HostLockedError } from '../../src/host/commit/commit-problems.ts';
 import type { LockHolder } from '../../src/host/commit/record.ts';
 import { parseRecord } from '../../src/host/commit/record.ts';
-import type { RevertRequest } from '../../src/host/commit/requests.ts';
 import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
-import type { Operation } from '../../src/host/plan/operation.ts';
+import type { RevertRequest } from '../../src/host/operation/commit-requests.ts';
+import type { Operation } from '../../src/host/operation/operation.ts';
 
 /**
  * The lock of a fake host and its pending change, as far as the engine can distinguish them from real ones.

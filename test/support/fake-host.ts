@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { AppError } from '../../src/base/errors.ts';
 import { revealText } from '../../src/base/text/secret.ts';
+import type { Host, PerformOptions } from '../../src/host/access/host.ts';
 import {
   type CommandFact,
   type FactQueries,
@@ -12,10 +13,9 @@ import {
   type HttpFact,
   MAX_FILE_BYTES,
 } from '../../src/host/facts/query.ts';
-import type { Host, PerformOptions } from '../../src/host/host.ts';
 import { hostAnswerTooLarge } from '../../src/host/host-problems.ts';
+import type { CommandOperation, Operation, RunCommand } from '../../src/host/operation/operation.ts';
 import { commandOf, isCommand } from '../../src/host/operation-kinds.ts';
-import type { CommandOperation, Operation, RunCommand } from '../../src/host/plan/operation.ts';
 import { type FakeCommits, fakeCommits } from './fake-commits.ts';
 import { type FakeSystemd, type FakeUnit, fakeSystemd } from './fake-units.ts';
 

@@ -1,4 +1,4 @@
-import { oldestFirst } from '../../src/host/facts/journal.ts';
+import { oldestFirst } from '../../src/host/access/journal.ts';
 import type { CommandFact } from '../../src/host/facts/query.ts';
 import type { UnitState } from '../../src/host/facts/unit.ts';
 import { UNIT_DIRECTORIES } from '../../src/host/systemd/kubelet-unit-paths.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { wholeProgram } from '../../scripts/reference/whole-program.ts';
 import { pathOf } from '../../src/cli/command-line-error.ts';
-import type { ProgramName } from '../../src/cli/services.ts';
+import type { ProgramName } from '../../src/cli/output/services.ts';
 
 /** The help of one command. */
 export interface CommandHelp {

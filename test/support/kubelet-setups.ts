@@ -1,7 +1,7 @@
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { type KubeletSetup, placedFlags } from '../../src/kubelet/effective/kubelet-setup.ts';
 import type { HostText } from '../../src/kubelet/effective/running-config.ts';
-import { readFlagsEnv } from '../../src/kubelet/flags-env.ts';
-import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
+import { readFlagsEnv } from '../../src/kubelet/flags/flags-env.ts';
 
 const catalogue = await loadCatalogue();
 

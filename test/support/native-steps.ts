@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/base/json.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { type ConfigIdentity, formatIdentity } from '../../src/kubelet/config-source.ts';
+import { type ConfigIdentity, formatIdentity } from '../../src/kubelet/layers/config-source.ts';
 
 /** Actions of an administrator on one Node and the ConfigMaps of one namespace. */
 export interface NativeSteps {

@@ -1,7 +1,7 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { createCa, type KeyPair, type Validity } from '../../lab/api-server/pki.ts';
 import type { CommandFact } from '../../src/host/facts/query.ts';
-import type { NodeTrust } from '../../src/kubeadm/workflows/identify-node.ts';
+import type { NodeTrust } from '../../src/kubeadm/workflows/node/identify-node.ts';
 import { readCertificateChain } from '../../src/x509/read-certificate.ts';
 
 const CA = await createCa('kubernetes', {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { JsonObject } from '../../src/base/json.ts';
-import { nativeStorePaths } from '../../src/dynamic/native-store.ts';
+import { nativeStorePaths } from '../../src/dynamic/native/native-store.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import type { Cluster } from '../../src/kube/cluster.ts';
 import { type LabHosts, startLabHosts } from './lab-hosts.ts';

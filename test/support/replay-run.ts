@@ -1,7 +1,7 @@
 import type { ReportEvent } from '../../src/base/reporter.ts';
-import type { HostStatus } from '../../src/fleet/fleet.ts';
-import { type RunSteps, runSteps } from '../../src/fleet/run-steps.ts';
-import { type HostTimeline, timelinesOf } from '../../src/fleet/run-timeline.ts';
+import type { HostStatus } from '../../src/fleet/run/fleet.ts';
+import { type RunSteps, runSteps } from '../../src/fleet/run/run-steps.ts';
+import { type HostTimeline, timelinesOf } from '../../src/fleet/run/run-timeline.ts';
 
 /** An observation about a host, in milliseconds since the start of the run. */
 export type TimedEvent = { readonly host: string; readonly atMs: number } & (

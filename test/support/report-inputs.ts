@@ -1,7 +1,7 @@
 import { AppError, type Problem } from '../../src/base/errors.ts';
 import type { SensitiveText } from '../../src/base/text/secret.ts';
-import type { HostOutcome, HostStatus } from '../../src/fleet/fleet.ts';
 import { type ReportModel, runReport, statusReport } from '../../src/fleet/report/report-model.ts';
+import type { HostOutcome, HostStatus } from '../../src/fleet/run/fleet.ts';
 import type { HostCertificate, HostStatusRow } from '../../src/fleet/use-cases/fleet-status.ts';
 import type { HostChange } from '../../src/host/plan/change.ts';
 import type { FieldChange } from '../../src/host/plan/impact.ts';

@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
+import type { Services } from '../../src/cli/output/services.ts';
 import { runCli } from '../../src/cli/run.ts';
-import type { Services } from '../../src/cli/services.ts';
 import { createServices } from '../../src/wiring.ts';
 import { issuerOfOneKey } from './issuer-of-one-key.ts';
 

@@ -3,14 +3,14 @@ import { type AgentEvent, next } from '../../src/dynamic/agent/next.ts';
 import { patchesFor } from '../../src/dynamic/agent/report-status.ts';
 import { type AgentState, desiredPayload, newAgentState } from '../../src/dynamic/agent/state.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { DEFAULT_TIMING, type Observation } from '../../src/kubelet/health/assess.ts';
+import type { TrialBaseline } from '../../src/kubelet/health/baseline.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   describeSource,
   parseSourceAnnotation,
-} from '../../src/kubelet/config-source.ts';
-import { DEFAULT_TIMING, type Observation } from '../../src/kubelet/health/assess.ts';
-import type { TrialBaseline } from '../../src/kubelet/health/baseline.ts';
+} from '../../src/kubelet/layers/config-source.ts';
 import { type FakeCluster, fakeCluster } from './fake-cluster.ts';
 
 const BASELINE: TrialBaseline = {

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../src/kube/object.ts';
-import { kubeletConfigMap } from '../../src/kubeadm/kubelet-config-map.ts';
+import { kubeletConfigMap } from '../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
 
 export interface UpgradeClusterOptions {
   /** Version of the control plane and of kubeadm-config. */

@@ -14,7 +14,7 @@ import type { ControlPlaneUpgradeOptions } from '../../src/kubeadm/workflows/upg
 import { planRecovery } from '../../src/kubeadm/workflows/upgrade/plan-recovery.ts';
 import { type UpgradeApplyOptions, upgradeApplyWorkflow } from '../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../src/kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
-import { loadCatalogue } from '../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../src/template-files.ts';
 import { certificateIssuer } from '../../src/x509/adapters/certificate-issuer.ts';
 import { type FakeClock, fakeClock } from './fake-clock.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { anchorOf } from '../../src/base/problem-entries.ts';
-import { formatMinor, NEWEST_MINOR } from '../../src/kubelet/catalogue.ts';
+import { formatMinor, NEWEST_MINOR } from '../../src/kubelet/catalogue/catalogue.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 
 const DOCS = readdirSync(join(REPOSITORY, 'docs'), { recursive: true, encoding: 'utf8' })

@@ -25,7 +25,6 @@ import { parseEnvironmentFile, splitCommandWords } from '../../src/host/systemd/
 import { parseUnitFile } from '../../src/host/systemd/unit-file.ts';
 import { clusterRefused } from '../../src/kube/cluster-problems.ts';
 import { parseImages } from '../../src/kubeadm/phases/pull-images.ts';
-import { publicKeyFits, readPrivateKey } from '../../src/kubeadm/pki/private-key.ts';
 import { validateCertificates } from '../../src/kubeadm/pki/validate-certificates.ts';
 import { parseContainerdConfig, parseCrictlRuntimeConfig, parseCrioConfig } from '../../src/kubelet/facts/cgroup-driver.ts';
 import { explainKubeletFailure, explainKubeletOutput } from '../../src/kubelet/facts/kubelet-failure.ts';
@@ -34,12 +33,13 @@ import { parseKubeletProcess } from '../../src/kubelet/facts/kubelet-process.ts'
 import { parseKubeletVersion } from '../../src/kubelet/facts/kubelet-version.ts';
 import { leftoversExcept } from '../../src/kubelet/facts/leftovers.ts';
 import { parseSwaps } from '../../src/kubelet/facts/node-checks.ts';
-import { readFlagsEnv } from '../../src/kubelet/flags-env.ts';
+import { readFlagsEnv } from '../../src/kubelet/flags/flags-env.ts';
 import { readOpensshFailure } from '../../src/ssh/openssh-failure.ts';
 import { readPrivateKeyHeader } from '../../src/ssh/private-key.ts';
 import { parseCertificates } from '../../src/x509/certificate.ts';
 import { readCertificateHead } from '../../src/x509/certificate-head.ts';
 import { readCertificateRequest } from '../../src/x509/certificate-request.ts';
+import { publicKeyFits, readPrivateKey } from '../../src/x509/private-key.ts';
 import { readCertificateChain } from '../../src/x509/read-certificate.ts';
 import { within } from '../support/within.ts';
 

@@ -43,7 +43,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/host/adapters': ['execa', 'tar-stream'],
   'src/host/bundle': ['zod'],
   'src/host/hooks.ts': ['zod'],
-  'src/host/install/model.ts': ['zod'],
+  'src/host/operation/install-model.ts': ['zod'],
   'src/ssh/adapters/built-in': ['node-ssh', 'ssh2'],
   'src/ssh/adapters/openssh': ['execa'],
   'src/kube/adapters': ['@kubernetes/client-node', 'socks'],

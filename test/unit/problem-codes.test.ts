@@ -50,7 +50,7 @@ const PROGRESS = new Set([
 ]);
 
 const SOURCES = [...repositoryTexts()].filter(([path]) => path.startsWith('src/') && path.endsWith('.ts'));
-const CHECK_NAMES = 'src/kubeadm/preflight/check-names.ts';
+const CHECK_NAMES = 'src/kubeadm/config/check-names.ts';
 
 /** `discovery-problems.ts` adds the prefix of its codes. */
 function codesOf(path: string, text: string): readonly string[] {

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { KUBERNETES_KEY_FINGERPRINT } from '../../src/host/install/model.ts';
+import { KUBERNETES_KEY_FINGERPRINT } from '../../src/host/operation/install-model.ts';
 import { readCommandLine } from '../support/read-command-line.ts';
 import { REPOSITORY } from '../support/source-files.ts';
 

@@ -5,7 +5,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { InputFiles, TreeFile } from '../../base/local-files.ts';
 import { systemErrorText } from '../../base/system-error.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../output/services.ts';
 import type { TerminalInput, TerminalOutput } from './prompt-terminal.ts';
 
 /** Files of the local host; `-` is standard input. Secrets are typed on the terminal of `stdin` and `stderr`. */

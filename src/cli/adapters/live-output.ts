@@ -1,4 +1,4 @@
-import type { RawOutput, TerminalSize } from '../services.ts';
+import type { RawOutput, TerminalSize } from '../output/services.ts';
 import type { LiveTerminal, TerminalStream } from './live-terminal.ts';
 
 /** The stream of a terminal, which reports a new size. */

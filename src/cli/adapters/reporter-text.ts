@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import { printableJson } from '../../base/text/printable.ts';
 import { styled, type Text } from '../../base/text/styled.ts';
-import type { Output } from '../services.ts';
+import type { Output } from '../output/services.ts';
 
 /** One plain line an event, on stderr: `host [phase] message`. */
 export function textReporter(output: Pick<Output, 'stderr'>, verbosity: number): Reporter {

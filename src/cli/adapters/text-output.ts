@@ -1,6 +1,6 @@
 import { escapeUnprintable } from '../../base/text/printable.ts';
 import { joinLines, renderText } from '../../base/text/styled.ts';
-import type { Output, RawOutput } from '../services.ts';
+import type { Output, RawOutput } from '../output/services.ts';
 
 /**
  * The only place that writes text to a terminal. Control characters are escaped here, because the text may

@@ -1,8 +1,8 @@
 import { realpath } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { FileRules, FileVerdict } from '../file-verdict.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import type { FileRules, FileVerdict } from '../output/file-verdict.ts';
 import { type FileOptions, validateFiles } from '../validate-files.ts';
 import { localInput } from './input-local.ts';
 

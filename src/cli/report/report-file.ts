@@ -1,11 +1,11 @@
 import { type AppError, formatProblem, isAppError } from '../../base/errors.ts';
-import type { FleetPorts, HostOutcome } from '../../fleet/fleet.ts';
 import { type ReportModel, runReport, statusReport } from '../../fleet/report/report-model.ts';
-import { runRecorder } from '../../fleet/run-timeline.ts';
+import type { FleetPorts, HostOutcome } from '../../fleet/run/fleet.ts';
+import { runRecorder } from '../../fleet/run/run-timeline.ts';
 import type { FleetStatus } from '../../fleet/use-cases/fleet-status.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import { VERSION } from '../../version.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../output/services.ts';
 import { renderReport } from './render-report.ts';
 
 /** `--report`: the file of the page, and what its title names. */

@@ -1,8 +1,8 @@
 import { groupBy } from '../../base/group-by.ts';
 import { namesText } from '../../base/text/name-ranges.ts';
 import type { RunTimeline } from '../../fleet/report/report-model.ts';
-import type { HostPhase } from '../../fleet/run-steps.ts';
-import { changeMsOf, type HostTimeline, type TimedPhase } from '../../fleet/run-timeline.ts';
+import type { HostPhase } from '../../fleet/run/run-steps.ts';
+import { changeMsOf, type HostTimeline, type TimedPhase } from '../../fleet/run/run-timeline.ts';
 import { outcomeText } from '../../maintenance/member-outcome.ts';
 import { durationText, hostCount } from './report-words.ts';
 

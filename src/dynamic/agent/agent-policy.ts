@@ -1,5 +1,5 @@
 import { exceeds } from '../../host/plan/impact.ts';
-import type { LiveChange } from '../../kubelet/catalogue.ts';
+import type { LiveChange } from '../../kubelet/catalogue/catalogue.ts';
 
 /** Behaviour of an agent, configured by the options of its command line. */
 export interface AgentPolicy {

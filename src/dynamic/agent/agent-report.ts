@@ -3,9 +3,9 @@ import type { HttpFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
-import { AGENT_SERVICE, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
-import { pointerFile } from '../../kubeadm/node-agent/layout.ts';
 import type { ClientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
+import { AGENT_SERVICE, POINTER_DROP_IN } from '../../kubelet/node-agent/agent-units.ts';
+import { pointerFile } from '../../kubelet/node-agent/layout.ts';
 import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 

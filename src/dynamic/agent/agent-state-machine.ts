@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Timing } from '../../kubelet/health/assess.ts';
-import type { CheckpointStore, StoredAgent } from '../checkpoint-store.ts';
+import type { CheckpointStore, StoredAgent } from './checkpoint-store.ts';
 import { type AgentEffect, type AgentEvent, next } from './next.ts';
 import type { ReportAgentMessage } from './node-event-reporter.ts';
 import { type AgentState, neededHashes, newAgentState } from './state.ts';

@@ -1,9 +1,9 @@
 import { AppError, isAppError, messageOf } from '../../base/errors.ts';
 import { type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { Secret } from '../../base/text/secret.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { HttpsClient } from '../../kube/https-client.ts';
 import type { WebFailureCause } from '../../kube/https-response.ts';
 import { parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';

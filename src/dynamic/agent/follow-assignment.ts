@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isAppError, messageOf } from '../../base/errors.ts';
 import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
-import { type ConfigSource, describeSource, sameSource } from '../../kubelet/config-source.ts';
+import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import type { AgentEvent } from './next.ts';
 import { preparationKey, readNodeAssignment, readNodeProperties } from './node-assignment.ts';
 import type { AssignedObject } from './prepare-assigned.ts';

@@ -1,10 +1,10 @@
 import { messageOf } from '../../base/errors.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
-import { checkpointDirectory, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { parseHostFile } from '../../kubelet/effective/running-config.ts';
-import type { CheckpointStore } from '../checkpoint-store.ts';
+import { checkpointDirectory, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
+import type { CheckpointStore } from './checkpoint-store.ts';
 import type { AgentEvent } from './next.ts';
 import { changesOf, describeForbidden, forbiddenChanges, type PayloadNode } from './payload-changes.ts';
 import { type PrepareOptions, payloadNodeOf } from './prepare-assigned.ts';

@@ -1,14 +1,14 @@
 import { AppError } from '../../base/errors.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
-import type { Operation } from '../../host/plan/operation.ts';
-import { hashInPath, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
+import type { Operation } from '../../host/operation/operation.ts';
 import { type KubeletCommandLine, kubeletCommandLine } from '../../kubelet/facts/kubelet-process.ts';
 import type { Observation } from '../../kubelet/health/assess.ts';
 import { type HostHealth, type ObserveHealthOptions, observeHealth } from '../../kubelet/health/observe.ts';
-import type { CheckpointStore } from '../checkpoint-store.ts';
+import { hashInPath, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
+import type { CheckpointStore } from './checkpoint-store.ts';
 import { type ManagerStateSwitches, NO_STATE_SWITCH } from './manager-state-switch.ts';
 
 const UNIT = 'kubelet';

@@ -1,17 +1,17 @@
 import { isAppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
-import type { Operation } from '../../host/plan/operation.ts';
-import { managerStatesFile, PAYLOAD_FILE } from '../../kubeadm/node-agent/layout.ts';
-import type { Catalogue } from '../../kubelet/catalogue.ts';
+import type { Operation } from '../../host/operation/operation.ts';
+import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
+import { textAt } from '../../kubelet/documents/values.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
-import { MANAGER_STATES, managerStateTexts, outdatedManagerStates, rootDirOf } from '../../kubelet/manager-states.ts';
-import { textAt } from '../../kubelet/validate/values.ts';
-import type { CheckpointStore } from '../checkpoint-store.ts';
+import { managerStatesFile, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
+import { MANAGER_STATES, managerStateTexts, outdatedManagerStates, rootDirOf } from '../../kubelet/workload/manager-states.ts';
+import type { CheckpointStore } from './checkpoint-store.ts';
 
 /** What a switch of the kubelet does with the state files of its managers. */
 export interface StateSwitch {

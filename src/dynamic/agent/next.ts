@@ -1,4 +1,3 @@
-import { type ConfigIdentity, describeIdentity } from '../../kubelet/config-source.ts';
 import {
   assessGood,
   assessTrial,
@@ -9,6 +8,7 @@ import {
   type Timing,
 } from '../../kubelet/health/assess.ts';
 import { mergeBaselines, type TrialBaseline, withoutPods } from '../../kubelet/health/baseline.ts';
+import { type ConfigIdentity, describeIdentity } from '../../kubelet/layers/config-source.ts';
 import {
   type AgentState,
   assignedOf,

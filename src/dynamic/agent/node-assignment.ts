@@ -7,7 +7,7 @@ import {
   describeSource,
   parseSourceAnnotation,
   RETRY_ANNOTATION,
-} from '../../kubelet/config-source.ts';
+} from '../../kubelet/layers/config-source.ts';
 import { GROUP_LABEL } from './prepare-payload.ts';
 import type { SyncFailure } from './state.ts';
 

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { SourceDocument, SourceNode } from '../../codec/source.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
-import { kubeletJsonSchema } from '../../kubelet/json-schema.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decode.ts';
+import { kubeletJsonSchema } from '../../kubelet/documents/json-schema.ts';
 
 /** A document that changes single fields of the local configuration. A kubelet rejects it by its kind. */
 export const OVERLAY_API_VERSION = 'kubeletadm.dev/v1alpha1';

@@ -1,5 +1,5 @@
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
-import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue.ts';
+import type { Catalogue, LiveChange, Minor } from '../../kubelet/catalogue/catalogue.ts';
 import {
   type HostText,
   layerRunningConfig,
@@ -8,8 +8,8 @@ import {
   parseHostFile,
   type RunningConfig,
 } from '../../kubelet/effective/running-config.ts';
-import type { LayeredConfig, Origin } from '../../kubelet/layers.ts';
-import { describeOverridden, isAtOrBelow, isSetBy } from '../../kubelet/overridden-fields.ts';
+import type { LayeredConfig, Origin } from '../../kubelet/layers/layers.ts';
+import { describeOverridden, isAtOrBelow, isSetBy } from '../../kubelet/layers/overridden-fields.ts';
 import { type ClassifiedChange, classifyChanges, worstLiveChange } from '../../kubelet/validate/classify-changes.ts';
 import type { SignerLimits } from '../signing/signers.ts';
 import { OVERRIDDEN } from './status.ts';

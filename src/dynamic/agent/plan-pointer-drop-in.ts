@@ -1,8 +1,8 @@
 import type { Templates } from '../../codec/render-template.ts';
 import { execStartWords, type UnitTexts } from '../../host/systemd/exec-start.ts';
 import { commandLineWithDropIn, lastFlag, withoutDropIn, writtenCommand } from '../../host/systemd/try-drop-in.ts';
-import { POINTER_DROP_IN, renderPointerDropIn } from '../../kubeadm/node-agent/agent-units.ts';
-import { formatPointer, hashInPath, pointerFile } from '../../kubeadm/node-agent/layout.ts';
+import { POINTER_DROP_IN, renderPointerDropIn } from '../../kubelet/node-agent/agent-units.ts';
+import { formatPointer, hashInPath, pointerFile } from '../../kubelet/node-agent/layout.ts';
 
 /** The drop-in that makes a kubelet read the configuration named by the pointer. */
 export type PointerDropIn =

@@ -4,6 +4,11 @@ import { documentOfValue } from '../../codec/document-of-value.ts';
 import { CONFIG_LIMITS, type SourceDocument, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml, withBigIntegers } from '../../codec/yaml-encode.ts';
 import { MAX_FILE_BYTES } from '../../host/facts/query.ts';
+import { decodeKubeletConfiguration } from '../../kubelet/documents/decode.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
+import { layerRunningConfig, type ParsedHostFile, parseHostFile, withoutNulls } from '../../kubelet/effective/running-config.ts';
+import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
+import { leavesOf, mergeConfig } from '../../kubelet/layers/layers.ts';
 import {
   type CheckpointFiles,
   checkpointDirectory,
@@ -11,12 +16,7 @@ import {
   isFileName,
   MANIFEST_FILE,
   PAYLOAD_FILE,
-} from '../../kubeadm/node-agent/layout.ts';
-import type { ConfigIdentity } from '../../kubelet/config-source.ts';
-import { decodeKubeletConfiguration } from '../../kubelet/decode.ts';
-import { layerRunningConfig, type ParsedHostFile, parseHostFile, withoutNulls } from '../../kubelet/effective/running-config.ts';
-import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
-import { leavesOf, mergeConfig } from '../../kubelet/layers.ts';
+} from '../../kubelet/node-agent/layout.ts';
 import { type ClassifiedChange, classifyChanges } from '../../kubelet/validate/classify-changes.ts';
 import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';

@@ -10,7 +10,7 @@ import {
   CONFIG_STATUS_ANNOTATION,
   formatConfigStatus,
   parseStatusAnnotation,
-} from '../../kubelet/config-source.ts';
+} from '../../kubelet/layers/config-source.ts';
 import { formatReport, nextReport, parseReport } from './config-report.ts';
 import type { AgentEffect } from './next.ts';
 import { type AgentState, isObserved } from './state.ts';

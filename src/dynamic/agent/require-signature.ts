@@ -1,9 +1,9 @@
 import { isJsonObject } from '../../base/json.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import { configMapData } from '../../kube/object.ts';
-import { acceptedFile } from '../../kubeadm/node-agent/layout.ts';
+import { acceptedFile } from '../../kubelet/node-agent/layout.ts';
 import { type Signer, signerName } from '../../ssh/signer.ts';
 import { type AcceptedRevision, formatAccepted, parseAccepted } from '../signing/accepted-revision.ts';
 import { type ConfigSigners, parseSigners, type SignerLimits } from '../signing/signers.ts';

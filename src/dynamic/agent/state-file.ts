@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../../base/json.ts';
-import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/config-source.ts';
 import { EMPTY_HEALTH_HISTORY } from '../../kubelet/health/assess.ts';
 import { baselineFromJson, baselineToJson } from '../../kubelet/health/baseline.ts';
+import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubelet/layers/config-source.ts';
 import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection, type SyncFailure } from './state.ts';
 
 /** One of the two state files of an agent. */

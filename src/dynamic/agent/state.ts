@@ -1,7 +1,7 @@
-import type { ConfigIdentity } from '../../kubelet/config-source.ts';
 import { EMPTY_HEALTH_HISTORY, type HealthHistory } from '../../kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
 import type { Signal } from '../../kubelet/health/signals.ts';
+import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
 import type { ConfigErrorCode } from '../error-texts.ts';
 
 /**

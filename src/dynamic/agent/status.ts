@@ -1,4 +1,4 @@
-import { type ConfigStatus, describeSource } from '../../kubelet/config-source.ts';
+import { type ConfigStatus, describeSource } from '../../kubelet/layers/config-source.ts';
 import { CONFIG_ERRORS } from '../error-texts.ts';
 import {
   type AgentState,

@@ -1,7 +1,7 @@
 import { definePhase } from '../../host/phase.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
-import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, formatSourceAnnotation } from '../../kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, formatSourceAnnotation } from '../../kubelet/layers/config-source.ts';
 
 export interface AgentAssignmentInput {
   readonly nodeName: string;

@@ -1,14 +1,14 @@
 import { AppError } from '../../base/errors.ts';
 import { crashReason } from '../../base/text/crash-reason.ts';
+import { observe } from '../../host/access/observe.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import { observe } from '../../host/observe.ts';
+import type { LargeFile } from '../../host/operation/large-file.ts';
 import { definePhase } from '../../host/phase.ts';
 import { diffDirectory } from '../../host/plan/diff-file.ts';
-import type { LargeFile } from '../../host/plan/large-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
-import { isProgramName } from '../../kubeadm/node-agent/agent-program.ts';
+import { isProgramName } from '../../kubelet/node-agent/agent-program.ts';
 
 export interface AgentProgramInput {
   readonly file: LargeFile;

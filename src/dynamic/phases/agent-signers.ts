@@ -1,13 +1,13 @@
 import type { Problem } from '../../base/errors.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import { diffFile } from '../../host/plan/diff-file.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
-import { AGENT_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
-import { signersFile } from '../../kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
+import { signersFile } from '../../kubelet/node-agent/layout.ts';
 import { KNOWN_SIGNATURE, signatureVerdict } from '../signing/verify-signature.ts';
 
 export interface AgentSignersInput {

@@ -3,14 +3,14 @@ import { definePhase } from '../../host/phase.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { ASSIGNED_BY_ANNOTATION } from '../../kubelet/assigned-by.ts';
+import { ASSIGNED_BY_ANNOTATION } from '../../kubelet/effective/assigned-by.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
   RETRY_ANNOTATION,
-} from '../../kubelet/config-source.ts';
+} from '../../kubelet/layers/config-source.ts';
 import { CONFIG_CONDITION } from '../agent/status.ts';
 
 const ANNOTATIONS = [

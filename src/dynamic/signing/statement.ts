@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { parseJsonObject } from '../../base/json.ts';
-import type { ConfigSource } from '../../kubelet/config-source.ts';
-import { appendHash } from '../config-map-hash.ts';
+import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
+import { appendHash } from './config-map-hash.ts';
 
 /** Separates signatures of node configurations from those that the same key makes for other purposes. */
 export const CONFIG_SIGNATURE_NAMESPACE = 'kubeletadm-config@kubeletadm.dev';

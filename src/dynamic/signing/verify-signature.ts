@@ -1,5 +1,5 @@
-import { TEMPORARY_DIRECTORY } from '../../base/text/shell-program.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
+import { TEMPORARY_DIRECTORY } from '../../host/shell-program.ts';
 import { readSigner, type Signer } from '../../ssh/signer.ts';
 import type { ConfigSigners } from './signers.ts';
 import { CONFIG_SIGNATURE_NAMESPACE } from './statement.ts';

@@ -5,21 +5,21 @@ import type { FieldChange } from '../../host/plan/impact.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { configMapData } from '../../kube/object.ts';
 import { KUBELET_DIR } from '../../kube/well-known.ts';
-import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
-import type { ConfigIdentity, ConfigSource } from '../../kubelet/config-source.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
+import { type Catalogue, NEWEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import { configzPath } from '../../kubelet/health/kubelet-path.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
+import type { ConfigIdentity, ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { findPodRisks } from '../../kubelet/workload/pod-risks.ts';
 import { type PodInput, readDnsServices, readPodInput } from '../../kubelet/workload/read-pod-input.ts';
 import { OVERLAY_API_VERSION, OVERLAY_KIND } from '../agent/overlay.ts';
 import type { PayloadNode } from '../agent/payload-changes.ts';
 import { type PreparedPayload, preparePayload } from '../agent/prepare-payload.ts';
-import { payloadRefused, podsAtRisk } from '../dynamic-problems.ts';
-import type { NodeConfig } from '../node-config.ts';
+import { payloadRefused, podsAtRisk } from '../status/dynamic-problems.ts';
+import type { NodeConfig } from '../status/node-config.ts';
 
 /** The nodes and the ConfigMap that they would be assigned. */
 export interface CheckedPayload {

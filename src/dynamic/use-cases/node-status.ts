@@ -4,9 +4,9 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { ConfigHistoryEntry } from '../config-event.ts';
-import type { Backend } from '../node-config.ts';
 import type { AgentHostPort } from '../ports.ts';
+import type { ConfigHistoryEntry } from '../status/config-event.ts';
+import type { Backend } from '../status/node-config.ts';
 import { watchNodes } from '../workflows/follow-nodes.ts';
 import { type AssessedNode, assessNodes, readConfigHistory, readNodes } from '../workflows/read-nodes.ts';
 

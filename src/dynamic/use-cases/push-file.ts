@@ -5,7 +5,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import { configSourceFailure } from '../../kubelet/config-source.ts';
+import { configSourceFailure } from '../../kubelet/layers/config-source.ts';
 import { type SigningPorts, type SigningRequest, signConfig } from '../signing/sign-config.ts';
 import { applyPush, type PushPlan, planPush } from '../workflows/push-config.ts';
 import { readNodes } from '../workflows/read-nodes.ts';

@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../../base/json.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
-import { readNodeConfig } from '../../kubeadm/workflows/read-node-config.ts';
-import { cleanConfigz } from '../../kubelet/effective/clean-configz.ts';
+import { readNodeConfig } from '../../kubeadm/workflows/node/read-node-config.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import { cleanConfigz } from '../../kubelet/diff/clean-configz.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
-import { mergeConfig } from '../../kubelet/layers.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
+import { mergeConfig } from '../../kubelet/layers/layers.ts';
 import { type PayloadKind, payloadDocument } from '../agent/overlay.ts';
 
 export interface SharedConfigRequest {

@@ -1,11 +1,11 @@
 import { AppError, formatPosition, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { DEFAULT_MINOR, type Minor } from '../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, type Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
 import { readValidatedMinor } from '../../kubelet/minor-option.ts';
-import type { NodeConfig } from '../node-config.ts';
-import { validatePayload } from '../validate-payload.ts';
+import { validatePayload } from '../agent/validate-payload.ts';
+import type { NodeConfig } from '../status/node-config.ts';
 
 /** Options for validating a payload. */
 export interface ValidationRequest {

@@ -6,8 +6,8 @@ import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { planAgentRights } from '../../kubeadm/phases/agent-rights.ts';
 import { ASSIGNMENT_LOST_REASON, UNAVAILABLE_REASON } from '../agent/status.ts';
-import { agentRightsMissing } from '../dynamic-problems.ts';
-import type { NodeConfig } from '../node-config.ts';
+import { agentRightsMissing } from '../status/dynamic-problems.ts';
+import type { NodeConfig } from '../status/node-config.ts';
 
 /** The changes that create the RBAC rules of an agent again. */
 export interface RestoredRights {

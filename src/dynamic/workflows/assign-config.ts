@@ -4,7 +4,7 @@ import type { ClusterChange } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeEvent } from '../../kube/node-event.ts';
 import { configMapData, type KubeObject } from '../../kube/object.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, type NewAssigner } from '../../kubelet/assigned-by.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, type NewAssigner } from '../../kubelet/effective/assigned-by.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,
@@ -14,10 +14,10 @@ import {
   formatConfigSource,
   formatSourceAnnotation,
   sameSource,
-} from '../../kubelet/config-source.ts';
-import { ASSIGNED_EVENT_REASON } from '../config-event.ts';
-import { assignmentReplaced, configSourceDropped, noSuchPayload } from '../dynamic-problems.ts';
-import { type NodeConfig, readNodeConfig } from '../node-config.ts';
+} from '../../kubelet/layers/config-source.ts';
+import { ASSIGNED_EVENT_REASON } from '../status/config-event.ts';
+import { assignmentReplaced, configSourceDropped, noSuchPayload } from '../status/dynamic-problems.ts';
+import { type NodeConfig, readNodeConfig } from '../status/node-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
 /** An existing payload in the cluster. */

@@ -1,11 +1,11 @@
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import type { Workflow } from '../../host/run-workflow.ts';
-import { checkpointDirectory } from '../../kubeadm/node-agent/layout.ts';
-import type { Catalogue } from '../../kubelet/catalogue.ts';
+import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
+import { checkpointDirectory } from '../../kubelet/node-agent/layout.ts';
 import { unneededCheckpoints } from '../agent/agent-report.ts';
-import { reportStore, unusedCheckpoints } from '../native-report.ts';
-import { nativeStorePaths } from '../native-store.ts';
+import { reportStore, unusedCheckpoints } from '../native/native-report.ts';
+import { nativeStorePaths } from '../native/native-store.ts';
 import { hasAgent, readAgent } from './read-agent.ts';
 import { readStore } from './read-store.ts';
 

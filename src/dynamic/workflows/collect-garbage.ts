@@ -9,7 +9,7 @@ import {
   parseIdentity,
   parseSourceAnnotation,
   parseStatusAnnotation,
-} from '../../kubelet/config-source.ts';
+} from '../../kubelet/layers/config-source.ts';
 import { PUSHED_LABEL } from './push-config.ts';
 
 export interface GarbageOptions {

@@ -1,24 +1,29 @@
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { isJsonObject } from '../../base/json.ts';
 import type { Templates } from '../../codec/render-template.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
+import type { LargeFile } from '../../host/operation/large-file.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
-import type { LargeFile } from '../../host/plan/large-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { agentNamespaceProblem } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBE_SYSTEM, KUBELET_CONF, KUBELET_CONFIG_FILE, KUBELET_DIR } from '../../kube/well-known.ts';
+import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phases/agent-former-account.ts';
+import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
+import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
+import type { NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
+import { type Catalogue, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import {
   AGENT_DIRECTORY,
   isSupportedNodeJs,
   OLDEST_NODEJS_VERSION,
   programKind,
   programPath,
-} from '../../kubeadm/node-agent/agent-program.ts';
+} from '../../kubelet/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
@@ -26,21 +31,16 @@ import {
   DROP_IN_DIRECTORY,
   POINTER_DROP_IN,
   renderAgentUnit,
-} from '../../kubeadm/node-agent/agent-units.ts';
-import { type InstalledAgent, readInstalledAgent } from '../../kubeadm/node-agent/installed-agent.ts';
-import { signersFile } from '../../kubeadm/node-agent/layout.ts';
-import { NATIVE_DROP_IN, nativeFlags } from '../../kubeadm/node-agent/native-flags.ts';
-import { agentFormerAccount, type FormerAccountInput } from '../../kubeadm/phases/agent-former-account.ts';
-import { type AgentRightsInput, agentRightsPhase } from '../../kubeadm/phases/agent-rights.ts';
-import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
-import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
-import { type Catalogue, parseMinor } from '../../kubelet/catalogue.ts';
+} from '../../kubelet/node-agent/agent-units.ts';
+import { type InstalledAgent, readInstalledAgent } from '../../kubelet/node-agent/installed-agent.ts';
+import { signersFile } from '../../kubelet/node-agent/layout.ts';
+import { NATIVE_DROP_IN, nativeFlags } from '../../kubelet/node-agent/native-flags.ts';
 import { planPointerDropIn } from '../agent/plan-pointer-drop-in.ts';
-import { configSourceDropped } from '../dynamic-problems.ts';
-import type { Backend } from '../node-config.ts';
 import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
 import { type AgentProgramInput, agentDirectory, agentOldPrograms, agentProgram } from '../phases/agent-program.ts';
 import { type AgentSignersInput, agentSigners, signatureProblem } from '../phases/agent-signers.ts';
+import { configSourceDropped } from '../status/dynamic-problems.ts';
+import type { Backend } from '../status/node-config.ts';
 import { moveAssignment } from './move-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 

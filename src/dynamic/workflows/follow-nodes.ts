@@ -1,8 +1,8 @@
 import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { assessNodeConfig } from '../assess-node-config.ts';
-import { CONFIG_EVENT_REASON } from '../config-event.ts';
-import { type Backend, readNodeConfig } from '../node-config.ts';
+import { assessNodeConfig } from '../status/assess-node-config.ts';
+import { CONFIG_EVENT_REASON } from '../status/config-event.ts';
+import { type Backend, readNodeConfig } from '../status/node-config.ts';
 import { type AssessedNode, eventsByNode } from './read-nodes.ts';
 
 export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onIssue' | 'longestDelayMs'> {

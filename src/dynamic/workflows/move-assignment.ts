@@ -2,7 +2,7 @@ import type { Problem } from '../../base/errors.ts';
 import { jsonEqual } from '../../base/json.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, parseSourceAnnotation } from '../../kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION, type ConfigSource, describeSource, parseSourceAnnotation } from '../../kubelet/layers/config-source.ts';
 import type { AgentAssignmentInput } from '../phases/agent-assignment.ts';
 import { PUSHED_LABEL } from './push-config.ts';
 

@@ -1,26 +1,26 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { upTo } from '../../base/text/up-to.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import type { NodeClaim } from '../../host/node-claim.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { UnitTexts } from '../../host/systemd/exec-start.ts';
 import { observeUnitTexts } from '../../host/systemd/observe-unit-texts.ts';
-import { hashInPath } from '../../kubeadm/node-agent/layout.ts';
 import type { ChangeUnitsInput } from '../../kubeadm/phases/change-units.ts';
-import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
-import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue.ts';
+import { challengeHost, identifyBy, type NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
+import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { type ObservedFlags, observeKubeletFlags } from '../../kubelet/effective/observe-kubelet.ts';
 import { layerRunningConfig } from '../../kubelet/effective/running-config.ts';
 import type { HealthTarget } from '../../kubelet/health/wait-healthy.ts';
-import { noSuchNode } from '../dynamic-problems.ts';
-import type { Backend } from '../node-config.ts';
+import { hashInPath } from '../../kubelet/node-agent/layout.ts';
+import { noSuchNode } from '../status/dynamic-problems.ts';
+import type { Backend } from '../status/node-config.ts';
 
 export interface DynamicHostOptions {
   readonly catalogue: Catalogue;

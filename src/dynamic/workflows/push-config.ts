@@ -5,9 +5,9 @@ import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { createNamespace, namespaceRef } from '../../kubeadm/phases/agent-rights.ts';
-import { type ConfigSource, sameSource } from '../../kubelet/config-source.ts';
-import { appendHash } from '../config-map-hash.ts';
-import { payloadDiffers } from '../dynamic-problems.ts';
+import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
+import { appendHash } from '../signing/config-map-hash.ts';
+import { payloadDiffers } from '../status/dynamic-problems.ts';
 import { readNodes } from './read-nodes.ts';
 
 /** Label of ConfigMaps created by `dynamic push`; `dynamic gc` deletes no others. */

@@ -1,20 +1,20 @@
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
-import { AGENT_DIRECTORY } from '../../kubeadm/node-agent/agent-program.ts';
-import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN } from '../../kubeadm/node-agent/agent-units.ts';
-import { hashInPath, pointerFile } from '../../kubeadm/node-agent/layout.ts';
-import type { Catalogue } from '../../kubelet/catalogue.ts';
-import { describeIdentity } from '../../kubelet/config-source.ts';
+import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
 import { observeKubeletFlags } from '../../kubelet/effective/observe-kubelet.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletHealth } from '../../kubelet/health/observe.ts';
+import { describeIdentity } from '../../kubelet/layers/config-source.ts';
+import { AGENT_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
+import { AGENT_SERVICE, AGENT_UNIT, POINTER_DROP_IN } from '../../kubelet/node-agent/agent-units.ts';
+import { hashInPath, pointerFile } from '../../kubelet/node-agent/layout.ts';
 import type { AgentReading } from '../agent/agent-report.ts';
-import { checkpointStore } from '../checkpoint-store.ts';
+import { checkpointStore } from '../agent/checkpoint-store.ts';
 
 export interface ReadAgent {
   readonly reading: AgentReading;

@@ -1,10 +1,16 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { assessNodeConfig, type ConfigVerdict } from '../assess-node-config.ts';
-import { CONFIG_EVENT_REASON, type ConfigEvent, type ConfigHistoryEntry, readConfigEvent, readHistoryEntry } from '../config-event.ts';
-import { noSuchNode } from '../dynamic-problems.ts';
-import { type Backend, type NodeConfig, readNodeConfig } from '../node-config.ts';
+import { assessNodeConfig, type ConfigVerdict } from '../status/assess-node-config.ts';
+import {
+  CONFIG_EVENT_REASON,
+  type ConfigEvent,
+  type ConfigHistoryEntry,
+  readConfigEvent,
+  readHistoryEntry,
+} from '../status/config-event.ts';
+import { noSuchNode } from '../status/dynamic-problems.ts';
+import { type Backend, type NodeConfig, readNodeConfig } from '../status/node-config.ts';
 
 /** A Node's dynamic configuration and its assessment. */
 export interface AssessedNode {

@@ -1,20 +1,20 @@
 import { AppError, isAppError } from '../../base/errors.ts';
+import type { Host } from '../../host/access/host.ts';
+import { readJournal } from '../../host/access/journal.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { readJournal } from '../../host/facts/journal.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { isConfigMapKey } from '../../kubelet/config-source.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue/catalogue.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { observeKubeletFlags } from '../../kubelet/effective/observe-kubelet.ts';
 import { explainKubeletFailure } from '../../kubelet/facts/kubelet-failure.ts';
-import type { CheckpointComparison, MetaName, NativeCheckpoint, ObservedStore, PayloadReading } from '../native-report.ts';
-import { hasSafeStorePath, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile } from '../native-store.ts';
-import { validatePayload } from '../validate-payload.ts';
+import { isConfigMapKey } from '../../kubelet/layers/config-source.ts';
+import { validatePayload } from '../agent/validate-payload.ts';
+import type { CheckpointComparison, MetaName, NativeCheckpoint, ObservedStore, PayloadReading } from '../native/native-report.ts';
+import { hasSafeStorePath, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile } from '../native/native-store.ts';
 
 export interface ReadStoreOptions {
   readonly catalogue: Catalogue;

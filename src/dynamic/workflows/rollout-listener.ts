@@ -1,5 +1,5 @@
 import type { AppError } from '../../base/errors.ts';
-import type { ConfigSource } from '../../kubelet/config-source.ts';
+import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { RolloutStage } from '../rollout.ts';
 import type { AssessedNode } from './read-nodes.ts';
 

@@ -4,8 +4,8 @@ import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { configMapData } from '../../kube/object.ts';
 import { createNamespace } from '../../kubeadm/phases/agent-rights.ts';
-import { type ConfigSource, describeSource, parseSourceArgument } from '../../kubelet/config-source.ts';
-import { appendHash } from '../config-map-hash.ts';
+import { type ConfigSource, describeSource, parseSourceArgument } from '../../kubelet/layers/config-source.ts';
+import { appendHash } from '../signing/config-map-hash.ts';
 
 /** Marks the ConfigMaps in which rollouts record the previous assignments of nodes. */
 const ROLLOUT_LABEL = 'kubeletadm.dev/rollout';

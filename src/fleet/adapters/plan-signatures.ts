@@ -1,7 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { lastLine, runSshKeygen, signWithSshKeygen } from '../../ssh/adapters/openssh/ssh-keygen.ts';
 import { readSigner, signerName } from '../../ssh/signer.ts';
-import type { PlanSignatures, SignatureFiles } from '../plan-signatures.ts';
+import type { PlanSignatures, SignatureFiles } from '../plan/plan-signatures.ts';
 
 /** Separates signatures of plans from those that the same key makes for other purposes. */
 const NAMESPACE = 'kubeletadm-plan@kubeletadm.dev';

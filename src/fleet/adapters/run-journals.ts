@@ -3,8 +3,8 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { AppError } from '../../base/errors.ts';
 import { systemErrorText } from '../../base/system-error.ts';
-import type { RunJournal, RunJournals } from '../journal.ts';
-import { encodeEntry, type JournaledRun, readJournal } from '../journal.ts';
+import type { RunJournal, RunJournals } from '../history/journal.ts';
+import { encodeEntry, type JournaledRun, readJournal } from '../history/journal.ts';
 
 /**
  * Journals in `$XDG_STATE_HOME/kubeletadm/runs`, by default below `~/.local/state`. Only the owner can read

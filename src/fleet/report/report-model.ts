@@ -3,10 +3,10 @@ import { groupBy } from '../../base/group-by.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import { foldPlans, type HostGroup } from '../../host/plan/fold.ts';
 import { type FieldChange, highestImpact, type Impact } from '../../host/plan/impact.ts';
-import { describeNodeSource } from '../../kubelet/node-source.ts';
+import { describeNodeSource } from '../../kubelet/effective/node-source.ts';
 import { outcomeText } from '../../maintenance/member-outcome.ts';
-import type { HostOutcome } from '../fleet.ts';
-import { type HostTimeline, slowLimitMs } from '../run-timeline.ts';
+import type { HostOutcome } from '../run/fleet.ts';
+import { type HostTimeline, slowLimitMs } from '../run/run-timeline.ts';
 import type { HostCertificate, HostStatusRow } from '../use-cases/fleet-status.ts';
 
 /** The content of a report (`--report`), without any format. Secrets are masked as in the plan document. */

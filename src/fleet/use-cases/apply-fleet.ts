@@ -1,10 +1,10 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { quoteShell } from '../../base/text/shell-quote.ts';
-import { type FleetPorts, type FleetResult, type FleetRules, runFleet } from '../fleet.ts';
-import { fleetFailure } from '../fleet-failure.ts';
-import type { RunJournal, RunJournals } from '../journal.ts';
+import type { RunJournal, RunJournals } from '../history/journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import { type FleetPorts, type FleetResult, type FleetRules, runFleet } from '../run/fleet.ts';
+import { fleetFailure } from '../run/fleet-failure.ts';
 import { type Approval, type ApprovedTasks, approvePlan, inspectHosts, requireApproval, withPlanned } from './approve-plan.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { canaryRules, fleetRules } from './fleet-rules.ts';

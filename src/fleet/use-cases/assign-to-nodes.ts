@@ -1,7 +1,7 @@
 import type { Reporter } from '../../base/reporter.ts';
-import type { Backend } from '../../dynamic/node-config.ts';
 import type { RolloutOptions } from '../../dynamic/rollout.ts';
 import type { ConfigSigner } from '../../dynamic/signing/sign-config.ts';
+import type { Backend } from '../../dynamic/status/node-config.ts';
 import { type Assigned, assignedBy, checkAssignment, executeAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout, RolloutEnd, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
 import type { PushedFileRequest } from '../../dynamic/use-cases/push-file.ts';
@@ -10,7 +10,7 @@ import type { PhasePlan } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { ConfigSource } from '../../kubelet/config-source.ts';
+import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { findNodeNames, type NodeChoice } from './find-node-names.ts';
 

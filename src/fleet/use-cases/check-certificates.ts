@@ -3,7 +3,7 @@ import { AppError, type Problem } from '../../base/errors.ts';
 import { RENEWABLE_NAMES } from '../../kubeadm/pki/renewable.ts';
 import { type CertificateVerdict, validateCertificates } from '../../kubeadm/pki/validate-certificates.ts';
 import { validateControlPlane } from '../../kubeadm/pki/validate-control-plane.ts';
-import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
+import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
 import { observeCertificates } from '../../kubelet/effective/observe-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NamedHostPorts } from '../ports.ts';

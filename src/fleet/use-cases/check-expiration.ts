@@ -3,7 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { type ExpirationInfo, expirationInfo } from '../../kubeadm/pki/expiration-info.ts';
 import { pkiUnreadable } from '../../kubeadm/pki/pki-problems.ts';
 import { type OpenedPkiSettings, openPkiSettings, type PkiRequest } from '../../kubeadm/use-cases/pki-settings.ts';
-import { inspectCertificates } from '../../kubeadm/workflows/inspect-certificates.ts';
+import { inspectCertificates } from '../../kubeadm/workflows/certificates/inspect-certificates.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';

@@ -1,7 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import { adminCluster } from '../../kubeadm/use-cases/admin-cluster.ts';
 import { releaseOf } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';

@@ -5,8 +5,8 @@ import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import type { InitConfiguration, NodeRegistration } from '../../kubeadm/config/model.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
-import type { PlannedPatch } from '../../kubelet/patch-files.ts';
-import type { FleetCluster } from '../model.ts';
+import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
+import type { FleetCluster } from '../file/model.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 
 export interface FleetConfigurationInput {

@@ -2,11 +2,11 @@ import type { RunTime } from '../../base/clock.ts';
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { observe } from '../../host/access/observe.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
-import { observe } from '../../host/observe.ts';
 import { clientIdentity, registeredNode } from '../../kubelet/facts/kubelet-identity.ts';
-import { type HistoryEntry, hostHistory } from '../host-history.ts';
+import { type HistoryEntry, hostHistory } from '../history/host-history.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import { type NamedHostsRequest, namedHosts } from './named-hosts.ts';
 

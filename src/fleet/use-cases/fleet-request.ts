@@ -1,6 +1,6 @@
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
-import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/check-config-source.ts';
+import { CONFIG_OVERRIDDEN } from '../../kubeadm/workflows/node/check-config-source.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';

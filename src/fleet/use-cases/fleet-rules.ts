@@ -1,9 +1,9 @@
 import { usageError } from '../../base/errors.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { type Amount, hostsOf } from '../amount.ts';
-import type { FleetRules, HostOutcome } from '../fleet.ts';
-import type { PlannedHost } from '../model.ts';
-import { hostsOfPattern, labelsOfHost } from '../select.ts';
+import type { PlannedHost } from '../file/model.ts';
+import { hostsOfPattern, labelsOfHost } from '../file/select.ts';
+import type { FleetRules, HostOutcome } from '../run/fleet.ts';
 
 /** Limits as numbers or percentages of hosts. */
 export interface RulesRequest {

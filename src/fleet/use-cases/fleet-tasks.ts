@@ -1,10 +1,10 @@
 import { type Problem, usageError } from '../../base/errors.ts';
 import { IMPORT_IMAGES } from '../../kubeadm/phases/import-images.ts';
-import type { FleetCluster, PlannedHost } from '../model.ts';
-import type { PlanSigner, SignerFiles } from '../plan-signatures.ts';
+import type { FleetCluster, PlannedHost } from '../file/model.ts';
+import { selectHosts } from '../file/select.ts';
+import type { PlanSigner, SignerFiles } from '../plan/plan-signatures.ts';
+import { hostsToApply, type SavedHost, type SavedPlan } from '../plan/saved-plan.ts';
 import type { FleetFilePorts } from '../ports.ts';
-import { hostsToApply, type SavedHost, type SavedPlan } from '../saved-plan.ts';
-import { selectHosts } from '../select.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import type { CanaryChoice } from './fleet-rules.ts';

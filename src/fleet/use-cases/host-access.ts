@@ -3,8 +3,8 @@ import type { InputFiles, LocalFiles } from '../../base/local-files.ts';
 import { SECRET_VARIABLES } from '../../base/secret-variables.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { SshOptions } from '../../ssh/options.ts';
+import type { ResolvedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { ResolvedHost } from '../model.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 
 /** Where a password is read: from standard input, from the terminal, or from an environment variable. */

@@ -1,7 +1,7 @@
-import type { RunAttribution } from '../host-history.ts';
+import type { RunAttribution } from '../history/host-history.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { LockOwnerPorts } from '../ports.ts';
-import type { MemberWriteOptions } from '../workflow-member.ts';
+import type { MemberWriteOptions } from '../run/workflow-member.ts';
 
 const DEFAULT_CONFIRM_MS = 300_000;
 

@@ -11,8 +11,8 @@ import { freshTokens, phaseSkipTest, placeholderTokens } from '../../kubeadm/use
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { InitControlPlaneOptions } from '../../kubeadm/workflows/init-control-plane.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import { nodeOptionsOf, type PlannedHost } from '../model.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import { nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 

@@ -1,9 +1,9 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { type BundleContents, bundleContents } from '../../host/bundle/bundle-source.ts';
-import { isUrl, type SecretSource } from '../../host/install/model.ts';
-import type { LargeFile } from '../../host/plan/large-file.ts';
-import type { PrepareHostOptions } from '../../kubeadm/workflows/prepare-host.ts';
+import { isUrl, type SecretSource } from '../../host/operation/install-model.ts';
+import type { LargeFile } from '../../host/operation/large-file.ts';
+import type { PrepareHostOptions } from '../../kubeadm/workflows/node/prepare-host.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 

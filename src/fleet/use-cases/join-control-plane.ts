@@ -4,9 +4,9 @@ import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.t
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
-import type { FleetMember } from '../fleet.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import { type WorkflowMember, workflowMember } from '../workflow-member.ts';
+import type { FleetMember } from '../run/fleet.ts';
+import { type WorkflowMember, workflowMember } from '../run/workflow-member.ts';
 import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
 import type { PlanPrepared } from './plan-prepared.ts';
 

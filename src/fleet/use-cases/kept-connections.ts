@@ -1,5 +1,5 @@
 import type { Reporter } from '../../base/reporter.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { HostConnections } from '../ports.ts';
 import { MOST_OPEN } from './fleet-rules.ts';
 

@@ -1,9 +1,15 @@
 import { AppError, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
-import { nodeOfCsr } from '../../kubeadm/node-csr.ts';
-import { csrProblems } from '../../kubeadm/validate-serving-csr.ts';
-import { approveCsr, isPendingServing, listKubeletCsrs, unconfirmedSans, type ValidatedCsr } from '../../kubeadm/workflows/serving-csrs.ts';
+import { nodeOfCsr } from '../../kubeadm/node-identity/node-csr.ts';
+import { csrProblems } from '../../kubeadm/node-identity/validate-serving-csr.ts';
+import {
+  approveCsr,
+  isPendingServing,
+  listKubeletCsrs,
+  unconfirmedSans,
+  type ValidatedCsr,
+} from '../../kubeadm/workflows/certificates/serving-csrs.ts';
 import { type CsrSourcePorts, type CsrSourcesRequest, withCsrSources } from './csr-sources.ts';
 
 export interface ListCsrsRequest extends CsrSourcesRequest {

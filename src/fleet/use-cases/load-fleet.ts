@@ -1,20 +1,20 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { ImportedInventory } from '../entries.ts';
-import { filterImport } from '../filter-import.ts';
-import { ansibleWarning, importInvalid } from '../fleet-problems.ts';
-import { isK0sctl } from '../import-k0sctl.ts';
-import { fileLayer } from '../layer.ts';
-import { type LoadedFleet, loadFleet } from '../load.ts';
-import type { ResolvedFleet } from '../model.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import type { ImportedInventory } from '../file/entries.ts';
+import { ansibleWarning, importInvalid } from '../file/fleet-problems.ts';
+import { fileLayer } from '../file/layer.ts';
+import { type LoadedFleet, loadFleet } from '../file/load.ts';
+import type { ResolvedFleet } from '../file/model.ts';
+import type { SettingLocation } from '../file/problem-collector.ts';
+import { resolveFleet } from '../file/resolve.ts';
+import type { FleetImport } from '../file/schema.ts';
+import type { Selection } from '../file/select.ts';
+import { validateValues } from '../file/validate.ts';
+import { filterImport } from '../imports/filter-import.ts';
+import { isK0sctl } from '../imports/import-k0sctl.ts';
 import type { FleetFilePorts } from '../ports.ts';
-import type { SettingLocation } from '../problem-collector.ts';
-import { resolveFleet } from '../resolve.ts';
-import type { FleetImport } from '../schema.ts';
-import type { Selection } from '../select.ts';
-import { validateValues } from '../validate.ts';
 
 /** Default fleet file. */
 const DEFAULT_FLEET_FILE = 'fleet.yaml';
@@ -65,7 +65,7 @@ export async function findDuplicateMachines(
   const own = fleet.hosts[0]?.ssh.configFile;
   const declared = own === undefined ? undefined : resolveFleetPath(own, fleet.file, services.homeDirectory);
   const [{ duplicateMachines }, config] = await Promise.all([
-    import('../duplicate-machines.ts'),
+    import('../imports/duplicate-machines.ts'),
     services.readSshConfig(configFile ?? declared).catch((error: unknown) => {
       if (isAppError(error)) return null;
       throw error;
@@ -147,7 +147,7 @@ async function readImport(
 ): Promise<ReadImport> {
   if (ansibleInventory !== undefined) return readAnsible(services, resolveFleetPath(ansibleInventory, file, services.homeDirectory));
   if (sshConfig === undefined) return NOTHING;
-  const { importSshConfig } = await import('../import-ssh-config.ts');
+  const { importSshConfig } = await import('../imports/import-ssh-config.ts');
   const config = await services.readSshConfig(resolveFleetPath(sshConfig, file, services.homeDirectory));
   return { inventory: importSshConfig(config).inventory, problems: [] };
 }
@@ -159,7 +159,10 @@ async function readImport(
  * message if Ansible rejects the inventory
  */
 export async function readAnsible(services: FleetFilePorts, path: string): Promise<ReadImport> {
-  const [{ importAnsible }, { readInventoryList }] = await Promise.all([import('../ansible/import.ts'), import('../ansible/read-list.ts')]);
+  const [{ importAnsible }, { readInventoryList }] = await Promise.all([
+    import('../imports/ansible/import.ts'),
+    import('../imports/ansible/read-list.ts'),
+  ]);
   const text = (await services.input.isDirectory(path)) ? '' : await services.input.readText(path);
   if (isK0sctl(text))
     throw new AppError(importInvalid(`${path} is a file of k0sctl`, `Run kubeletadm fleet init --from-k0sctl ${path}`), { exitCode: 2 });

@@ -1,9 +1,9 @@
 import { usageError } from '../../base/errors.ts';
 import { parseIp } from '../../base/text/ip.ts';
+import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
+import { hostNamed, patternOf, selectHosts, unknownHost } from '../file/select.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { ResolvedFleet, ResolvedHost } from '../model.ts';
 import type { FleetFilePorts, NamedHostPorts } from '../ports.ts';
-import { hostNamed, patternOf, selectHosts, unknownHost } from '../select.ts';
 import { hostsOfNodes, selectFleetHosts } from './find-node-names.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, fleetTargets, type HostsRequest, readSshOptions } from './host-access.ts';

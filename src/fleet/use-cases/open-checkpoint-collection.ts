@@ -1,7 +1,7 @@
 import { collectWorkflow } from '../../dynamic/workflows/collect-checkpoints.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import type { NamedHostPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';

@@ -1,7 +1,7 @@
 import { goDurationMs } from '../../base/text/go-duration.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { type PlanOnHost, phaseSelection, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -17,8 +17,8 @@ import { type ApiAccess, apiAccess } from '../../kubeadm/workflows/control-plane
 import { noControlPlane } from '../../kubeadm/workflows/upgrade/control-plane-host.ts';
 import type { ControlPlaneUpgradeOptions } from '../../kubeadm/workflows/upgrade/control-plane-upgrade.ts';
 import { planRecovery } from '../../kubeadm/workflows/upgrade/plan-recovery.ts';
-import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade-node.ts';
-import type { PlannedPatch } from '../../kubelet/patch-files.ts';
+import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
+import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 

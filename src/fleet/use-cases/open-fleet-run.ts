@@ -1,10 +1,10 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
-import type { FleetMember, FleetResult } from '../fleet.ts';
+import { type NodeClaims, nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import type { FleetCluster, PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { FleetCluster, PlannedHost } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
+import type { FleetMember, FleetResult } from '../run/fleet.ts';
 import { type FleetTask, fleetMembers } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';

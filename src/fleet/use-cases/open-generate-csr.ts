@@ -4,7 +4,7 @@ import { KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
 import type { SecretSource } from '../../kubeadm/ports.ts';
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
-import { generateCsrWorkflow } from '../../kubeadm/workflows/generate-csr.ts';
+import { generateCsrWorkflow } from '../../kubeadm/workflows/certificates/generate-csr.ts';
 import type { NamedHostPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';

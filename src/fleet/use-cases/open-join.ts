@@ -1,6 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import { isSelectedBy, type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
@@ -26,8 +26,8 @@ import {
   operatorNodeTrust,
 } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { DiscoveredCluster } from '../../kubeadm/workflows/discovery/discover-cluster.ts';
-import type { NodeTrust } from '../../kubeadm/workflows/identify-node.ts';
 import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts';
+import type { NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
 import { joinWaitWorkflow, onlyWaits, WAIT_PHASES } from '../../kubeadm/workflows/wait-on-host.ts';
 import type { HostTarget } from '../host-target.ts';
 import { connectionsTo, type NodeCommandPorts } from '../ports.ts';

@@ -1,9 +1,9 @@
 import type { RunTime } from '../../base/clock.ts';
 import { formatProblem, type Problem, usageError } from '../../base/errors.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { TextOptions, TextVerdict } from '../../kubeadm/use-cases/validate-documents.ts';
-import { findKubelet, type KubeletToQuery, queryKubelet } from '../../kubeadm/workflows/query-kubelet.ts';
-import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue.ts';
+import { type Catalogue, formatMinor, type Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { findKubelet, type KubeletToQuery, queryKubelet } from '../../kubelet/effective/query-kubelet.ts';
 import { compareVerdicts } from '../../kubelet/validate/compare-verdicts.ts';
 import { UNSAFE_DIRECTORY } from '../../kubelet/validate/directory-rules.ts';
 import type { NamedHostPorts } from '../ports.ts';

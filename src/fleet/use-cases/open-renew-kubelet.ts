@@ -4,7 +4,7 @@ import type { Secret } from '../../base/text/secret.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
-import { renewKubeletWorkflow } from '../../kubeadm/workflows/renew-kubelet.ts';
+import { renewKubeletWorkflow } from '../../kubeadm/workflows/certificates/renew-kubelet.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { HostsRequest } from './host-access.ts';

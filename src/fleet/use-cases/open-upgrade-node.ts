@@ -1,7 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { type RunSettings, withDocument } from '../../host/run-settings.ts';
 import { hasPhase, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
@@ -13,7 +13,7 @@ import { nodeCluster } from '../../kubeadm/use-cases/node-cluster.ts';
 import { readPatches } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
-import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade-node.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { RulesRequest } from './fleet-rules.ts';
 import type { HostsRequest } from './host-access.ts';

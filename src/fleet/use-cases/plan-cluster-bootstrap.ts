@@ -1,9 +1,9 @@
 import { AppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { revealText, Secret, SensitiveText } from '../../base/text/secret.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
@@ -11,15 +11,15 @@ import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { applyClusterDefaults } from '../../kubeadm/config/defaults.ts';
 import type { LoadedConfig } from '../../kubeadm/config/load.ts';
 import { proxyExceptions } from '../../kubeadm/config/proxy-exceptions.ts';
-import type { NodeClaims } from '../../kubeadm/node-claims.ts';
+import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
 import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
-import type { FleetMember, FleetResult } from '../fleet.ts';
+import type { FleetCluster, PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
-import type { FleetCluster, PlannedHost } from '../model.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import { workflowMember } from '../workflow-member.ts';
+import type { FleetMember, FleetResult } from '../run/fleet.ts';
+import { workflowMember } from '../run/workflow-member.ts';
 import { readFleetConfiguration } from './fleet-configuration.ts';
 import {
   approvedMember,

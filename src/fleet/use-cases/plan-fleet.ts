@@ -1,11 +1,9 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
-import { type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
-import { fleetFailure, problemsOf, requireValidValues } from '../fleet-failure.ts';
-import type { ResolvedFleet } from '../model.ts';
-import { type PlanSignatures, signatureFileOf } from '../plan-signatures.ts';
-import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import type { ResolvedFleet } from '../file/model.ts';
+import { selectHosts } from '../file/select.ts';
+import { type PlanSignatures, signatureFileOf } from '../plan/plan-signatures.ts';
 import {
   PLAN_VALID_FOR_MS,
   type PlanContext,
@@ -13,8 +11,10 @@ import {
   type SavedPlan,
   SIGNED_PLAN_VALID_FOR_MS,
   savePlan,
-} from '../saved-plan.ts';
-import { selectHosts } from '../select.ts';
+} from '../plan/saved-plan.ts';
+import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
+import { type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
+import { fleetFailure, problemsOf, requireValidValues } from '../run/fleet-failure.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';

@@ -1,10 +1,10 @@
-import { type HostPreparation, NO_PREPARATION } from '../../host/install/model.ts';
+import { type HostPreparation, NO_PREPARATION } from '../../host/operation/install-model.ts';
 import { type PlanStep, planAfter } from '../../host/plan-after.ts';
 import { hasPhase, planWorkflow, type Workflow, type WorkflowRun } from '../../host/run-workflow.ts';
 import { withScheme } from '../../kubeadm/config/defaults.ts';
-import { type HostBundle, prepareHostWorkflow } from '../../kubeadm/workflows/prepare-host.ts';
-import type { PlannedHost } from '../model.ts';
-import { planWithHooks } from '../plan-with-hooks.ts';
+import { type HostBundle, prepareHostWorkflow } from '../../kubeadm/workflows/node/prepare-host.ts';
+import type { PlannedHost } from '../file/model.ts';
+import { planWithHooks } from '../run/plan-with-hooks.ts';
 import type { InstallSources } from './install-sources.ts';
 
 /** Plans a workflow after the preparation of its host. */

@@ -1,8 +1,8 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import { type PlanSignatures, type PlanSigner, type SignerFiles, signatureFileOf } from '../plan-signatures.ts';
-import { isExpired, readPlan, type SavedPlan } from '../saved-plan.ts';
+import { type PlanSignatures, type PlanSigner, type SignerFiles, signatureFileOf } from '../plan/plan-signatures.ts';
+import { isExpired, readPlan, type SavedPlan } from '../plan/saved-plan.ts';
 
 /** Ports for reading a saved plan and its signature. */
 export interface SavedPlanPorts extends Pick<LocalFiles, 'input'>, Pick<RunTime, 'clock'> {

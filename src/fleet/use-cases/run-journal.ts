@@ -1,9 +1,9 @@
 import { formatProblem, usageError } from '../../base/errors.ts';
-import type { FleetPorts, HostOutcome } from '../fleet.ts';
-import { problemsOf } from '../fleet-failure.ts';
-import type { RunJournal, RunJournals } from '../journal.ts';
-import { hostsToRetry, type JournalEntry, type JournaledRun } from '../journal.ts';
+import type { RunJournal, RunJournals } from '../history/journal.ts';
+import { hostsToRetry, type JournalEntry, type JournaledRun } from '../history/journal.ts';
 import type { FleetRunPorts } from '../ports.ts';
+import type { FleetPorts, HostOutcome } from '../run/fleet.ts';
+import { problemsOf } from '../run/fleet-failure.ts';
 
 /** Hosts that earlier runs did not finish. */
 export interface RetriedHosts {

@@ -1,16 +1,16 @@
 import type { RunTime } from '../../base/clock.ts';
 import { type AppError, type ExitCode, interrupted, isAppError, type Problem } from '../../base/errors.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import type { PlanOnHost, WorkflowResult } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { type NodeClaims, nodeClaims } from '../../kubeadm/node-claims.ts';
-import { type FleetMember, type FleetPorts, type HostOutcome, runFleet } from '../fleet.ts';
-import { fleetStopped } from '../fleet-failure.ts';
+import { type NodeClaims, nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { type HostTarget, targetName } from '../host-target.ts';
 import type { HostConnections, LockOwnerPorts } from '../ports.ts';
-import { type MemberWriteOptions, workflowMember } from '../workflow-member.ts';
+import { type FleetMember, type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
+import { fleetStopped } from '../run/fleet-failure.ts';
+import { type MemberWriteOptions, workflowMember } from '../run/workflow-member.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
 

@@ -5,9 +5,9 @@ import { upgradeKubeletConfig } from '../../kubeadm/phases/kubelet-start.ts';
 import { NodeGroups } from '../../kubeadm/render/node-groups.ts';
 import { checksOf } from '../../kubeadm/use-cases/init-phases.ts';
 import { durationMs, type FieldsRequest, isForKubelet, readOverlay } from '../../kubeadm/use-cases/node-options.ts';
-import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade-node.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import type { PlannedPatch } from '../../kubelet/patch-files.ts';
+import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 /** Options for the kubelet of an upgraded node, as given on the command line. */

@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -8,7 +8,7 @@ import { emptyConfig } from '../../kubeadm/config/load.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
 import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
-import type { PlannedHost } from '../model.ts';
+import type { PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { fleetInitOptions } from './init-options.ts';
 

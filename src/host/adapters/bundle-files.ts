@@ -22,7 +22,7 @@ import {
 } from '../bundle/manifest.ts';
 import type { BundleFiles, BundleSource, ImageArchive, InspectedFile, OpenBundle } from '../bundle/ports.ts';
 import { fullImageName } from '../cri/runtime-commands.ts';
-import type { RangedFile } from '../plan/large-file.ts';
+import type { RangedFile } from '../operation/large-file.ts';
 
 /** The interruption of the process. */
 export interface Interruption {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { AppError } from '../../base/errors.ts';
 import { systemErrorText } from '../../base/system-error.ts';
-import type { LargeFile } from '../plan/large-file.ts';
+import type { LargeFile } from '../operation/large-file.ts';
 
 const PIECE_BYTES = 1_500_000;
 const HEAD_BYTES = 64;

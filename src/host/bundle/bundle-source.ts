@@ -1,4 +1,4 @@
-import type { RangedFile } from '../plan/large-file.ts';
+import type { RangedFile } from '../operation/large-file.ts';
 import type { BundledImages } from './manifest.ts';
 import type { Architecture } from './options.ts';
 import type { OpenBundle } from './ports.ts';

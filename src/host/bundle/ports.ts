@@ -1,4 +1,4 @@
-import type { RangedFile } from '../plan/large-file.ts';
+import type { RangedFile } from '../operation/large-file.ts';
 import type { BundleContent, BundleManifest } from './manifest.ts';
 
 /** A local file as it is put into a bundle. */

@@ -1,6 +1,6 @@
+import type { RunCommand } from '../operation/operation.ts';
+import type { PackageManager } from '../operation/package-facts.ts';
 import { formatMode } from '../plan/diff-file.ts';
-import type { RunCommand } from '../plan/operation.ts';
-import type { PackageManager } from './package-facts.ts';
 
 /** Waits up to five minutes for another run of the package manager (first boot, unattended upgrades). */
 const APT = `export DEBIAN_FRONTEND=noninteractive

@@ -4,9 +4,9 @@ import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
 import { type UnitState, unitState } from '../facts/unit.ts';
+import { type BinaryInstall, type InstalledFile, isUrl } from '../operation/install-model.ts';
+import type { LargeFile, RangedFile } from '../operation/large-file.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
-import type { LargeFile, RangedFile } from '../plan/large-file.ts';
-import { type BinaryInstall, type InstalledFile, isUrl } from './model.ts';
 
 export interface BinaryFacts {
   /** SHA-256 by path of the existing files. */

@@ -2,12 +2,12 @@ import { AppError } from '../../base/errors.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import type { FileFact } from '../facts/query.ts';
 import type { UnitState } from '../facts/unit.ts';
+import type { PackageInstall } from '../operation/install-model.ts';
+import type { PackageFacts, PackageManager } from '../operation/package-facts.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { diffFile } from '../plan/diff-file.ts';
 import type { Impact } from '../plan/impact.ts';
-import type { PackageInstall } from './model.ts';
 import { readPublicKeys } from './openpgp.ts';
-import type { PackageFacts, PackageManager } from './package-facts.ts';
 import { repositoryFile, repositoryPaths, repositoryUrl } from './repository-files.ts';
 
 /** The packages on the host, and the repository keys by repository name. */

@@ -2,17 +2,17 @@ import { cidrContains, formatCidr, parseCidr, parseIp } from '../../base/text/ip
 import { printable } from '../../base/text/printable.ts';
 import { type Secret, SensitiveText } from '../../base/text/secret.ts';
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
+import type { Host } from '../access/host.ts';
+import { observe } from '../access/observe.ts';
 import { defaultDevice4, defaultDevice6 } from '../facts/default-route.ts';
 import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import { initSystem } from '../facts/init-system.ts';
 import type { FileFact } from '../facts/query.ts';
 import { type UnitState, unitState } from '../facts/unit.ts';
-import type { Host } from '../host.ts';
-import { observe } from '../observe.ts';
+import type { ProxySetting } from '../operation/install-model.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { type DesiredFile, diffFile } from '../plan/diff-file.ts';
-import type { ProxySetting } from './model.ts';
 
 /**
  * The variables, readable by root only. They are not part of the units, because systemd shows the environment of a unit

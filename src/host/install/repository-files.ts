@@ -1,6 +1,6 @@
 import { renderTemplate, type Templates } from '../../codec/render-template.ts';
-import type { PackageRepository } from './model.ts';
-import type { PackageManager } from './package-facts.ts';
+import type { PackageRepository } from '../operation/install-model.ts';
+import type { PackageManager } from '../operation/package-facts.ts';
 
 export interface RepositoryPaths {
   readonly key: string;

@@ -4,8 +4,8 @@ import type { MarkNode } from '../../kube/node-marks.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import type { CertificateDescription, KubeconfigDescription } from '../../x509/describe-certificate.ts';
+import type { Operation, OperationOf } from '../operation/operation.ts';
 import type { FieldChange, Impact } from './impact.ts';
-import type { Operation, OperationOf } from './operation.ts';
 
 /** The file before a change; null: none. */
 export interface FileBefore {

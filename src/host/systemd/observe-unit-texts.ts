@@ -1,9 +1,9 @@
+import type { Host } from '../access/host.ts';
+import { observe } from '../access/observe.ts';
 import { combineFacts, defineFact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';
 import type { UnitState } from '../facts/unit.ts';
-import type { Host } from '../host.ts';
-import { observe } from '../observe.ts';
 import { environmentFilesOf, type UnitSourceFile, type UnitTexts } from './exec-start.ts';
 import { KUBELET_UNIT, UNIT_DIRECTORIES, UNIT_FILE_PATHS } from './kubelet-unit-paths.ts';
 

@@ -3,7 +3,7 @@ import { diffObject } from '../../host/plan/object-diff.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import { unifiedDiff } from '../../host/plan/text-diff.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { dataOf } from '../cluster-info.ts';
+import { dataOf } from '../cluster-objects/cluster-info.ts';
 import { COREDNS_REPLICAS, COREFILE_KEY, type CorednsObjects, isOwnCorefile } from './coredns.ts';
 
 /** The existing CoreDNS objects; null: does not exist. */

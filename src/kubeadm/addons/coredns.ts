@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
-import { clusterBinding, clusterRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
+import { clusterBinding, clusterRole, serviceAccountSubject } from '../cluster-objects/bootstrap-rbac.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import { corednsImage } from '../control-plane/images.ts';
 import type { ControlPlaneNode } from '../control-plane/model.ts';
-import { patchedObject } from '../patched-object.ts';
+import { patchedObject } from '../patches/patched-object.ts';
 
 const LABELS = { 'k8s-app': 'kube-dns' };
 /** Default number of replicas. */

@@ -3,15 +3,21 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
-import { BOOTSTRAP_GROUP, clusterBinding, namespacedBinding, readConfigMapRole, serviceAccountSubject } from '../bootstrap-rbac.ts';
+import {
+  BOOTSTRAP_GROUP,
+  clusterBinding,
+  namespacedBinding,
+  readConfigMapRole,
+  serviceAccountSubject,
+} from '../cluster-objects/bootstrap-rbac.ts';
+import { signConfigMap } from '../cluster-objects/kubelet-config-map.ts';
+import { decodeKubeProxyConfiguration, kubeProxyWarnings, renderKubeProxyConfiguration } from '../config/kube-proxy-config.ts';
 import { problemAsWarning } from '../config/problem-as-warning.ts';
+import { type ReleaseFacts, releaseFacts } from '../config/releases.ts';
 import { kubernetesImage } from '../control-plane/images.ts';
 import { type ControlPlaneNode, controlPlaneServer } from '../control-plane/model.ts';
-import { type ReleaseFacts, releaseFacts } from '../control-plane/releases.ts';
 import { uniqueEnvVars } from '../control-plane/static-pod.ts';
-import { signConfigMap } from '../kubelet-config-map.ts';
-import { patchedObject } from '../patched-object.ts';
-import { decodeKubeProxyConfiguration, kubeProxyWarnings, renderKubeProxyConfiguration } from './kube-proxy-config.ts';
+import { patchedObject } from '../patches/patched-object.ts';
 
 const AT = { name: 'kube-proxy', namespace: KUBE_SYSTEM } as const;
 const LABELS = { 'k8s-app': 'kube-proxy' };

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../base/json.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { KUBELET_API_VERSION } from '../../kubelet/decode.ts';
-import { kubeletJsonSchema } from '../../kubelet/json-schema.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { KUBELET_API_VERSION } from '../../kubelet/documents/decode.ts';
+import { kubeletJsonSchema } from '../../kubelet/documents/json-schema.ts';
 import { V1BETA3, V1BETA4 } from './document-header.ts';
 import type { ConfigKind } from './model.ts';
 import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';

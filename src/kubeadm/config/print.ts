@@ -2,7 +2,6 @@ import { usageError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { Secret } from '../../base/text/secret.ts';
 import { DEFAULT_CRI_SOCKET } from '../../kubelet/facts/cri-socket.ts';
-import { kubeProxyConfiguration } from '../addons/kube-proxy-config.ts';
 import {
   applyClusterDefaults,
   applyInitDefaults,
@@ -19,6 +18,7 @@ import {
   encodeUpgradeConfiguration,
   renderConfig,
 } from './encode.ts';
+import { kubeProxyConfiguration } from './kube-proxy-config.ts';
 
 export type DefaultsAction = 'init' | 'join' | 'reset' | 'upgrade';
 

@@ -26,7 +26,7 @@ import {
   unknownTokenUsage,
 } from '../../codec/document-problems.ts';
 import { correctedSocket, deadSocketReason } from '../../kubelet/facts/cri-socket.ts';
-import { parseCaPin } from '../token/ca-pin.ts';
+import { parseCaPin } from '../../x509/ca-pin.ts';
 import { isBootstrapGroup, TOKEN_USAGES } from './bootstrap-token.ts';
 
 /** Rules for single values, as in kubeadm 1.36 unless noted. Each returns the problem, or null. */

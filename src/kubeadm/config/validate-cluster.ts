@@ -9,9 +9,9 @@ import {
   unknownFeatureGate,
 } from '../../codec/document-problems.ts';
 import { formatFieldPath } from '../../codec/field-path.ts';
-import { NEWEST_RELEASE_FACTS } from '../control-plane/releases.ts';
 import type { ClusterConfiguration, ControlPlaneComponent, ExternalEtcd, HostPathMount, LocalEtcd } from './model.ts';
 import type { ConfigFinding } from './origins.ts';
+import { NEWEST_RELEASE_FACTS } from './releases.ts';
 import * as rules from './rules.ts';
 import { networkingFindings } from './validate-networking.ts';
 import { argumentFindings, findingOfValue, findingsOfItems } from './validate-parts.ts';

@@ -10,7 +10,7 @@ import {
   unknownCheckName,
 } from '../../codec/document-problems.ts';
 import type { Taint } from '../../kube/taint.ts';
-import { unknownCheck } from '../preflight/check-names.ts';
+import { unknownCheck } from './check-names.ts';
 import { type ApiEndpoint, argValue, type NodeRegistration, type Timeouts } from './model.ts';
 import type { ConfigFinding } from './origins.ts';
 import * as rules from './rules.ts';

@@ -4,8 +4,8 @@ import { parseSemanticVersion } from '../../base/semantic-version.ts';
 import { nearestFlag, type ProgramFlags, wrongFlagValue } from '../../kubelet/flags/check-flag.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import type { ConfigFinding } from '../config/origins.ts';
+import { releaseFacts } from '../config/releases.ts';
 import type { StaticPodName } from './paths.ts';
-import { releaseFacts } from './releases.ts';
 
 /** A flag of a component, as in data/component-flags.json. */
 interface ComponentFlag {

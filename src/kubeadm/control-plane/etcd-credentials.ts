@@ -1,7 +1,7 @@
 import type { Secret } from '../../base/text/secret.ts';
+import { chainsTo } from '../../x509/certificate-checks.ts';
+import { readPrivateKey } from '../../x509/private-key.ts';
 import { readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
-import { chainsTo } from '../pki/certificate-checks.ts';
-import { readPrivateKey } from '../pki/private-key.ts';
 
 /** Client credentials for etcd. */
 export interface EtcdCredentials {

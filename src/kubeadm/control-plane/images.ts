@@ -2,8 +2,8 @@ import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import type { ImageMeta } from '../config/model.ts';
+import { releaseFacts } from '../config/releases.ts';
 import { hasLocalEtcd } from './model.ts';
-import { releaseFacts } from './releases.ts';
 
 /** kubeadm's default repository, where CoreDNS has its own folder. */
 const DEFAULT_REPOSITORY = 'registry.k8s.io';

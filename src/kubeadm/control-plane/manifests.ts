@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
-import { patchedObject } from '../patched-object.ts';
+import { patchedObject } from '../patches/patched-object.ts';
 import { etcdPod } from './etcd.ts';
 import { kubeApiserverPod } from './kube-apiserver.ts';
 import { kubeControllerManagerPod } from './kube-controller-manager.ts';

@@ -1,6 +1,6 @@
 import type { SourceDocument } from '../../codec/source.ts';
 import type { Taint } from '../../kube/taint.ts';
-import type { PlannedPatch } from '../../kubelet/patch-files.ts';
+import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import type { ApiEndpoint, EnvVar, PullPolicy, Timeouts } from '../config/model.ts';
 import { CA_MOUNT_DIRS, type HostCaDirectory } from './paths.ts';

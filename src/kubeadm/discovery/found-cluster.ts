@@ -1,7 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { decodeDataField, discoveryCluster, type KubeconfigCluster, parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { caPinOf } from '../../x509/ca-pin.ts';
 import { type Certificate, parseCertificates } from '../../x509/certificate.ts';
-import { caPinOf } from '../token/ca-pin.ts';
 import type { ClockReading } from './clock-reading.ts';
 import { caExpired, caNotYetValid, clusterInfoInvalid, pinMismatch, severalClusters } from './discovery-problems.ts';
 

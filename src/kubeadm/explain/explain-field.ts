@@ -1,5 +1,5 @@
 import type { Json } from '../../base/json.ts';
-import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../../kubelet/catalogue.ts';
+import { type Catalogue, type FieldEntry, formatMinor, NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { kubeadmProfile } from '../render/profile-defaults.ts';
 import type { ExplainOptions, FieldExplanation, FieldGate, FieldList, FlagCounterpart, KubeadmValue, Member } from './explanation.ts';
 import { typeText } from './explanation.ts';

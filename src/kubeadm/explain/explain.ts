@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { closestName } from '../../base/text/closest-name.ts';
-import { type Catalogue, type FlagEntry, formatMinor, type GateEntry, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { type Catalogue, type FlagEntry, formatMinor, type GateEntry, NEWEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import { findFlag, flagKey } from '../../kubelet/flags/command-line.ts';
 import { explainField, findField, listFields } from './explain-field.ts';
 import type { ExplainOptions, Explanation, FlagExplanation, GateExplanation, Matches } from './explanation.ts';

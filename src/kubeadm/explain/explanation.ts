@@ -1,5 +1,14 @@
 import type { Json } from '../../base/json.ts';
-import type { Bounds, Catalogue, Danger, FieldType, FlagDeprecation, GateStage, LiveChange, Minor } from '../../kubelet/catalogue.ts';
+import type {
+  Bounds,
+  Catalogue,
+  Danger,
+  FieldType,
+  FlagDeprecation,
+  GateStage,
+  LiveChange,
+  Minor,
+} from '../../kubelet/catalogue/catalogue.ts';
 
 /**
  * A value that was valid from one minor version to another, both `1.X`; `to` is null while it is still valid.

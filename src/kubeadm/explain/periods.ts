@@ -1,4 +1,4 @@
-import { formatMinor, type Minor, NEWEST_MINOR } from '../../kubelet/catalogue.ts';
+import { formatMinor, type Minor, NEWEST_MINOR } from '../../kubelet/catalogue/catalogue.ts';
 import type { Period } from './explanation.ts';
 
 /**

@@ -1,9 +1,9 @@
 import type { Problem } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
-import type { Catalogue, Field, Minor } from '../../kubelet/catalogue.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
-import { setAt } from '../../kubelet/kubeadm-defaults.ts';
+import type { Catalogue, Field, Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decode.ts';
+import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
 import { UNSAFE_DIRECTORY } from '../../kubelet/validate/directory-rules.ts';
 import { isStartupRule, STARTUP_FAILURE_MESSAGE, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 

@@ -1,7 +1,7 @@
 import { joinLines } from '../../base/text/styled.ts';
 import { renderTable, wrapText } from '../../base/text/table.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
-import type { Bounds, Danger, FlagDeprecation, LiveChange } from '../../kubelet/catalogue.ts';
+import type { Bounds, Danger, FlagDeprecation, LiveChange } from '../../kubelet/catalogue/catalogue.ts';
 import { isSafeToRaise } from '../../kubelet/validate/classify-changes.ts';
 import type {
   Explanation,

@@ -5,8 +5,8 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import type { PlacedFlag } from '../../kubelet/effective/running-config.ts';
-import type { KubeletPatch } from '../../kubelet/patch-files.ts';
-import type { FieldSetting } from '../../kubelet/setting.ts';
+import type { KubeletPatch } from '../../kubelet/layers/patch-files.ts';
+import type { FieldSetting } from '../../kubelet/layers/setting.ts';
 import type { NodeRegistration } from '../config/model.ts';
 
 /**

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import type { CorednsObjects } from '../addons/coredns.ts';
 import { diffCoredns, type FoundCoredns } from '../addons/coredns-diff.ts';
 import type { KubeProxyObjects } from '../addons/kube-proxy.ts';
-import { diffComponentConfig } from '../component-config-diff.ts';
+import { diffComponentConfig } from '../upgrade/component-config-diff.ts';
 import { findObjects } from './find-objects.ts';
 
 interface AddonInput<Objects> {

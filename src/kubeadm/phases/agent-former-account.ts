@@ -1,11 +1,11 @@
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { ObjectRef } from '../../kube/object.ts';
+import { FORMER_KUBECONFIG } from '../../kubelet/node-agent/agent-units.ts';
+import { formerTokenFile } from '../../kubelet/node-agent/layout.ts';
 import { formerAgentAccount, formerAgentBinding } from '../node-agent/agent-rights.ts';
-import { FORMER_KUBECONFIG } from '../node-agent/agent-units.ts';
-import { formerTokenFile } from '../node-agent/layout.ts';
 
 export interface FormerAccountInput {
   readonly nodeName: string;

@@ -1,11 +1,11 @@
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
-import { isProgramName } from '../node-agent/agent-program.ts';
+import { isProgramName } from '../../kubelet/node-agent/agent-program.ts';
 import {
   AGENT_SERVICE,
   AGENT_UNIT,
@@ -13,9 +13,9 @@ import {
   DROP_IN_DIRECTORY,
   FORMER_KUBECONFIG,
   POINTER_DROP_IN,
-} from '../node-agent/agent-units.ts';
-import { acceptedFile, checkpointsDirectory } from '../node-agent/layout.ts';
-import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
+} from '../../kubelet/node-agent/agent-units.ts';
+import { acceptedFile, checkpointsDirectory } from '../../kubelet/node-agent/layout.ts';
+import { NATIVE_DROP_IN } from '../../kubelet/node-agent/native-flags.ts';
 
 interface AgentPaths {
   /** Directory of its state and checkpoints. */

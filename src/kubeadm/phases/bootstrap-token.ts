@@ -1,8 +1,8 @@
 import { definePhase } from '../../host/phase.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import { type KubeObject, refOf } from '../../kube/object.ts';
-import { bootstrapRbac } from '../bootstrap-rbac.ts';
-import { clusterInfoMap, clusterInfoRbac, diffClusterInfo } from '../cluster-info.ts';
+import { bootstrapRbac } from '../cluster-objects/bootstrap-rbac.ts';
+import { clusterInfoMap, clusterInfoRbac, diffClusterInfo } from '../cluster-objects/cluster-info.ts';
 import { diffToken } from '../token/token-secret.ts';
 import { findObjects } from './find-objects.ts';
 

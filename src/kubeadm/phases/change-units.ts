@@ -1,10 +1,10 @@
+import { observe } from '../../host/access/observe.ts';
 import { describeCommit } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';

@@ -1,3 +1,4 @@
+import { observe } from '../../host/access/observe.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { COMMIT_DIRECTORY } from '../../host/commit/revert-script.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
@@ -5,15 +6,14 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { HostChange, PhasePlan, Warning } from '../../host/plan/change.ts';
 import { KUBEADM_TMP_DIR, KUBELET_DIR, KUBERNETES_DIR, MANIFESTS_DIR } from '../../kube/well-known.ts';
 import { type Leftover, leftoversExcept } from '../../kubelet/facts/leftovers.ts';
+import { CONFIG_DROP_IN_NAMES, ownConfigDropInPaths } from '../../kubelet/facts/own-config-drop-ins.ts';
 import { podList } from '../../kubelet/facts/pods.ts';
-import { CONFIG_DROP_IN_NAMES, ownConfigDropInPaths } from '../../kubelet/own-config-drop-ins.ts';
-import { POINTER_DROP_IN } from '../node-agent/agent-units.ts';
-import { NATIVE_DROP_IN } from '../node-agent/native-flags.ts';
+import { POINTER_DROP_IN } from '../../kubelet/node-agent/agent-units.ts';
+import { NATIVE_DROP_IN } from '../../kubelet/node-agent/native-flags.ts';
 import { UPGRADE_RECORD_PATH } from '../upgrade/upgrade-record.ts';
 
 export interface CleanupNodeInput {

@@ -7,7 +7,7 @@ import { isAdministrator } from '../../kube/has-permission.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
-import { bootstrapRbac } from '../bootstrap-rbac.ts';
+import { bootstrapRbac } from '../cluster-objects/bootstrap-rbac.ts';
 
 const BINDING = bootstrapRbac().find(({ metadata }) => metadata.name === 'kubeadm:cluster-admins') as KubeObject;
 

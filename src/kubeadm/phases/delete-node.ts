@@ -1,5 +1,5 @@
+import { observe } from '../../host/access/observe.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { Change } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';

@@ -1,9 +1,9 @@
 import { AppError } from '../../base/errors.ts';
 import { waitUntil } from '../../base/wait-until.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 import { ETCD_PAUSE, type EtcdMemberState, isTransientEtcdError } from '../../kube/etcd-cluster.ts';

@@ -1,9 +1,9 @@
 import { AppError } from '../../base/errors.ts';
+import { observe } from '../../host/access/observe.ts';
 import type { BundleContents, BundledArchive } from '../../host/bundle/bundle-source.ts';
 import type { Architecture } from '../../host/bundle/options.ts';
 import { imageImporter, listImages } from '../../host/cri/runtime-commands.ts';
 import { defineFact } from '../../host/facts/fact.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { criSockets, DEFAULT_CRI_SOCKET } from '../../kubelet/facts/cri-socket.ts';

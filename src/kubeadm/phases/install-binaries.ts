@@ -1,10 +1,10 @@
 import { AppError } from '../../base/errors.ts';
+import { observe } from '../../host/access/observe.ts';
 import type { BundleContents } from '../../host/bundle/bundle-source.ts';
-import { type BinaryInstall, isUrl } from '../../host/install/model.ts';
 import { type BinaryFacts, binaryFacts, filesToInstall, planBinaries } from '../../host/install/plan-binaries.ts';
-import { observe } from '../../host/observe.ts';
+import { type BinaryInstall, isUrl } from '../../host/operation/install-model.ts';
+import type { LargeFile } from '../../host/operation/large-file.ts';
 import { definePhase } from '../../host/phase.ts';
-import type { LargeFile } from '../../host/plan/large-file.ts';
 
 export interface InstallBinariesInput {
   readonly install: BinaryInstall;

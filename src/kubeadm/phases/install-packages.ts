@@ -1,11 +1,10 @@
 import { AppError } from '../../base/errors.ts';
 import type { Templates } from '../../codec/render-template.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import type { PackageInstall, PackageRepository } from '../../host/install/model.ts';
-import { type PackageFacts, packageFacts } from '../../host/install/package-facts.ts';
 import {
   declaredPackages,
   type ObservedPackages,
@@ -15,7 +14,8 @@ import {
   validateKeyFile,
 } from '../../host/install/plan-packages.ts';
 import { repositoryKeyUrl, repositoryPaths, repositoryUrl } from '../../host/install/repository-files.ts';
-import { observe } from '../../host/observe.ts';
+import type { PackageInstall, PackageRepository } from '../../host/operation/install-model.ts';
+import { type PackageFacts, packageFacts } from '../../host/operation/package-facts.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 
 export interface InstallPackagesInput {

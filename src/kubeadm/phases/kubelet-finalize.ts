@@ -1,9 +1,9 @@
 import { SensitiveText } from '../../base/text/secret.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import { decodeDataField, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';

@@ -1,6 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { revealText } from '../../base/text/secret.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
+import { observe } from '../../host/access/observe.ts';
 import { describeCommit } from '../../host/commit/commit-problems.ts';
 import { type CommitRecord, commitRecord } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
@@ -8,7 +9,6 @@ import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FileFact, HttpFact } from '../../host/facts/query.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { Change, HostChange, PhasePlan } from '../../host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
@@ -16,6 +16,8 @@ import { highestImpact } from '../../host/plan/impact.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE, KUBERNETES_DIR } from '../../kube/well-known.ts';
+import { fieldsToShow } from '../../kubelet/diff/fields-in-force.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
 import {
   effectiveOf,
   type KubeletFieldChanges,
@@ -27,21 +29,19 @@ import {
 import { healthzUrl } from '../../kubelet/effective/healthz-url.ts';
 import type { KubeletSetup } from '../../kubelet/effective/kubelet-setup.ts';
 import { verifySetup } from '../../kubelet/effective/verify-setup.ts';
-import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
-import { fieldsToShow } from '../../kubelet/fields-in-force.ts';
-import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
-import { isConfigzReadable, type KubeletVerification } from '../../kubelet/health/observe-change.ts';
-import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
-import { prepareVerification } from '../../kubelet/health/verify-change.ts';
-import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
-import { managerStatePaths, outdatedManagerStates } from '../../kubelet/manager-states.ts';
 import {
   CONFIG_DROP_IN_NAMES,
   CONFIG_DROP_INS_README,
   isOwnConfigDropIn,
   ownConfigDropInPaths,
-} from '../../kubelet/own-config-drop-ins.ts';
-import { hashInPath } from '../node-agent/layout.ts';
+} from '../../kubelet/facts/own-config-drop-ins.ts';
+import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
+import { isConfigzReadable, type KubeletVerification } from '../../kubelet/health/observe-change.ts';
+import { verifyShutdown } from '../../kubelet/health/shutdown-lock.ts';
+import { prepareVerification } from '../../kubelet/health/verify-change.ts';
+import { type HealthTarget, waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
+import { hashInPath } from '../../kubelet/node-agent/layout.ts';
+import { managerStatePaths, outdatedManagerStates } from '../../kubelet/workload/manager-states.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 
 export interface KubeletStartInput {

@@ -1,9 +1,9 @@
 import { AppError } from '../../base/errors.ts';
 import { waitUntil } from '../../base/wait-until.ts';
+import { hostPause, observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
-import { hostPause, observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient, untilInterrupted } from '../../kube/cluster.ts';
 import { hasPermissionOrUnknown, REQUEST_CERTIFICATE } from '../../kube/has-permission.ts';
@@ -11,8 +11,8 @@ import { BOOTSTRAP_CONF, KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { kubeletMessage } from '../../kubelet/facts/kubelet-issue.ts';
 import { watchKubelet } from '../../kubelet/health/crash-watch.ts';
-import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain-bootstrap.ts';
-import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfCsr, readNodeCsr } from '../node-csr.ts';
+import { type BootstrapReason, explainBootstrap, isRefused, isUnauthorized } from '../explain/explain-bootstrap.ts';
+import { CLIENT_SIGNER, CSRS, type NodeCsr, nodeOfCsr, readNodeCsr } from '../node-identity/node-csr.ts';
 
 export interface WaitBootstrapInput {
   /** `timeouts.tlsBootstrap`. */

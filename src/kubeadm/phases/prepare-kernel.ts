@@ -1,4 +1,5 @@
 import type { Templates } from '../../codec/render-template.ts';
+import { observe } from '../../host/access/observe.ts';
 import {
   type ModuleFacts,
   moduleFacts,
@@ -10,8 +11,7 @@ import {
   swapFacts,
   sysctlFacts,
 } from '../../host/install/kernel.ts';
-import type { HostPreparation } from '../../host/install/model.ts';
-import { observe } from '../../host/observe.ts';
+import type { HostPreparation } from '../../host/operation/install-model.ts';
 import { definePhase } from '../../host/phase.ts';
 
 export interface PrepareKernelInput {

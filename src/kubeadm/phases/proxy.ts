@@ -1,10 +1,10 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Templates } from '../../codec/render-template.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
-import type { ProxySetting, SecretSource } from '../../host/install/model.ts';
 import {
   observeRemovedProxy,
   type ProxyFacts,
@@ -13,7 +13,7 @@ import {
   proxyFacts,
   type RemovedProxyFacts,
 } from '../../host/install/proxy.ts';
-import { observe } from '../../host/observe.ts';
+import type { ProxySetting, SecretSource } from '../../host/operation/install-model.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import type { HostChange } from '../../host/plan/change.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
@@ -25,7 +25,7 @@ import { isHealthy, kubeletHealth } from '../../kubelet/health/observe.ts';
 import { prepareRestartVerification } from '../../kubelet/health/verify-change.ts';
 import { waitForHealthyKubelet, waitForStartedKubelet } from '../../kubelet/health/wait-healthy.ts';
 import { apiServerHost } from '../config/proxy-exceptions.ts';
-import { nodeNameOf } from '../node-name-of.ts';
+import { nodeNameOf } from '../node-identity/node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 
 export interface ProxyInput {

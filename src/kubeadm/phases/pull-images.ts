@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../base/json.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fullImageName, listImages } from '../../host/cri/runtime-commands.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { PullPolicy } from '../config/model.ts';
 

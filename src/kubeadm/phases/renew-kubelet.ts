@@ -1,8 +1,8 @@
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase } from '../../host/phase.ts';
 import type { Change, HostChange } from '../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../host/plan/diff-file.ts';

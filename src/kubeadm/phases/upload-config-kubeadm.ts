@@ -7,8 +7,8 @@ import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readYaml } from '../../kube/same-yaml.ts';
 import { KUBE_SYSTEM, KUBEADM_CONFIG_NAME } from '../../kube/well-known.ts';
-import { BOOTSTRAP_GROUP, NODES_GROUP, namespacedBinding, readConfigMapRole } from '../bootstrap-rbac.ts';
-import { dataOf } from '../cluster-info.ts';
+import { BOOTSTRAP_GROUP, NODES_GROUP, namespacedBinding, readConfigMapRole } from '../cluster-objects/bootstrap-rbac.ts';
+import { dataOf } from '../cluster-objects/cluster-info.ts';
 import { findObjects } from './find-objects.ts';
 
 export interface UploadKubeadmConfigInput {

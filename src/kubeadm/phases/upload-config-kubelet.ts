@@ -2,8 +2,8 @@ import { definePhase } from '../../host/phase.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import { diffRbac } from '../../host/plan/rbac-diff.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { diffComponentConfig } from '../component-config-diff.ts';
-import { kubeletConfigMap, kubeletConfigMapName, kubeletConfigRbac } from '../kubelet-config-map.ts';
+import { kubeletConfigMap, kubeletConfigMapName, kubeletConfigRbac } from '../cluster-objects/kubelet-config-map.ts';
+import { diffComponentConfig } from '../upgrade/component-config-diff.ts';
 import { findObjects } from './find-objects.ts';
 
 export interface UploadKubeletConfigInput {

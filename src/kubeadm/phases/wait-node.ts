@@ -1,8 +1,8 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import { API_PAUSE, type Probed, waitUntil } from '../../base/wait-until.ts';
+import { observe } from '../../host/access/observe.ts';
 import { initSystem } from '../../host/facts/init-system.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import { observe } from '../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
 import { type Cluster, firstThenPollClient } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';

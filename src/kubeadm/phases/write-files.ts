@@ -1,6 +1,6 @@
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import { observe } from '../../host/observe.ts';
 import { type DefinedPhase, definePhase } from '../../host/phase.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../host/plan/diff-file.ts';
 

@@ -1,6 +1,6 @@
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
-import { BOOTSTRAP_GROUP, namespacedBinding, readSecretRole } from '../bootstrap-rbac.ts';
+import { BOOTSTRAP_GROUP, namespacedBinding, readSecretRole } from '../cluster-objects/bootstrap-rbac.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
 import { pkiPath, SERVICE_ACCOUNT } from './certificate-list.ts';
 

@@ -1,7 +1,7 @@
+import { chainsTo } from '../../x509/certificate-checks.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
+import { readPrivateKey } from '../../x509/private-key.ts';
 import type { CertificateContent } from '../../x509/read-certificate.ts';
-import { chainsTo } from './certificate-checks.ts';
-import { readPrivateKey } from './private-key.ts';
 import type { FoundCa, FoundRenewable } from './renewable.ts';
 import { type CertificateVerdict, timeIssues, type ValidationOptions } from './validate-certificates.ts';
 

@@ -1,9 +1,9 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { decodeDataField, type KubeconfigTarget, parseKubeconfig, resolveContext } from '../../kube/kubeconfig.ts';
+import { chainsTo, isSameCertificate } from '../../x509/certificate-checks.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
 import { type CertificateContent, readCertificate, readCertificateChain } from '../../x509/read-certificate.ts';
-import { chainsTo, isSameCertificate } from './certificate-checks.ts';
 import type { KubeconfigDefinition } from './kubeconfig-list.ts';
 import { pkiExpired, pkiKubeconfigUnusable } from './pki-problems.ts';
 

@@ -2,10 +2,11 @@ import type { KeyObject } from 'node:crypto';
 import type { Problem } from '../../base/errors.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
 import type { Warning } from '../../host/plan/change.ts';
+import { chainsTo, missingNames } from '../../x509/certificate-checks.ts';
 import { formatName } from '../../x509/describe-certificate.ts';
+import { publicKeyFits, readPrivateKey } from '../../x509/private-key.ts';
 import { type CertificateContent, readCertificateChain } from '../../x509/read-certificate.ts';
 import type { PkiConfiguration } from './alt-names.ts';
-import { chainsTo, missingNames } from './certificate-checks.ts';
 import {
   type CaName,
   type CertificateDefinition,
@@ -30,7 +31,6 @@ import {
   pkiSharedMissing,
   pkiUnreadable,
 } from './pki-problems.ts';
-import { publicKeyFits, readPrivateKey } from './private-key.ts';
 import type { HostFileReader } from './validate-kubeconfig.ts';
 import { type ValidatedKubeconfig, validateKubeconfig } from './validate-kubeconfig.ts';
 

@@ -1,5 +1,5 @@
 import type { Problem } from '../../base/errors.ts';
-import type { CheckName } from './check-names.ts';
+import type { CheckName } from '../config/check-names.ts';
 
 /** The result of a failed preflight check. `id` is kubeadm's where kubeadm has the check. */
 export interface Finding {

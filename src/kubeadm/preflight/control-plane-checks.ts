@@ -2,10 +2,10 @@ import { formatIp, type IpAddress, parseIp } from '../../base/text/ip.ts';
 import { revealText } from '../../base/text/secret.ts';
 import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
+import type { CheckName } from '../config/check-names.ts';
 import { isTaken } from '../control-plane/listen-addresses.ts';
 import type { ControlPlaneHost } from '../facts/control-plane-host.ts';
 import type { Finding } from './check.ts';
-import type { CheckName } from './check-names.ts';
 import { clockFindings } from './host-clock.ts';
 
 export interface ControlPlaneCheckInput {

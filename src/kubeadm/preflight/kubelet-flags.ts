@@ -1,8 +1,8 @@
 import type { Arg } from '../../base/arg.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { nodeNameOf, unknownFlag, wrongArgument } from '../../kubelet/check-extra-args.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { nodeNameOf, unknownFlag, wrongArgument } from '../../kubelet/flags/check-extra-args.ts';
 import { parseCommandLine } from '../../kubelet/flags/command-line.ts';
-import { nodeLabelIssues } from '../../kubelet/node-labels.ts';
+import { nodeLabelIssues } from '../../kubelet/flags/node-labels.ts';
 import type { Finding } from './check.ts';
 
 export interface KubeletFlagsInput {

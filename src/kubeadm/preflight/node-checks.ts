@@ -5,8 +5,8 @@ import { NODE_USER_PREFIX } from '../../kube/well-known.ts';
 import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
 import { CRI_TIMEOUT_SECONDS } from '../../kubelet/facts/cri-state.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
+import type { CheckName } from '../config/check-names.ts';
 import type { Finding } from './check.ts';
-import type { CheckName } from './check-names.ts';
 
 export interface NodeCheckInput {
   readonly facts: HostFacts;

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../base/json.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import type { ParsedConfig } from '../../kubelet/decode.ts';
-import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
-import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/kubeadm-defaults.ts';
-import { addLayer, type LayeredConfig, leavesOf, NO_LAYERS } from '../../kubelet/layers.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue/catalogue.ts';
+import type { ParsedConfig } from '../../kubelet/documents/decode.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
+import { adviseKubeadmDefaults, type KubeadmDefaultsInput, kubeadmDefaults } from '../../kubelet/layers/kubeadm-defaults.ts';
+import { addLayer, type LayeredConfig, leavesOf, NO_LAYERS } from '../../kubelet/layers/layers.ts';
 
 /** Position of a field: `init.yaml:12:3`, or the source as a whole. */
 export function placeOf(written: ParsedConfig, path: string): string {

@@ -5,14 +5,22 @@ import type { SourceDocument } from '../../codec/source.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
-import { formatMinor, type Minor } from '../../kubelet/catalogue.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND, type ParsedConfig } from '../../kubelet/decode.ts';
+import { formatMinor, type Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND, type ParsedConfig } from '../../kubelet/documents/decode.ts';
+import { listUnknownFields } from '../../kubelet/documents/unknown-fields.ts';
 import { type HostText, layerRunningConfig } from '../../kubelet/effective/running-config.ts';
-import { setAt } from '../../kubelet/kubeadm-defaults.ts';
-import { addLayer, formatOrigin, type LayeredConfig, leavesOf, mergeConfig, type Origin, originTexts } from '../../kubelet/layers.ts';
-import { CONFIG_DROP_INS_README, ownConfigDropInPath } from '../../kubelet/own-config-drop-ins.ts';
-import type { FieldSetting } from '../../kubelet/setting.ts';
-import { listUnknownFields } from '../../kubelet/unknown-fields.ts';
+import { CONFIG_DROP_INS_README, ownConfigDropInPath } from '../../kubelet/facts/own-config-drop-ins.ts';
+import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
+import {
+  addLayer,
+  formatOrigin,
+  type LayeredConfig,
+  leavesOf,
+  mergeConfig,
+  type Origin,
+  originTexts,
+} from '../../kubelet/layers/layers.ts';
+import type { FieldSetting } from '../../kubelet/layers/setting.ts';
 import { classifyChanges } from '../../kubelet/validate/classify-changes.ts';
 import { placeOf } from './cluster-config.ts';
 import { layerNodeConfig, type NodeConfigInput, removeAt } from './node-config.ts';

@@ -3,7 +3,7 @@ import type { FactQueries } from '../../host/facts/query.ts';
 import type { FieldChange } from '../../host/plan/impact.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
 import { type HostText, layerRunningConfig, type ParsedHostFile, type RunningConfigInput } from '../../kubelet/effective/running-config.ts';
-import type { LayeredConfig } from '../../kubelet/layers.ts';
+import type { LayeredConfig } from '../../kubelet/layers/layers.ts';
 import type { ClassifyOptions } from '../../kubelet/validate/classify-changes.ts';
 import { designGroup, type GroupDesign, type GroupInput } from './group-design.ts';
 

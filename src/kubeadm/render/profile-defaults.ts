@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../base/json.ts';
-import type { Catalogue, Minor } from '../../kubelet/catalogue.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/decode.ts';
+import type { Catalogue, Minor } from '../../kubelet/catalogue/catalogue.ts';
 import { effectiveConfiguration } from '../../kubelet/defaults/effective-configuration.ts';
-import { encodeKubeletConfiguration } from '../../kubelet/encode.ts';
-import type { LayeredConfig } from '../../kubelet/layers.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decode.ts';
+import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
+import type { LayeredConfig } from '../../kubelet/layers/layers.ts';
 import { applyClusterDefaults } from '../config/defaults.ts';
 import { dnsIp } from '../config/dns-ip.ts';
 import { mergeClusterKubeletConfig } from './cluster-config.ts';

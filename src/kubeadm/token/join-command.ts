@@ -1,7 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import { SensitiveText } from '../../base/text/secret.ts';
-import { caPinsOf } from './ca-pin.ts';
+import { caPinsOf } from '../../x509/ca-pin.ts';
 
 /**
  * How a control plane joins: with the key of the uploaded certificates; null: certificates are copied by

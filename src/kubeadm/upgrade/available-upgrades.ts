@@ -1,5 +1,5 @@
 import { compareSemanticVersions, parseSemanticVersion, type SemanticVersion } from '../../base/semantic-version.ts';
-import { releaseFacts } from '../control-plane/releases.ts';
+import { releaseFacts } from '../config/releases.ts';
 
 /** Node names by version. */
 export type VersionsByNode = ReadonlyMap<string, readonly string[]>;

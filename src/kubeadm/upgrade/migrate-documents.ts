@@ -1,13 +1,13 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { type Catalogue, type Minor, nearestKnownMinor, parseMinor } from '../../kubelet/catalogue.ts';
+import { type Catalogue, type Minor, nearestKnownMinor, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { migrateKubelet } from '../../kubelet/migrate/migrate-kubelet.ts';
 import type { MigrationStep } from '../../kubelet/migrate/migration-step.ts';
-import { dataOf } from '../cluster-info.ts';
+import { dataOf } from '../cluster-objects/cluster-info.ts';
+import { isGenerated, KUBELET_CONFIG_KEY } from '../cluster-objects/kubelet-config-map.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
-import { releaseFacts } from '../control-plane/releases.ts';
-import { isGenerated, KUBELET_CONFIG_KEY } from '../kubelet-config-map.ts';
+import { releaseFacts } from '../config/releases.ts';
 
 export interface ClusterMigrationInput {
   /** Of kubeadm-config. */

@@ -3,7 +3,7 @@ import { groupBy } from '../../base/group-by.ts';
 import { compareSemanticVersions, parseSemanticVersion, type SemanticVersion } from '../../base/semantic-version.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { RELEASES, type ReleaseFacts } from '../control-plane/releases.ts';
+import { RELEASES, type ReleaseFacts } from '../config/releases.ts';
 
 /** Minors that a control plane may be upgraded or downgraded by in one run. */
 const MAX_MINORS = 1;

@@ -1,8 +1,8 @@
 import { AppError } from '../../base/errors.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import { readHostKubeconfig } from '../read-host-kubeconfig.ts';

@@ -1,9 +1,9 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { localAddresses } from '../../host/facts/addresses.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
 import type { Trust } from '../../kube/https-client.ts';
 import type { HttpsResponse, WebFailure } from '../../kube/https-response.ts';

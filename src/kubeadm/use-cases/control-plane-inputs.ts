@@ -1,9 +1,9 @@
 import type { RunTime } from '../../base/clock.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { type DefaultRoute, defaultRoute } from '../../host/facts/default-route.ts';
 import type { Fact } from '../../host/facts/fact.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { EnvVar } from '../config/model.ts';
 import type { HostCaDirectory } from '../control-plane/paths.ts';
 import { caDirectoriesOf } from '../facts/control-plane-host.ts';

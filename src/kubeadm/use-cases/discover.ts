@@ -2,7 +2,7 @@ import type { RunTime } from '../../base/clock.ts';
 import { isAppError, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import { discoveryCluster, parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import type { JoinConfiguration } from '../config/model.ts';

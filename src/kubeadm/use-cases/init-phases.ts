@@ -3,7 +3,7 @@ import type { Phase } from '../../host/phase.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
 import { isSelectedBy, PREFLIGHT_PHASE, phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
 import type { SecretSource } from '../ports.ts';
-import type { NodeOptions } from '../workflows/node-options.ts';
+import type { NodeOptions } from '../workflows/node/node-options.ts';
 
 /** Whether a phase of init is skipped by its own name or its parent's. */
 export function phaseSkipTest({ skipPhases }: Pick<RunSettings, 'skipPhases'>): (phase: string) => boolean {

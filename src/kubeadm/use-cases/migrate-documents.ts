@@ -1,6 +1,6 @@
 import { AppError, formatProblem, type Problem } from '../../base/errors.ts';
 import type { SensitiveText } from '../../base/text/secret.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { migrateConfig } from '../config/migrate.ts';
 import { type TextOptions, validateDocuments } from './validate-documents.ts';
 

@@ -1,10 +1,10 @@
 import type { RunTime } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBELET_CONF } from '../../kube/well-known.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';

@@ -6,14 +6,14 @@ import { goDurationMs, parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
 import { type RunSettings, withDocument } from '../../host/run-settings.ts';
 import { phaseSelection, skipsPreflight } from '../../host/run-workflow.ts';
-import { loadCatalogue } from '../../kubelet/load-catalogue.ts';
-import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/patch-files.ts';
-import type { FieldSetting } from '../../kubelet/setting.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import { isPatchFile, type PlannedPatch, planPatches } from '../../kubelet/layers/patch-files.ts';
+import type { FieldSetting } from '../../kubelet/layers/setting.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { kubeletStart } from '../phases/kubelet-start.ts';
 import type { TemplateSource } from '../ports.ts';
 import { NodeGroups } from '../render/node-groups.ts';
-import type { NodeOptions } from '../workflows/node-options.ts';
+import type { NodeOptions } from '../workflows/node/node-options.ts';
 
 /** KubeletConfiguration fields set by options for a node. */
 export interface FieldsRequest {

@@ -2,7 +2,7 @@ import { AppError, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { revealText } from '../../base/text/secret.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { formatClusterName } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -10,7 +10,7 @@ import { type Kubeconfig, type KubeconfigCluster, type KubeconfigTarget, parseKu
 import { readOperatorKubeconfig } from '../../kube/operator-kubeconfig.ts';
 import { ADMIN_CONF } from '../../kube/well-known.ts';
 import type { ClusterConnections, SecretSource } from '../ports.ts';
-import { type NodeTrust, nodeTrust } from '../workflows/identify-node.ts';
+import { type NodeTrust, nodeTrust } from '../workflows/node/identify-node.ts';
 
 /** URL and CA of an API server. */
 export interface ApiServerAddress {

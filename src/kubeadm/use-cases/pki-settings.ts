@@ -1,10 +1,10 @@
 import { isAppError } from '../../base/errors.ts';
 import type { Reporter } from '../../base/reporter.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { mergeInitFlags } from '../config/flags.ts';
-import type { PkiSettings } from '../workflows/inspect-certificates.ts';
+import type { PkiSettings } from '../workflows/certificates/inspect-certificates.ts';
 import { loadConfigFile, requireValid } from './load-config-file.ts';
 import { type NodeClusterPorts, nodeCluster } from './node-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';

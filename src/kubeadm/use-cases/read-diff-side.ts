@@ -2,21 +2,21 @@ import { AppError, type Problem, usageError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { InputFiles } from '../../base/local-files.ts';
 import { parseSource } from '../../codec/source.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../kube/well-known.ts';
-import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { type Catalogue, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import {
   type DecodedKubeletConfiguration,
   decodeKubeletConfiguration,
   KUBELET_API_VERSION,
   KUBELET_KIND,
   syntaxOf,
-} from '../../kubelet/decode.ts';
+} from '../../kubelet/documents/decode.ts';
 import { observeKubelet } from '../../kubelet/effective/observe-kubelet.ts';
 import { readMinor } from '../../kubelet/minor-option.ts';
-import { readConfigMapDocument } from '../workflows/cluster-documents.ts';
-import { readNodeConfig } from '../workflows/read-node-config.ts';
+import { readConfigMapDocument } from '../workflows/node/cluster-documents.ts';
+import { readNodeConfig } from '../workflows/node/read-node-config.ts';
 
 /** A configuration to compare; `minor` is null when its source has no kubelet version. */
 export interface DiffSide {

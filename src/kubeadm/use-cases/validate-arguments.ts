@@ -1,6 +1,6 @@
 import type { Arg } from '../../base/arg.ts';
-import { type Catalogue, DEFAULT_MINOR, type Minor } from '../../kubelet/catalogue.ts';
-import { unknownFlag, wrongArgument } from '../../kubelet/check-extra-args.ts';
+import { type Catalogue, DEFAULT_MINOR, type Minor } from '../../kubelet/catalogue/catalogue.ts';
+import { unknownFlag, wrongArgument } from '../../kubelet/flags/check-extra-args.ts';
 import type { ModelSet } from '../config/model.ts';
 import type { ConfigFinding } from '../config/origins.ts';
 

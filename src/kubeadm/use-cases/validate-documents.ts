@@ -1,6 +1,6 @@
 import type { Problem } from '../../base/errors.ts';
 import { documentTexts } from '../../codec/document-text.ts';
-import { DEFAULT_MINOR, formatMinor, type Minor, parseMinor } from '../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, formatMinor, type Minor, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { pathOfFileUrl } from '../config/defaults.ts';
 import { CONFIG_KINDS } from '../config/document-header.ts';

@@ -7,7 +7,7 @@ import type { Phase, PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { KUBELET_PKI_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
-import { type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { type Minor, NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { corednsObjects } from '../addons/coredns.ts';
 import { kubeProxyObjects } from '../addons/kube-proxy.ts';
@@ -36,7 +36,7 @@ import type { WriteFilesInput } from '../phases/write-files.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
-import { type FoundClusterConfiguration, readClusterConfiguration } from './cluster-baseline.ts';
+import { type PreparedUpload, prepareUpload } from './certificates/shared-certs.ts';
 import type { ApiAccess } from './control-plane/api-access.ts';
 import { type ApiServerBootstrapInput, deferUntilApiServer } from './control-plane/api-access.ts';
 import { type ApiServerRouteOptions, type ApiServerRoutes, apiServerRoutes, findRunning } from './control-plane/api-server-routes.ts';
@@ -56,14 +56,14 @@ import {
   type ResolvedCluster,
   resolveClusterConfiguration,
 } from './control-plane/resolve-cluster-configuration.ts';
-import { type DesignedFirstNode, designFirstNode } from './design-first-node.ts';
-import { toWarning } from './design-observed-node.ts';
-import { identifyNode, type NodeTrust } from './identify-node.ts';
-import { NO_CLUSTER_SETTINGS } from './init-settings.ts';
 import { type InitTokenOptions, type InitTokens, planInitTokens } from './init-tokens.ts';
-import { nodeSettingsOf } from './node-settings-of.ts';
-import { type ObservedNode, observeNode } from './observe-node.ts';
-import { type PreparedUpload, prepareUpload } from './shared-certs.ts';
+import { type FoundClusterConfiguration, readClusterConfiguration } from './node/cluster-baseline.ts';
+import { type DesignedFirstNode, designFirstNode } from './node/design-first-node.ts';
+import { toWarning } from './node/design-observed-node.ts';
+import { identifyNode, type NodeTrust } from './node/identify-node.ts';
+import { NO_CLUSTER_SETTINGS } from './node/init-settings.ts';
+import { nodeSettingsOf } from './node/node-settings-of.ts';
+import { type ObservedNode, observeNode } from './node/observe-node.ts';
 
 export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerRouteOptions, Omit<InitTokenOptions, 'apiServer'> {
   readonly cluster: ClusterConfiguration;

@@ -5,7 +5,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { DesiredFile } from '../../host/plan/diff-file.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
-import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue.ts';
+import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster } from '../config/defaults.ts';
 import { encodeClusterConfiguration } from '../config/encode.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
@@ -17,14 +17,14 @@ import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/s
 import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
 import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
-import { bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
-import { readClusterConfiguration } from './cluster-baseline.ts';
-import { designFirstNode } from './design-first-node.ts';
-import { controlPlaneVersion, NO_CLUSTER_SETTINGS, settingsOf } from './init-settings.ts';
 import { type InitTokenOptions, planInitTokens } from './init-tokens.ts';
-import type { NodeOptions } from './node-options.ts';
-import { nodeSettingsOf } from './node-settings-of.ts';
-import { observeNode } from './observe-node.ts';
+import { bootstrapFiles, hasIdentity } from './node/bootstrap-files.ts';
+import { readClusterConfiguration } from './node/cluster-baseline.ts';
+import { designFirstNode } from './node/design-first-node.ts';
+import { controlPlaneVersion, NO_CLUSTER_SETTINGS, settingsOf } from './node/init-settings.ts';
+import type { NodeOptions } from './node/node-options.ts';
+import { nodeSettingsOf } from './node/node-settings-of.ts';
+import { observeNode } from './node/observe-node.ts';
 
 export interface InitOptions extends NodeOptions, InitTokenOptions {
   readonly cluster: ClusterConfiguration;

@@ -22,7 +22,7 @@ import { waitNode } from '../phases/wait-node.ts';
 import type { WriteFilesInput } from '../phases/write-files.ts';
 import { pkiPath } from '../pki/certificate-list.ts';
 import { JOINING_KUBECONFIGS } from '../pki/kubeconfig-list.ts';
-import { readClusterConfiguration } from './cluster-baseline.ts';
+import { downloadCerts } from './certificates/shared-certs.ts';
 import {
   type ApiAccess,
   type ApiServerBootstrapInput,
@@ -47,10 +47,10 @@ import {
   prepareControlPlane,
   withAdvertiseAddress,
 } from './control-plane/prepare-control-plane.ts';
-import { toWarning } from './design-observed-node.ts';
 import { type JoinInput, type JoinOptions, joinQueries, prepareJoin, withoutReservedLabels } from './join.ts';
-import { observeNode } from './observe-node.ts';
-import { downloadCerts } from './shared-certs.ts';
+import { readClusterConfiguration } from './node/cluster-baseline.ts';
+import { toWarning } from './node/design-observed-node.ts';
+import { observeNode } from './node/observe-node.ts';
 
 export interface JoinControlPlaneOptions extends JoinOptions, ControlPlaneOptions {
   readonly connect: ConnectControlPlane;

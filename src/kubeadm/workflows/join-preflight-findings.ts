@@ -1,10 +1,10 @@
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { isNodeReady, nodeIssues } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { capitalize } from '../node-identity-problems.ts';
+import type { CheckName } from '../config/check-names.ts';
+import { capitalize } from '../node-identity/node-identity-problems.ts';
 import type { Finding } from '../preflight/check.ts';
-import type { CheckName } from '../preflight/check-names.ts';
-import type { ObservedNode } from './observe-node.ts';
+import type { ObservedNode } from './node/observe-node.ts';
 
 /** The cluster to join, as the findings need it. */
 export interface JoinTarget {

@@ -1,9 +1,9 @@
 import { AppError, isAppError, type Problem } from '../../base/errors.ts';
+import { observe } from '../../host/access/observe.ts';
 import { commitRecord } from '../../host/commit/record.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
-import { observe } from '../../host/observe.ts';
 import { type ClusterContext, type PhaseContext, withCluster } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -16,14 +16,14 @@ import type { KubeObject } from '../../kube/object.ts';
 import { BOOTSTRAP_CONF, FLAGS_ENV, INSTANCE_CONFIG, KUBELET_CONFIG_FILE, KUBELET_DIR, KUBERNETES_DIR } from '../../kube/well-known.ts';
 import { hostFacts } from '../../kubelet/facts/host-facts.ts';
 import { machineEvidence } from '../../kubelet/facts/node-evidence.ts';
+import { CONFIG_DROP_IN_NAMES } from '../../kubelet/facts/own-config-drop-ins.ts';
+import { isReservedLabel } from '../../kubelet/flags/node-labels.ts';
 import { kubeletHealth } from '../../kubelet/health/observe.ts';
-import { managerStatePaths } from '../../kubelet/manager-states.ts';
-import { isReservedLabel } from '../../kubelet/node-labels.ts';
-import { CONFIG_DROP_IN_NAMES } from '../../kubelet/own-config-drop-ins.ts';
+import { managerStatePaths } from '../../kubelet/workload/manager-states.ts';
 import type { BootstrapCredentials } from '../config/bootstrap-credentials.ts';
 import { withScheme } from '../config/defaults.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
-import { validateClaim } from '../node-identity.ts';
+import { validateClaim } from '../node-identity/node-identity.ts';
 import { decodeNodeSettings, NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../phases/kubelet-start.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../phases/kubelet-wait-bootstrap.ts';
@@ -31,16 +31,16 @@ import { isPending, type MarkNodeInput, markNode } from '../phases/mark-node.ts'
 import type { OwnNodeCheck } from '../phases/own-node.ts';
 import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../phases/save-node-settings.ts';
 import { type WaitNodeInput, waitNode } from '../phases/wait-node.ts';
-import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './bootstrap-files.ts';
-import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './cluster-baseline.ts';
-import { designObservedNode } from './design-observed-node.ts';
-import { findRunningKubelet } from './find-running-kubelet.ts';
-import { identifyNode, type NodeTrust, ownNodeCheck } from './identify-node.ts';
 import { joinPreflightFindings } from './join-preflight-findings.ts';
-import type { NodeOptions } from './node-options.ts';
-import { nodeSettingsOf } from './node-settings-of.ts';
-import { type ObservedNode, observeNode } from './observe-node.ts';
-import { NODE_SOURCE_FACTS } from './observe-node-source.ts';
+import { type ApiServerTarget, bootstrapFiles, hasIdentity } from './node/bootstrap-files.ts';
+import { type ClusterBaseline, readClusterBaseline, unlessForbidden } from './node/cluster-baseline.ts';
+import { designObservedNode } from './node/design-observed-node.ts';
+import { findRunningKubelet } from './node/find-running-kubelet.ts';
+import { identifyNode, type NodeTrust, ownNodeCheck } from './node/identify-node.ts';
+import type { NodeOptions } from './node/node-options.ts';
+import { nodeSettingsOf } from './node/node-settings-of.ts';
+import { type ObservedNode, observeNode } from './node/observe-node.ts';
+import { NODE_SOURCE_FACTS } from './node/observe-node-source.ts';
 
 export interface JoinOptions extends NodeOptions {
   /** The API server, as soon as it is discovered. */

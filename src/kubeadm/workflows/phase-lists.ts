@@ -7,7 +7,7 @@ import type { PhaseHelp, PhaseLists } from './phase-help.ts';
 import { resetWorkflow } from './reset.ts';
 import { upgradeApplyWorkflow } from './upgrade/upgrade-apply.ts';
 import { upgradeControlPlaneNodeWorkflow } from './upgrade/upgrade-control-plane-node.ts';
-import { upgradeNodeWorkflow } from './upgrade-node.ts';
+import { upgradeNodeWorkflow } from './upgrade/upgrade-node.ts';
 
 interface CommandWorkflow {
   readonly workflow: Pick<Workflow<never, never>, 'phases'>;

@@ -1,5 +1,5 @@
 import { type Problem, withHostInErrors } from '../../base/errors.ts';
-import { observe } from '../../host/observe.ts';
+import { observe } from '../../host/access/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Prepared, Workflow } from '../../host/run-workflow.ts';
 import { criSockets } from '../../kubelet/facts/cri-socket.ts';

@@ -1,12 +1,12 @@
 import { isAppError, type Problem, withHostInErrors } from '../../base/errors.ts';
 import { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { entryOf, parseSource } from '../../codec/source.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import { isFleetDropIn, proxyDropIn, proxyFiles } from '../../host/install/proxy.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
@@ -18,15 +18,15 @@ import { ADMIN_CONF, ETCD_DATA_DIR, FLAGS_ENV, INSTANCE_CONFIG } from '../../kub
 import { criSockets } from '../../kubelet/facts/cri-socket.ts';
 import { clientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { podList, podProcesses } from '../../kubelet/facts/pods.ts';
+import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
+import { AGENT_UNIT } from '../../kubelet/node-agent/agent-units.ts';
+import { type InstalledAgent, readInstalledAgent } from '../../kubelet/node-agent/installed-agent.ts';
 import { applyResetDefaults } from '../config/defaults.ts';
 import type { ResetConfiguration } from '../config/model.ts';
 import { type EtcdOnHost, readEtcdManifest } from '../control-plane/etcd-manifest.ts';
 import { manifestPath } from '../control-plane/paths.ts';
 import { controlPlanePhases } from '../kubeadm-phases.ts';
-import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../node-agent/agent-program.ts';
-import { AGENT_UNIT } from '../node-agent/agent-units.ts';
-import { type InstalledAgent, readInstalledAgent } from '../node-agent/installed-agent.ts';
-import { nodeNameOf } from '../node-name-of.ts';
+import { nodeNameOf } from '../node-identity/node-name-of.ts';
 import { NODE_SETTINGS_PATH } from '../node-settings/node-settings.ts';
 import { type AgentRemoveInput, resetAgent, resetAgentFacts } from '../phases/agent-remove.ts';
 import { agentRightsRemoval, type RightsRemovalInput } from '../phases/agent-rights.ts';
@@ -46,7 +46,7 @@ import {
   etcdEndpoints,
   NO_ETCD_ACCESS,
 } from './control-plane/etcd-access.ts';
-import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './identify-node.ts';
+import { challengeHost, type IdentifiedNode, identifyBy, type NodeTrust } from './node/identify-node.ts';
 
 export interface ResetOptions {
   readonly reset: ResetConfiguration;

@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
-import type { Catalogue, Field, Minor } from '../catalogue.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
-import { type FeatureGates, resolveFeatureGates } from '../feature-gates.ts';
-import { CONDITIONAL_DEFAULTS } from './conditional-defaults.ts';
+import type { Catalogue, Field, Minor } from '../catalogue/catalogue.ts';
+import { CONDITIONAL_DEFAULTS } from '../catalogue/conditional-defaults.ts';
+import { type FeatureGates, resolveFeatureGates } from '../catalogue/feature-gates.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../documents/decode.ts';
 
 export interface DefaultsOptions {
   /** Minor of the kubelet's defaults. */

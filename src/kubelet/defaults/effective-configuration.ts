@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import type { Minor } from '../catalogue.ts';
-import { defaultEvictionHard } from './conditional-defaults.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { defaultEvictionHard } from '../catalogue/conditional-defaults.ts';
 import { type DefaultsOptions, fillKubeletDefaults } from './default-kubelet-configuration.ts';
 
 /**

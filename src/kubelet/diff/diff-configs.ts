@@ -1,10 +1,10 @@
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
-import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
+import type { Catalogue, LiveChange, Minor } from '../catalogue/catalogue.ts';
 import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
-import { isNodeSpecific } from '../effective/clean-configz.ts';
-import { leavesOf } from '../layers.ts';
+import { leavesOf } from '../layers/layers.ts';
 import { classifyChanges, worstLiveChange } from '../validate/classify-changes.ts';
+import { isNodeSpecific } from './clean-configz.ts';
 
 /** One side of a comparison. */
 export interface ConfigSide {

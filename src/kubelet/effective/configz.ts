@@ -2,8 +2,8 @@ import { AppError } from '../../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { parseSource } from '../../codec/source.ts';
 import { KUBELET_PKI_DIR } from '../../kube/well-known.ts';
-import type { Catalogue, Minor } from '../catalogue.ts';
-import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
+import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import { decodeKubeletConfiguration, KUBELET_API_VERSION, KUBELET_KIND } from '../documents/decode.ts';
 
 /**
  * Parses a response of `/configz`: the effective configuration including defaults and flags.

@@ -1,6 +1,6 @@
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
 import { entryOf, parseSource, type SourceNode } from '../../codec/source.ts';
-import type { Minor } from '../catalogue.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
 
 /** The last minor with dynamic configuration from a ConfigMap. */
 export const LAST_DYNAMIC_MINOR: Minor = 23;

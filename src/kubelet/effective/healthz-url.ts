@@ -1,15 +1,15 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import { kubeletCommandLine } from '../facts/kubelet-process.ts';
-import { mergeConfig } from '../layers.ts';
+import { mergeConfig } from '../layers/layers.ts';
 import { readDropIns } from './kubelet-setup.ts';
 import { observeNextWords } from './observe-kubelet.ts';
 

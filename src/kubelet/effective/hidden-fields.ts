@@ -1,6 +1,6 @@
 import { type Json, jsonEqual } from '../../base/json.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
-import { type LayeredConfig, leavesOf, type Origin } from '../layers.ts';
+import { type LayeredConfig, leavesOf, type Origin } from '../layers/layers.ts';
 
 /** A field of the files that kubeletadm writes, of which the kubelet uses another value. */
 export interface HiddenField {

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts';
-import type { Minor } from '../catalogue.ts';
-import { setAt } from '../kubeadm-defaults.ts';
-import { textAt } from '../validate/values.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { textAt } from '../documents/values.ts';
+import { setAt } from '../layers/kubeadm-defaults.ts';
 
 /**
  * Fields with a path, and the first minor that resolves a relative path against the directory of the file.

@@ -1,12 +1,12 @@
 import { trimTrailing } from '../../base/text/trim-trailing.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FileFact } from '../../host/facts/query.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import type { CommandLineWord } from '../../host/systemd/exec-start.ts';
 import type { PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
-import type { Catalogue, Minor } from '../catalogue.ts';
+import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
 import { assignedFile, checkpointFile, LAST_DYNAMIC_MINOR, parseAssigned } from './dynamic-store.ts';
 import type { HostText, PlacedFlag, RunningConfigInput } from './running-config.ts';

@@ -1,11 +1,11 @@
 import { isAppError, type Problem } from '../../base/errors.ts';
 import { documentOfValue } from '../../codec/document-of-value.ts';
 import { withBigIntegers } from '../../codec/yaml-encode.ts';
-import { type Catalogue, type Minor, parseMinor } from '../catalogue.ts';
-import { unknownFlag } from '../check-extra-args.ts';
-import { KUBELET_API_VERSION, KUBELET_KIND } from '../decode.ts';
+import { type Catalogue, type Minor, parseMinor } from '../catalogue/catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from '../documents/decode.ts';
+import { unknownFlag } from '../flags/check-extra-args.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
-import { type LayeredConfig, leafPath } from '../layers.ts';
+import { type LayeredConfig, leafPath } from '../layers/layers.ts';
 import { validateKubeletConfiguration } from '../validate/validate.ts';
 import { configInputOf, type KubeletSetup } from './kubelet-setup.ts';
 import { type ConfigDrift, findDrift } from './node-explanation.ts';

@@ -2,12 +2,12 @@ import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/
 import { inlineValue } from '../../codec/inline-value.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
-import { type Catalogue, formatMinor, type LiveChange, type Minor } from '../catalogue.ts';
-import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers.ts';
-import type { NodeSource } from '../node-source.ts';
-import { isSetBy } from '../overridden-fields.ts';
+import { type Catalogue, formatMinor, type LiveChange, type Minor } from '../catalogue/catalogue.ts';
+import { type FieldStep, type LayeredConfig, type LayerName, leavesOf } from '../layers/layers.ts';
+import { isSetBy } from '../layers/overridden-fields.ts';
 import { classifyChanges } from '../validate/classify-changes.ts';
 import { masked } from './field-changes.ts';
+import type { NodeSource } from './node-source.ts';
 import type { HostText } from './running-config.ts';
 
 /** The value of a field in one layer. */

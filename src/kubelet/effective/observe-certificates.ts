@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { lastFlag } from '../../host/systemd/try-drop-in.ts';
 import { CA_CERT } from '../../kube/well-known.ts';
 import { type NodeCertificates, nodeCertificates } from '../facts/node-certificates.ts';

@@ -1,14 +1,14 @@
 import { AppError } from '../../base/errors.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import { type CommandLineWord, execStartWords } from '../../host/systemd/exec-start.ts';
 import { observeUnitTexts, type PlannedTexts } from '../../host/systemd/observe-unit-texts.ts';
 import { INSTANCE_CONFIG } from '../../kube/well-known.ts';
-import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../catalogue.ts';
+import { type Catalogue, formatMinor, type Minor, NEWEST_MINOR, OLDEST_KNOWN_MINOR, parseMinor } from '../catalogue/catalogue.ts';
 import { type KubeletProcess, kubeletProcess } from '../facts/kubelet-process.ts';
 import { kubeletBinary } from '../facts/kubelet-version.ts';
 import { parseCommandLine } from '../flags/command-line.ts';

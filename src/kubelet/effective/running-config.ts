@@ -3,14 +3,14 @@ import { AppError, type Position, type Problem } from '../../base/errors.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { parseSource, type Source, type SourceNode, sourceToJson } from '../../codec/source.ts';
 import type { CommandLinePlace } from '../../host/systemd/exec-start.ts';
-import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
-import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf } from '../decode.ts';
+import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
 import { defaultKubeletConfiguration, fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
-import { encodeKubeletConfiguration } from '../encode.ts';
+import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf } from '../documents/decode.ts';
+import { encodeKubeletConfiguration } from '../documents/encode.ts';
 import { readFlagSettings } from '../flags/apply-flags.ts';
-import { setAt } from '../kubeadm-defaults.ts';
-import { addLayer, type LayeredConfig, type LayerName, leavesOf, mergeConfig, NO_LAYERS, type Origin } from '../layers.ts';
+import { setAt } from '../layers/kubeadm-defaults.ts';
+import { addLayer, type LayeredConfig, type LayerName, leavesOf, mergeConfig, NO_LAYERS, type Origin } from '../layers/layers.ts';
 import { resolveRelativePaths } from './host-paths.ts';
 
 /** A file of the host. */

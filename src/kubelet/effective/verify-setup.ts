@@ -1,8 +1,8 @@
 import { AppError, isAppError } from '../../base/errors.ts';
-import { observe } from '../../host/observe.ts';
+import { observe } from '../../host/access/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
+import { fieldsNotInForce, type KubeletVersionContext } from '../diff/fields-in-force.ts';
 import { kubeletCommandLine } from '../facts/kubelet-process.ts';
-import { fieldsNotInForce, type KubeletVersionContext } from '../fields-in-force.ts';
 import { configInputOf, readKubeletSetup } from './kubelet-setup.ts';
 import { layerRunningConfig } from './running-config.ts';
 

@@ -1,10 +1,10 @@
 import { isJsonObject } from '../../base/json.ts';
 import { parseSource, sourceToJson } from '../../codec/source.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import type { FactQuery, FileFact } from '../../host/facts/query.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 
 /** The flags of the programs that give the kubelet credentials for registries, in the order in which it reads them. */
 export const CREDENTIAL_PROVIDER_FLAGS = ['image-credential-provider-bin-dir', 'image-credential-provider-config'] as const;

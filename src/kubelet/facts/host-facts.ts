@@ -7,7 +7,6 @@ import { operatingSystem } from '../../host/facts/operating-system.ts';
 import { unitActive, unitState } from '../../host/facts/unit.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { BOOTSTRAP_CONF, CA_CERT, KUBELET_CONF } from '../../kube/well-known.ts';
-import { CONFIG_DROP_IN_NAMES } from '../own-config-drop-ins.ts';
 import { type RuntimeCgroupDriver, runtimeCgroupDriver, runtimeConfigSupport } from './cgroup-driver.ts';
 import { criSockets, KNOWN_CRI_SOCKETS } from './cri-socket.ts';
 import { type CriState, criState } from './cri-state.ts';
@@ -15,6 +14,7 @@ import { clientIdentity } from './kubelet-identity.ts';
 import { kubeletCommandLine } from './kubelet-process.ts';
 import { kubeletBinary } from './kubelet-version.ts';
 import { nodeChecks } from './node-checks.ts';
+import { CONFIG_DROP_IN_NAMES } from './own-config-drop-ins.ts';
 
 /** Files that an earlier run of kubeletadm or kubeadm may have left. */
 const KUBERNETES_FILES = [KUBELET_CONF, BOOTSTRAP_CONF, CA_CERT];

@@ -1,6 +1,6 @@
 import type { Arg } from '../../base/arg.ts';
-import { TEMPORARY_DIRECTORY } from '../../base/text/shell-program.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
+import { TEMPORARY_DIRECTORY } from '../../host/shell-program.ts';
 import { type FlagOptions, flagKey, parseCommandLine } from '../flags/command-line.ts';
 import { explainKubeletOutput } from './kubelet-failure.ts';
 import { parseKubeletVersion } from './kubelet-version.ts';

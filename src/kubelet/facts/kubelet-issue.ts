@@ -1,4 +1,4 @@
-import { readJournal } from '../../host/facts/journal.ts';
+import { readJournal } from '../../host/access/journal.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Arg } from '../../base/arg.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
-import type { Catalogue, Field, Flag, Minor } from '../catalogue.ts';
-import { valueAt } from '../validate/values.ts';
+import type { Catalogue, Field, Flag, Minor } from '../catalogue/catalogue.ts';
+import { valueAt } from '../documents/values.ts';
 import { combineWithFile, readFlagValue } from './flag-value.ts';
 
 /** A field set by flags, in the form of the configuration file. */

@@ -1,5 +1,5 @@
 import type { Arg } from '../../base/arg.ts';
-import type { Catalogue, FlagEntry, Minor } from '../catalogue.ts';
+import type { Catalogue, FlagEntry, Minor } from '../catalogue/catalogue.ts';
 
 export interface FlagOptions {
   readonly catalogue: Catalogue;

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { readScalar, type ScalarFault, type ScalarToken } from '../../codec/scalar.ts';
 import type { ScalarNode } from '../../codec/type-node.ts';
-import type { Field, Flag } from '../catalogue.ts';
+import type { Field, Flag } from '../catalogue/catalogue.ts';
 
 export type FlagValue = { readonly value: Json } | { readonly fault: string };
 

@@ -1,9 +1,9 @@
 import { AppError } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
 import type { Wait } from '../../base/wait-until.ts';
-import { readJournal } from '../../host/facts/journal.ts';
+import { readJournal } from '../../host/access/journal.ts';
+import { observe } from '../../host/access/observe.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { isConnectionLost } from '../../host/run-host.ts';
 import { explainKubeletFailure, type KubeletFailure, lastKubeletError } from '../facts/kubelet-failure.ts';

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../base/json.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { DEFAULT_MINOR, type Minor, nearestKnownMinor } from '../catalogue.ts';
+import { DEFAULT_MINOR, type Minor, nearestKnownMinor } from '../catalogue/catalogue.ts';
 import type { Observation } from './assess.ts';
 
 /** State reported by the Node, as far as it concerns the running kubelet. */

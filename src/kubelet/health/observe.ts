@@ -1,9 +1,9 @@
+import type { Host } from '../../host/access/host.ts';
+import { readJournal } from '../../host/access/journal.ts';
+import { observe } from '../../host/access/observe.ts';
 import { combineFacts } from '../../host/facts/fact.ts';
-import { readJournal } from '../../host/facts/journal.ts';
 import type { HttpFact } from '../../host/facts/query.ts';
 import { type UnitState, unitState } from '../../host/facts/unit.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
 import { answerOf } from '../../host/unit-ready.ts';
 import { explainKubeletFailure } from '../facts/kubelet-failure.ts';
 import { type KubeletCommandLine, kubeletCommandLine } from '../facts/kubelet-process.ts';

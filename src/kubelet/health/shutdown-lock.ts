@@ -1,10 +1,10 @@
 import { AppError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { waitUntil } from '../../base/wait-until.ts';
+import type { Host } from '../../host/access/host.ts';
+import { readJournal } from '../../host/access/journal.ts';
+import { hostPause, observe } from '../../host/access/observe.ts';
 import { defineFact } from '../../host/facts/fact.ts';
-import { readJournal } from '../../host/facts/journal.ts';
-import type { Host } from '../../host/host.ts';
-import { hostPause, observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { LOGIND_NAME, LOGIND_OBJECT } from '../../host/systemd/logind.ts';
 import { shutdownField, shutdownSeconds } from '../workload/shutdown-risks.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { encodeYaml } from '../../codec/yaml-encode.ts';
-import { readJournal } from '../../host/facts/journal.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
+import { readJournal } from '../../host/access/journal.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult, podErrorIn, probePod, readProbe } from './probe-pod.ts';
 import type { ProbeDriver, ProbeOutcome } from './run-probe.ts';

@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
+import { observe } from '../../host/access/observe.ts';
 import { unitState } from '../../host/facts/unit.ts';
-import { observe } from '../../host/observe.ts';
 import type { PhaseContext, VerifyCommit } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { conditionOf, isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { fieldsToShow } from '../fields-in-force.ts';
+import { fieldsToShow } from '../diff/fields-in-force.ts';
 import { assessSignals, configzSignals, type FoundSignal, nodeSignals, podSignals, type SignalTimes, worstOf } from './assess.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
 import { pathNotChecked, reachKubelet } from './kubelet-path.ts';

@@ -1,7 +1,7 @@
 import { isAppError } from '../../base/errors.ts';
 import { quickAtFirst, waitUntil } from '../../base/wait-until.ts';
+import { hostPause, observe } from '../../host/access/observe.ts';
 import type { UnitState } from '../../host/facts/unit.ts';
-import { hostPause, observe } from '../../host/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import { conditionOf, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';

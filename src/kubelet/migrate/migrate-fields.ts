@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts';
 import { formatGoDuration, parseGoDuration } from '../../base/text/go-duration.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
-import { type Catalogue, type Field, formatMinor, type Minor } from '../catalogue.ts';
+import { type Catalogue, type Field, formatMinor, type Minor } from '../catalogue/catalogue.ts';
 import type { FieldEdit, Migrated, MigrationStep } from './migration-step.ts';
 
 export interface FieldMigrationOptions {

@@ -1,8 +1,8 @@
 import { type Problem, usageError } from '../../base/errors.ts';
 import type { LocalFiles } from '../../base/local-files.ts';
-import { OLDEST_MINOR } from '../catalogue.ts';
+import { OLDEST_MINOR } from '../catalogue/catalogue.ts';
+import { loadCatalogue } from '../catalogue/load-catalogue.ts';
 import { parseCommandLine } from '../flags/command-line.ts';
-import { loadCatalogue } from '../load-catalogue.ts';
 import { readMinor } from '../minor-option.ts';
 import { type KubeletMigration, migrateKubelet } from './migrate-kubelet.ts';
 import { readFlagSources } from './read-flag-sources.ts';

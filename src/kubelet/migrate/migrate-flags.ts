@@ -2,13 +2,13 @@ import type { Arg } from '../../base/arg.ts';
 import { AppError } from '../../base/errors.ts';
 import { type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { inlineValue } from '../../codec/inline-value.ts';
-import { type Catalogue, formatMinor, type Minor } from '../catalogue.ts';
-import { checkExtraArgs } from '../check-extra-args.ts';
+import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { valueAt } from '../documents/values.ts';
 import { isRelativePath } from '../effective/host-paths.ts';
 import { fieldOfFlag } from '../flags/apply-flags.ts';
+import { checkExtraArgs } from '../flags/check-extra-args.ts';
 import { combineWithFile, readFlagValue } from '../flags/flag-value.ts';
-import { valueAt } from '../validate/values.ts';
 import type { FieldEdit, MigrationStep } from './migration-step.ts';
 import { REMOVED_FLAGS, UNKNOWN_REMOVAL } from './removed-flags.ts';
 

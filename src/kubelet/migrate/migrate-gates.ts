@@ -1,5 +1,5 @@
-import { type Catalogue, formatMinor, type GateEntry, type Minor } from '../catalogue.ts';
-import { GROUP_GATES } from '../feature-gates.ts';
+import { type Catalogue, formatMinor, type GateEntry, type Minor } from '../catalogue/catalogue.ts';
+import { GROUP_GATES } from '../catalogue/feature-gates.ts';
 import type { MigrationStep } from './migration-step.ts';
 
 export interface MigratedGates {

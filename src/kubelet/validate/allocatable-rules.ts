@@ -1,7 +1,7 @@
 import { quoteValue } from '../../codec/document-problems.ts';
+import { listAt, textAt } from '../documents/values.ts';
 import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
-import { listAt, textAt } from './values.ts';
 
 const ENFORCE = 'enforceNodeAllocatable';
 /** The first minor with the compressible values. */

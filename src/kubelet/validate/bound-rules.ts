@@ -1,6 +1,6 @@
+import { valueAt } from '../documents/values.ts';
 import { beyondBounds } from './dangers.ts';
 import type { Rule } from './rule.ts';
-import { valueAt } from './values.ts';
 
 /** Values that the kubelet accepts, but that are rarely intended: a change to them has the impact `unsafe`. */
 export const BOUND_RULES: readonly Rule[] = [

@@ -4,7 +4,7 @@ import { parseQuantity } from '../../base/text/quantity.ts';
 import { readScalar } from '../../codec/scalar.ts';
 import type { ObjectNode, TypeNode } from '../../codec/type-node.ts';
 import { highestImpact } from '../../host/plan/impact.ts';
-import type { Catalogue, DangerKind, LiveChange, Minor } from '../catalogue.ts';
+import type { Catalogue, DangerKind, LiveChange, Minor } from '../catalogue/catalogue.ts';
 import { fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
 import { beyondBounds, leadsTo } from './dangers.ts';
 

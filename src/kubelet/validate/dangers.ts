@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, jsonEqual } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseQuantity } from '../../base/text/quantity.ts';
-import type { Bounds, Danger } from '../catalogue.ts';
+import type { Bounds, Danger } from '../catalogue/catalogue.ts';
 
 /**
  * Whether a change of a field leads to a dangerous value. Lower verbosities and shorter caches are not dangerous, and

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
-import { type Catalogue, formatMinor, type Gate, type Minor } from '../catalogue.ts';
+import { type Catalogue, formatMinor, type Gate, type Minor } from '../catalogue/catalogue.ts';
+import { entriesAt, valueAt } from '../documents/values.ts';
 import type { Finding, Rule } from './rule.ts';
-import { entriesAt, valueAt } from './values.ts';
 
 /** Deprecated fields that are still read. */
 const DEPRECATED: readonly { readonly path: string; readonly since: Minor; readonly message: string; readonly hint: string }[] = [

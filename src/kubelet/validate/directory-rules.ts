@@ -1,8 +1,8 @@
 import { cleanPath } from '../../base/text/clean-path.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import { ETCD_DATA_DIR } from '../../kube/well-known.ts';
+import { textAt } from '../documents/values.ts';
 import type { Rule } from './rule.ts';
-import { textAt } from './values.ts';
 
 /** Directories of the system, with all directories in them. */
 const SYSTEM_TREES = [

@@ -1,6 +1,6 @@
 import { quoteValue } from '../../codec/document-problems.ts';
+import { textAt } from '../documents/values.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
-import { textAt } from './values.ts';
 
 /** Enumerations; letter case matters. */
 export const ENUM_RULES: readonly Rule[] = [

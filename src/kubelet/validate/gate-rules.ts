@@ -1,9 +1,9 @@
 import { quoteValue } from '../../codec/document-problems.ts';
-import type { Catalogue, Minor } from '../catalogue.ts';
-import { formatMinor } from '../catalogue.ts';
-import type { GateFault } from '../feature-gates.ts';
+import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import { formatMinor } from '../catalogue/catalogue.ts';
+import type { GateFault } from '../catalogue/feature-gates.ts';
+import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from '../documents/values.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
-import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from './values.ts';
 
 /** A field that is rejected while a gate is off. */
 interface GatedField {

@@ -1,7 +1,7 @@
 import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
+import { durationAt, isTrue, listAt, numberAt, textAt } from '../documents/values.ts';
 import type { Finding, Rule } from './rule.ts';
-import { durationAt, isTrue, listAt, numberAt, textAt } from './values.ts';
 
 const HIGH = 'imageGCHighThresholdPercent';
 const LOW = 'imageGCLowThresholdPercent';

@@ -1,7 +1,7 @@
 import type { Arg } from '../../base/arg.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { Catalogue, LiveChange, Minor } from '../catalogue.ts';
-import { leavesOf } from '../layers.ts';
+import type { Catalogue, LiveChange, Minor } from '../catalogue/catalogue.ts';
+import { leavesOf } from '../layers/layers.ts';
 import { type ClassifiedChange, classifyChanges } from './classify-changes.ts';
 import type { Finding } from './rule.ts';
 

@@ -1,10 +1,10 @@
 import { isJsonObject } from '../../base/json.ts';
 import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
-import { formatMinor } from '../catalogue.ts';
+import { formatMinor } from '../catalogue/catalogue.ts';
+import { durationAt, isTrue, listAt, numberAt, textAt } from '../documents/values.ts';
 import { parseGoUrlScheme } from './go-url.ts';
 import type { Finding, Rule } from './rule.ts';
-import { durationAt, isTrue, listAt, numberAt, textAt } from './values.ts';
 
 const MAX_VERBOSITY = 2 ** 31 - 1;
 

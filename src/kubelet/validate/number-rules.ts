@@ -1,5 +1,5 @@
+import { numberAt } from '../documents/values.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
-import { numberAt } from './values.ts';
 
 interface Bound {
   readonly path: string;

@@ -1,4 +1,4 @@
-import { formatMinor, type Minor, NEWEST_MINOR, nearestKnownMinor, OLDEST_MINOR } from '../catalogue.ts';
+import { formatMinor, type Minor, NEWEST_MINOR, nearestKnownMinor, OLDEST_MINOR } from '../catalogue/catalogue.ts';
 
 /** Code of the warning that a configuration is validated by the rules of another minor than its kubelet's. */
 export const OTHER_MINOR_CODE = 'KUBELET_RULES_OF_OTHER_MINOR';

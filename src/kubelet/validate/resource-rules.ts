@@ -2,9 +2,9 @@ import { isJsonObject } from '../../base/json.ts';
 import { formatGoDuration } from '../../base/text/go-duration.ts';
 import { parseQuantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
-import type { Minor } from '../catalogue.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from '../documents/values.ts';
 import type { Finding, Rule } from './rule.ts';
-import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from './values.ts';
 
 const QUOTA = 'cpuCFSQuotaPeriod';
 const CPUS = 'reservedSystemCPUs';

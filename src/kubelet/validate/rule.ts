@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts';
-import type { Catalogue, Minor } from '../catalogue.ts';
-import type { FeatureGates } from '../feature-gates.ts';
+import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import type { FeatureGates } from '../catalogue/feature-gates.ts';
 
 /** Input of a rule. */
 export interface RuleFacts {

@@ -1,6 +1,6 @@
 import { formatGoDuration } from '../../base/text/go-duration.ts';
+import { durationAt, listAt } from '../documents/values.ts';
 import type { Finding, Rule } from './rule.ts';
-import { durationAt, listAt } from './values.ts';
 
 const TOTAL = 'shutdownGracePeriod';
 const CRITICAL = 'shutdownGracePeriodCriticalPods';

@@ -2,11 +2,11 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import { parseGoDuration } from '../../base/text/go-duration.ts';
 import { parseQuantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
-import type { Minor } from '../catalogue.ts';
-import { defaultEvictionHard } from '../defaults/conditional-defaults.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { defaultEvictionHard } from '../catalogue/conditional-defaults.ts';
+import { entriesAt, isTrue } from '../documents/values.ts';
 import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule } from './rule.ts';
-import { entriesAt, isTrue } from './values.ts';
 
 /**
  * The last minor that may have the signal allocatableNodeFs.available: the source names no exact minor before

@@ -1,9 +1,9 @@
 import { parseQuantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
-import type { Minor } from '../catalogue.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { entriesAt, textAt } from '../documents/values.ts';
 import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
-import { entriesAt, textAt } from './values.ts';
 
 /** A policy option with the minors of its alpha, beta and stable stages. */
 interface PolicyOption {

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { compareQuantities, formatQuantity, parseQuantity, type Quantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
-import { defaultEvictionHard } from '../defaults/conditional-defaults.ts';
+import { defaultEvictionHard } from '../catalogue/conditional-defaults.ts';
+import { entriesAt, listAt, textAt, valueAt } from '../documents/values.ts';
 import { unknownEnumValue } from './enum-rules.ts';
 import type { Finding, Rule, RuleFacts } from './rule.ts';
-import { entriesAt, listAt, textAt, valueAt } from './values.ts';
 
 const RESOURCES = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
 

@@ -1,8 +1,8 @@
 import { upTo } from '../../base/text/up-to.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
-import type { Minor } from '../catalogue.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { entriesAt, listAt } from '../documents/values.ts';
 import type { Finding, Rule } from './rule.ts';
-import { entriesAt, listAt } from './values.ts';
 
 const MAX_LENGTH = 253;
 const NAME = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;

@@ -1,9 +1,9 @@
 import { jsonEqual, parseJsonObject } from '../../base/json.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
-import { MANAGER_STATES } from '../manager-states.ts';
-import { textAt, valueAt } from '../validate/values.ts';
+import { textAt, valueAt } from '../documents/values.ts';
 import { byAdmission } from './admission.ts';
 import { cpusOf, reservedAmounts } from './capacity.ts';
+import { MANAGER_STATES } from './manager-states.ts';
 import { isActive } from './pod.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { CpuTopology, RiskInput, RiskPod } from './risk-input.ts';

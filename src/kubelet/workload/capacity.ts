@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../base/json.ts';
 import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
-import type { Minor } from '../catalogue.ts';
-import { defaultEvictionHard } from '../defaults/conditional-defaults.ts';
-import { entriesAt, isTrue, numberAt, textAt, valueAt } from '../validate/values.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { defaultEvictionHard } from '../catalogue/conditional-defaults.ts';
+import { entriesAt, isTrue, numberAt, textAt, valueAt } from '../documents/values.ts';
 import { type Amounts, amountsOf } from './pod.ts';
 
 /** Linux kernels support at most 8192 CPUs; larger numbers are no CPUs of a host. */

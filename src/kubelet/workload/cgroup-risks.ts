@@ -1,8 +1,8 @@
 import { type JsonObject, jsonEqual } from '../../base/json.ts';
 import { combineFacts, defineFact, type Fact } from '../../host/facts/fact.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
+import { listAt, textAt, valueAt } from '../documents/values.ts';
 import { type CgroupDriver, runtimeCgroupDriver } from '../facts/cgroup-driver.ts';
-import { listAt, textAt, valueAt } from '../validate/values.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { CgroupFacts, RiskInput } from './risk-input.ts';
 

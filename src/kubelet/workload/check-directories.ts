@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../base/json.ts';
 import { cleanPath } from '../../base/text/clean-path.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import type { CommandFact, FactQuery, FileFact } from '../../host/facts/query.ts';
-import type { Host } from '../../host/host.ts';
-import { observe } from '../../host/observe.ts';
+import { textAt } from '../documents/values.ts';
 import { podLogsDirIssue, volumePluginDirIssue } from '../validate/directory-rules.ts';
-import { textAt } from '../validate/values.ts';
 
 /** A change of the configuration of a host. */
 export interface DirectoryChange {

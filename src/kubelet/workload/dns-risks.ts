@@ -1,6 +1,6 @@
 import { jsonEqual } from '../../base/json.ts';
 import { type Cidr, cidrContains, parseCidr, parseIp } from '../../base/text/ip.ts';
-import { listAt, textAt } from '../validate/values.ts';
+import { listAt, textAt } from '../documents/values.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
-import { entriesAt } from '../validate/values.ts';
+import { entriesAt } from '../documents/values.ts';
 import { hardThresholds, thresholdAmount } from './capacity.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { FileSystemSpace, HostRiskFacts, RiskInput } from './risk-input.ts';

@@ -1,7 +1,7 @@
 import { jsonEqual } from '../../base/json.ts';
+import { type FeatureGates, resolveFeatureGates } from '../catalogue/feature-gates.ts';
 import { gatesOf } from '../defaults/default-kubelet-configuration.ts';
-import { type FeatureGates, resolveFeatureGates } from '../feature-gates.ts';
-import { numberAt, textAt, valueAt } from '../validate/values.ts';
+import { numberAt, textAt, valueAt } from '../documents/values.ts';
 import { isActive } from './pod.ts';
 import { POD_FEATURES, type PodFeature, type PodFeatureGate } from './pod-features.ts';
 import type { PodRisk } from './pod-risk.ts';

@@ -1,4 +1,4 @@
-import { textAt, valueAt } from '../validate/values.ts';
+import { textAt, valueAt } from '../documents/values.ts';
 import { isActive } from './pod.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
-import { listAt, textAt } from '../validate/values.ts';
+import { listAt, textAt } from '../documents/values.ts';
 import { isActive } from './pod.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';

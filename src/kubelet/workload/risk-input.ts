@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { ListeningPorts } from '../../host/facts/listening-ports.ts';
 import type { FileFact } from '../../host/facts/query.ts';
 import type { LogindFacts } from '../../host/systemd/logind.ts';
-import type { Catalogue, Minor } from '../catalogue.ts';
+import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import type { CgroupDriver } from '../facts/cgroup-driver.ts';
 import type { Amounts, NodePod } from './pod.ts';
 import type { PodFeatureGate } from './pod-features.ts';

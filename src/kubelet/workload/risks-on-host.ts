@@ -1,9 +1,9 @@
 import { isAppError } from '../../base/errors.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/access/host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { PlacedFlag } from '../effective/running-config.ts';
 import { CREDENTIAL_PROVIDER_FLAGS, missingCredentialProvider } from '../facts/credential-provider.ts';
-import { rootDirOf } from '../manager-states.ts';
+import { rootDirOf } from './manager-states.ts';
 import type { PodRisk } from './pod-risk.ts';
 import { findPodRisks } from './pod-risks.ts';
 import { readPodInput } from './read-pod-input.ts';

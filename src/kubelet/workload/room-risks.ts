@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
-import { textAt, valueAt } from '../validate/values.ts';
+import { textAt, valueAt } from '../documents/values.ts';
 import { isCritical, type PodCapacity, type RejectedPod, type RoomResource, rejectedPods } from './admission.ts';
 import { cpusOf, hardThresholds, podLimit, reservedAmounts, thresholdAmount, withheldAmounts } from './capacity.ts';
 import { type Amounts, isActive } from './pod.ts';

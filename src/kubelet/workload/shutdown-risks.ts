@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, jsonEqual } from '../../base/json.ts';
 import { limitBelow } from '../../host/systemd/logind.ts';
-import { durationAt, listAt, textAt, valueAt } from '../validate/values.ts';
+import { durationAt, listAt, textAt, valueAt } from '../documents/values.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 

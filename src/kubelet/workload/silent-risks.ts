@@ -1,5 +1,5 @@
 import { jsonEqual } from '../../base/json.ts';
-import { isTrue, listAt, numberAt, textAt, valueAt } from '../validate/values.ts';
+import { isTrue, listAt, numberAt, textAt, valueAt } from '../documents/values.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 

@@ -1,8 +1,8 @@
 import { type Json, jsonEqual } from '../../base/json.ts';
 import { isLoopback, isUnspecified, parseIp } from '../../base/text/ip.ts';
-import type { Minor } from '../catalogue.ts';
-import { MANAGER_STATES } from '../manager-states.ts';
-import { durationAt, isTrue, numberAt, textAt, valueAt } from '../validate/values.ts';
+import type { Minor } from '../catalogue/catalogue.ts';
+import { durationAt, isTrue, numberAt, textAt, valueAt } from '../documents/values.ts';
+import { MANAGER_STATES } from './manager-states.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
 

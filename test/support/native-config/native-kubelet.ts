@@ -3,17 +3,17 @@ import { timestamp } from '../../../lab/api-server/timestamp.ts';
 import { loadPayload } from '../../../lab/hosts/load-payload.ts';
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../../src/base/json.ts';
 import { CONFIG_ERRORS } from '../../../src/dynamic/error-texts.ts';
-import type { MetaFile } from '../../../src/dynamic/native-store.ts';
+import type { MetaFile } from '../../../src/dynamic/native/native-store.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import type { Catalogue, Minor } from '../../../src/kubelet/catalogue.ts';
+import type { Catalogue, Minor } from '../../../src/kubelet/catalogue/catalogue.ts';
 import {
   type ConfigIdentity,
   type ConfigStatus,
   formatConfigStatus,
   LOCAL_STATUS,
   sameIdentity,
-} from '../../../src/kubelet/config-source.ts';
+} from '../../../src/kubelet/layers/config-source.ts';
 import { nativeMetrics } from './native-metrics.ts';
 import { FatalStoreError, StoreOnDisk } from './store-on-disk.ts';
 

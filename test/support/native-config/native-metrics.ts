@@ -1,4 +1,4 @@
-import type { ConfigIdentity, ConfigStatus } from '../../../src/kubelet/config-source.ts';
+import type { ConfigIdentity, ConfigStatus } from '../../../src/kubelet/layers/config-source.ts';
 
 /** The four gauges of a kubelet with dynamic configuration, as in `/metrics`. */
 export function nativeMetrics({ assigned, active, lastKnownGood, error }: ConfigStatus): string {

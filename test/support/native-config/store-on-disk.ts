@@ -6,8 +6,8 @@ import {
   nativeStorePaths,
   parseMetaFile,
   renderMetaFile,
-} from '../../../src/dynamic/native-store.ts';
-import type { ConfigIdentity } from '../../../src/kubelet/config-source.ts';
+} from '../../../src/dynamic/native/native-store.ts';
+import type { ConfigIdentity } from '../../../src/kubelet/layers/config-source.ts';
 
 /** The error with which the kubelet exits with code 1. */
 export class FatalStoreError extends Error {}

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { nativeCheckpointDirectory, nativeStorePaths, renderMetaFile } from '../../../src/dynamic/native-store.ts';
+import { nativeCheckpointDirectory, nativeStorePaths, renderMetaFile } from '../../../src/dynamic/native/native-store.ts';
 import { comesTo, stays } from '../native-subject.ts';
 import { BAD, CRASHING, DYING_EARLY, GOOD, payload, TURNING_OFF } from '../native-world.ts';
 import { E1, E2, E4, E5, type NativeScenario, nodeRef, scenario, standInScenario, takes, withLastKnownGood } from './scenario.ts';

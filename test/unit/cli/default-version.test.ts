@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NEWEST_RELEASE } from '../../../src/kubeadm/workflows/control-plane/resolve-cluster-configuration.ts';
-import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../src/kubelet/catalogue.ts';
+import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../src/kubelet/catalogue/catalogue.ts';
 import { runCommand } from '../../support/run-cli.ts';
 
 // A gate that 1.36 has and 1.37 removed.

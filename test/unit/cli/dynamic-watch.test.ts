@@ -3,8 +3,8 @@ import type { Clock } from '../../../src/base/clock.ts';
 import { renderText, type Text } from '../../../src/base/text/styled.ts';
 import { textReporter } from '../../../src/cli/adapters/reporter-text.ts';
 import { watchRollout } from '../../../src/cli/dynamic-watch.ts';
-import type { Display, Output } from '../../../src/cli/services.ts';
-import { readNodeConfig } from '../../../src/dynamic/node-config.ts';
+import type { Display, Output } from '../../../src/cli/output/services.ts';
+import { readNodeConfig } from '../../../src/dynamic/status/node-config.ts';
 import type { RolloutOutcome } from '../../../src/dynamic/workflows/rollout-listener.ts';
 
 const START = Date.parse('2030-01-01T00:00:00Z');

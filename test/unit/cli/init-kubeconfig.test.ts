@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { PlanDocument } from '../../../src/host/plan/document.ts';
-import type { ClusterTarget } from '../../../src/kubeadm/cluster-target.ts';
+import type { ClusterTarget } from '../../../src/kubeadm/control-plane/cluster-target.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { runCommand } from '../../support/run-cli.ts';

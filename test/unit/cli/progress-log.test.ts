@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
 import { watchFleet } from '../../../src/cli/fleet-watch.ts';
+import type { Output, Services } from '../../../src/cli/output/services.ts';
 import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
-import type { Output, Services } from '../../../src/cli/services.ts';
-import type { FleetProgress } from '../../../src/fleet/fleet.ts';
+import type { FleetProgress } from '../../../src/fleet/run/fleet.ts';
 import { definePhase } from '../../../src/host/phase.ts';
 import { DEFAULT_RUN } from '../../../src/host/run-settings.ts';
 import { planWorkflow, type Workflow } from '../../../src/host/run-workflow.ts';

@@ -3,8 +3,8 @@ import { AppError } from '../../../src/base/errors.ts';
 import { textReporter } from '../../../src/cli/adapters/reporter-text.ts';
 import { recapRows } from '../../../src/cli/recap.ts';
 import { runResults } from '../../../src/cli/run-results.ts';
-import type { HostOutcome, HostStatus } from '../../../src/fleet/fleet.ts';
-import type { HostSteps } from '../../../src/fleet/run-steps.ts';
+import type { HostOutcome, HostStatus } from '../../../src/fleet/run/fleet.ts';
+import type { HostSteps } from '../../../src/fleet/run/run-steps.ts';
 import type { HostChange } from '../../../src/host/plan/change.ts';
 
 const RESTART: HostChange = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { renderDocument } from '../../../src/cli/show-document.ts';
+import { renderDocument } from '../../../src/cli/output/show-document.ts';
 import { HOSTILE, UNSAFE } from '../../support/hostile-text.ts';
 
 it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderText } from '../../../src/base/text/styled.ts';
-import { renderPlan } from '../../../src/cli/show-plan.ts';
+import { renderPlan } from '../../../src/cli/output/show-plan.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import { planDocument } from '../../../src/host/plan/document.ts';
 import { NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';

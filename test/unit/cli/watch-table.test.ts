@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readJsonPathFormat } from '../../../src/cli/jsonpath-format.ts';
+import { readJsonPathFormat } from '../../../src/cli/output/jsonpath-format.ts';
 import type { TableFormat } from '../../../src/cli/show-table.ts';
 import { tableWatch, type WatchedRow } from '../../../src/cli/watch-table.ts';
 

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { documentOfValue } from '../../../src/codec/document-of-value.ts';
 import { parseSource, type SourceDocument, type SourceNode, sourceToExactJson } from '../../../src/codec/source.ts';
 import { encodeYaml, type YamlValue } from '../../../src/codec/yaml-encode.ts';
-import { decodeKubeletConfiguration } from '../../../src/kubelet/decode.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../src/kubelet/documents/decode.ts';
 import { validateKubeletConfiguration } from '../../../src/kubelet/validate/validate.ts';
 
 const catalogue = await loadCatalogue();

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { withBigIntegers } from '../../../src/codec/yaml-encode.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 

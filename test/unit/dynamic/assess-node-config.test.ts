@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { assessNodeConfig } from '../../../src/dynamic/assess-node-config.ts';
-import type { ConfigEvent } from '../../../src/dynamic/config-event.ts';
-import { readNodeConfig } from '../../../src/dynamic/node-config.ts';
+import { assessNodeConfig } from '../../../src/dynamic/status/assess-node-config.ts';
+import type { ConfigEvent } from '../../../src/dynamic/status/config-event.ts';
+import { readNodeConfig } from '../../../src/dynamic/status/node-config.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
@@ -10,7 +10,7 @@ import {
   formatConfigStatus,
   formatSourceAnnotation,
   LOCAL_STATUS,
-} from '../../../src/kubelet/config-source.ts';
+} from '../../../src/kubelet/layers/config-source.ts';
 
 const at = (minutes: number): Date => new Date(Date.parse('2030-01-01T00:00:00Z') + minutes * 60_000);
 const identity = (name: string): ConfigIdentity => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { checkpointStore } from '../../../src/dynamic/agent/checkpoint-store.ts';
 import { newAgentState } from '../../../src/dynamic/agent/state.ts';
-import { checkpointStore } from '../../../src/dynamic/checkpoint-store.ts';
-import { checkpointDirectory, hashOfFiles, pointerFile, stateFiles } from '../../../src/kubeadm/node-agent/layout.ts';
+import { checkpointDirectory, hashOfFiles, pointerFile, stateFiles } from '../../../src/kubelet/node-agent/layout.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 
 const D = '/var/lib/kubelet/kubeletadm-agent';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { appendHash, appendHashOf } from '../../../src/dynamic/config-map-hash.ts';
+import { appendHash, appendHashOf } from '../../../src/dynamic/signing/config-map-hash.ts';
 
 const bytes = (...values: number[]) => new Uint8Array(values);
 const HTML =

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { CONFIG_ERRORS } from '../../../src/dynamic/error-texts.ts';
-import { nativeStorePaths } from '../../../src/dynamic/native-store.ts';
+import { nativeStorePaths } from '../../../src/dynamic/native/native-store.ts';
 import { CRASHING, type NativeWorld, nativeWorld, payload } from '../../support/native-world.ts';
 
 const E1 = CONFIG_ERRORS.LOAD_FAILED.text;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type ObservedStore, planStoreRepair, reportStore } from '../../../src/dynamic/native-report.ts';
-import { renderMetaFile } from '../../../src/dynamic/native-store.ts';
+import { type ObservedStore, planStoreRepair, reportStore } from '../../../src/dynamic/native/native-report.ts';
+import { renderMetaFile } from '../../../src/dynamic/native/native-store.ts';
 import type { FileFact } from '../../../src/host/facts/query.ts';
 import type { UnitState } from '../../../src/host/facts/unit.ts';
 

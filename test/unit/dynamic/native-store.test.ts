@@ -5,7 +5,7 @@ import {
   nativeStorePaths,
   parseMetaFile,
   renderMetaFile,
-} from '../../../src/dynamic/native-store.ts';
+} from '../../../src/dynamic/native/native-store.ts';
 
 const IDENTITY = {
   namespace: 'kube-system',

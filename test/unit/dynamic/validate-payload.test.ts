@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { validatePayload } from '../../../src/dynamic/validate-payload.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { validatePayload } from '../../../src/dynamic/agent/validate-payload.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 
 const OVERLAY = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: KubeletConfigurationOverlay\n';
 const catalogue = await loadCatalogue();

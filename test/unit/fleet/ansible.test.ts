@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
-import { importAnsible } from '../../../src/fleet/ansible/import.ts';
-import { type InventoryList, readInventoryList } from '../../../src/fleet/ansible/read-list.ts';
-import { filterImport } from '../../../src/fleet/filter-import.ts';
-import { importSshConfig } from '../../../src/fleet/import-ssh-config.ts';
+import { importAnsible } from '../../../src/fleet/imports/ansible/import.ts';
+import { type InventoryList, readInventoryList } from '../../../src/fleet/imports/ansible/read-list.ts';
+import { filterImport } from '../../../src/fleet/imports/filter-import.ts';
+import { importSshConfig } from '../../../src/fleet/imports/import-ssh-config.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
-import { loadFleet } from '../../../src/fleet/load.ts';
-import { resolveFleet } from '../../../src/fleet/resolve.ts';
+import { loadFleet } from '../../../src/fleet/file/load.ts';
+import { resolveFleet } from '../../../src/fleet/file/resolve.ts';
 import { numberOfRuns } from '../../support/thorough.ts';
 import { HEADER, resolve } from './support.ts';
 

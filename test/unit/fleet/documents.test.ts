@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { renderTable } from '../../../src/base/text/table.ts';
-import { importAnsible } from '../../../src/fleet/ansible/import.ts';
-import { hostTable, INVENTORY_COLUMNS, inventoryDocument, inventoryRows } from '../../../src/fleet/inventory-document.ts';
-import { loadFleet } from '../../../src/fleet/load.ts';
-import { resolveFleet } from '../../../src/fleet/resolve.ts';
-import { starterFile } from '../../../src/fleet/starter.ts';
+import { hostTable, INVENTORY_COLUMNS, inventoryDocument, inventoryRows } from '../../../src/fleet/file/inventory-document.ts';
+import { loadFleet } from '../../../src/fleet/file/load.ts';
+import { resolveFleet } from '../../../src/fleet/file/resolve.ts';
+import { importAnsible } from '../../../src/fleet/imports/ansible/import.ts';
+import { starterFile } from '../../../src/fleet/imports/starter.ts';
 import { fixture } from '../../support/fixture.ts';
 import { hostOf, resolved } from './support.ts';
 

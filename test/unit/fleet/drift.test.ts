@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { driftOf, type PendingChanges } from '../../../src/fleet/drift.ts';
-import type { HostOutcome } from '../../../src/fleet/fleet.ts';
+import { driftOf, type PendingChanges } from '../../../src/fleet/drift/drift.ts';
+import type { HostOutcome } from '../../../src/fleet/run/fleet.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import { NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
 

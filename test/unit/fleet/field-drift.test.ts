@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/base/json.ts';
-import { fieldDrift } from '../../../src/fleet/field-drift.ts';
+import { fieldDrift } from '../../../src/fleet/drift/field-drift.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import type { FieldChange } from '../../../src/host/plan/impact.ts';
 import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
-import { decodeDeclaredFields } from '../../../src/kubelet/decode.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
+import { decodeDeclaredFields } from '../../../src/kubelet/documents/decode.ts';
 
 describe('the drift of a field', () => {
   it('has the running value of a feature gate and of a threshold', () => {

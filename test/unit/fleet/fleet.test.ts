@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
-import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/fleet.ts';
+import { type FleetMember, type FleetPorts, type FleetRules, type HostOutcome, runFleet } from '../../../src/fleet/run/fleet.ts';
 import type { NodeClaim } from '../../../src/host/node-claim.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';
-import { nodeClaims } from '../../../src/kubeadm/node-claims.ts';
+import { nodeClaims } from '../../../src/kubeadm/node-identity/node-claims.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const RULES: FleetRules = { canary: 0, maxUnavailable: 100, maxFail: null, parallel: 100, maxOpen: 100, dryRun: false };

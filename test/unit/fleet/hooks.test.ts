@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/text/secret.ts';
-import { planWithHooks } from '../../../src/fleet/plan-with-hooks.ts';
+import { planWithHooks } from '../../../src/fleet/run/plan-with-hooks.ts';
 import { type HostHooks, readHookFailure, runHook } from '../../../src/host/hooks.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import type { HostPlan } from '../../../src/host/plan/document.ts';

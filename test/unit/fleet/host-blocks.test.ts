@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ReportEvent } from '../../../src/base/reporter.ts';
-import { hostBlocks } from '../../../src/fleet/host-blocks.ts';
+import { hostBlocks } from '../../../src/fleet/imports/host-blocks.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 
 const noopOf = (host: string) => ({ level: 'info', code: 'PHASE_NOOP', host, phase: 'p', message: 'all is well' }) as const;

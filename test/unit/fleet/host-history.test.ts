@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type HistoryEntry, historyEntry, parseHistory } from '../../../src/fleet/host-history.ts';
+import { type HistoryEntry, historyEntry, parseHistory } from '../../../src/fleet/history/host-history.ts';
 
 const ENTRY: HistoryEntry = {
   time: '2026-03-01T12:00:00.000Z',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hostsToApply, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
-import { KUBERNETES_KEY_FINGERPRINT } from '../../../src/host/install/model.ts';
+import { hostsToApply, readPlan, savePlan } from '../../../src/fleet/plan/saved-plan.ts';
+import { KUBERNETES_KEY_FINGERPRINT } from '../../../src/host/operation/install-model.ts';
 import { hostOf, resolve, resolved } from './support.ts';
 
 const SUM = 'ab'.repeat(32);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hostsToApply, readPlan, savePlan } from '../../../src/fleet/saved-plan.ts';
+import { hostsToApply, readPlan, savePlan } from '../../../src/fleet/plan/saved-plan.ts';
 import { hostOf, resolve, resolved } from './support.ts';
 
 describe('the proxy of a fleet file', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { observeKubeletStatus } from '../../../src/fleet/host-status.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { observeKubeletStatus } from '../../../src/fleet/drift/host-status.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { fakeUnit } from '../../support/fake-units.ts';
 

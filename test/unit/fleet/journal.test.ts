@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { encodeEntry, hostsToRetry, type JournalEntry, readJournal } from '../../../src/fleet/journal.ts';
+import { encodeEntry, hostsToRetry, type JournalEntry, readJournal } from '../../../src/fleet/history/journal.ts';
 
 const time = '2030-01-01T00:00:00.000Z';
 const STARTED: JournalEntry = {

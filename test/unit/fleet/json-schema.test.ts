@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { fleetJsonSchema } from '../../../src/fleet/json-schema.ts';
-import { loadFleet } from '../../../src/fleet/load.ts';
-import { starterFile } from '../../../src/fleet/starter.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { fleetJsonSchema } from '../../../src/fleet/file/json-schema.ts';
+import { loadFleet } from '../../../src/fleet/file/load.ts';
+import { starterFile } from '../../../src/fleet/imports/starter.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 import { NO_VALIDATOR, schemaErrors } from '../../support/json-schema-validator.ts';
 import { HEADER } from './support.ts';
 

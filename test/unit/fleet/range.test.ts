@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { expandRanges, MAX_HOSTS } from '../../../src/fleet/range.ts';
+import { expandRanges, MAX_HOSTS } from '../../../src/fleet/file/range.ts';
 
 function texts(pattern: string): readonly string[] | string {
   const expansion = expandRanges(pattern);

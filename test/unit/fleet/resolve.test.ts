@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { sourceToJson } from '../../../src/codec/source.ts';
-import type { ResolvedHost } from '../../../src/fleet/model.ts';
-import { decodeKubeletConfiguration } from '../../../src/kubelet/decode.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import type { ResolvedHost } from '../../../src/fleet/file/model.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../src/kubelet/documents/decode.ts';
 import { hostOf, resolved } from './support.ts';
 
 const LAYERS = `baseline:

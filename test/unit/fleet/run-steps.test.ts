@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ReportEvent } from '../../../src/base/reporter.ts';
-import { estimateRestMs, medianOf, medianStepMs, runSteps } from '../../../src/fleet/run-steps.ts';
+import { estimateRestMs, medianOf, medianStepMs, runSteps } from '../../../src/fleet/run/run-steps.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 

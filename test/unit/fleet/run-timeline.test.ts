@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FleetPorts } from '../../../src/fleet/fleet.ts';
-import { changeMsOf, runRecorder, slowLimitMs } from '../../../src/fleet/run-timeline.ts';
+import type { FleetPorts } from '../../../src/fleet/run/fleet.ts';
+import { changeMsOf, runRecorder, slowLimitMs } from '../../../src/fleet/run/run-timeline.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 import { type TimedEvent, timelinesOfEvents as timelinesOf } from '../../support/replay-run.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTemplate } from '../../../src/fleet/scope.ts';
+import { parseTemplate } from '../../../src/fleet/file/scope.ts';
 
 describe('parseTemplate', () => {
   it.each<[string, unknown]>([

@@ -1,8 +1,8 @@
 import { formatProblem } from '../../../src/base/errors.ts';
-import type { ImportedInventory } from '../../../src/fleet/entries.ts';
-import { loadFleet } from '../../../src/fleet/load.ts';
-import type { ResolvedFleet, ResolvedHost } from '../../../src/fleet/model.ts';
-import { resolveFleet } from '../../../src/fleet/resolve.ts';
+import type { ImportedInventory } from '../../../src/fleet/file/entries.ts';
+import { loadFleet } from '../../../src/fleet/file/load.ts';
+import type { ResolvedFleet, ResolvedHost } from '../../../src/fleet/file/model.ts';
+import { resolveFleet } from '../../../src/fleet/file/resolve.ts';
 
 /** Two lines: the body of a test begins on line 3. */
 export const HEADER = 'apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\n';

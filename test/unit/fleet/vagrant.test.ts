@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { loadFleet } from '../../../src/fleet/load.ts';
-import { resolveFleet } from '../../../src/fleet/resolve.ts';
-import { starterFile } from '../../../src/fleet/starter.ts';
-import { readVagrantMachines } from '../../../src/fleet/vagrant.ts';
+import { loadFleet } from '../../../src/fleet/file/load.ts';
+import { resolveFleet } from '../../../src/fleet/file/resolve.ts';
+import { starterFile } from '../../../src/fleet/imports/starter.ts';
+import { readVagrantMachines } from '../../../src/fleet/imports/vagrant.ts';
 
 const recorded = (name: string): string => readFileSync(new URL(`./fixtures/vagrant/${name}.txt`, import.meta.url), 'utf8');
 

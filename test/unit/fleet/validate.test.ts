@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
-import { validateFleet, validateValues } from '../../../src/fleet/validate.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { validateFleet, validateValues } from '../../../src/fleet/file/validate.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 import { resolved } from './support.ts';
 
 async function validate(body: string, minor = 36) {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, isAppError } from '../../../src/base/errors.ts';
+import type { Host } from '../../../src/host/access/host.ts';
 import type { HttpFact } from '../../../src/host/facts/query.ts';
-import type { Host } from '../../../src/host/host.ts';
 import type { PhaseContext } from '../../../src/host/phase.ts';
 import type { Workflow } from '../../../src/host/run-workflow.ts';
 import type { Cluster } from '../../../src/kube/cluster.ts';
 import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';
 import { type KubeletStartInput, kubeletStart } from '../../../src/kubeadm/phases/kubelet-start.ts';
 import { type SaveNodeSettingsInput, saveStartedNodeSettings } from '../../../src/kubeadm/phases/save-node-settings.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { fakeCluster } from '../../support/fake-cluster.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';

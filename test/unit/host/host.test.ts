@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { hostOverTransport } from '../../../src/host/host-over-transport.ts';
-import type { Operation } from '../../../src/host/plan/operation.ts';
+import type { Operation } from '../../../src/host/operation/operation.ts';
 import type { RunOptions, Transport } from '../../../src/host/transport.ts';
 import { recordingReporter } from '../../support/recording-reporter.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { Host } from '../../../src/host/access/host.ts';
+import { observe } from '../../../src/host/access/observe.ts';
 import { applyHostChanges } from '../../../src/host/apply.ts';
 import { combineFacts } from '../../../src/host/facts/fact.ts';
 import { fileFacts } from '../../../src/host/facts/file-facts.ts';
 import { initSystem } from '../../../src/host/facts/init-system.ts';
-import type { Host } from '../../../src/host/host.ts';
-import { observe } from '../../../src/host/observe.ts';
 import { runHost } from '../../../src/host/run-host.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { fakeHost } from '../../support/fake-host.ts';

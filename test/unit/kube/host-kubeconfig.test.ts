@@ -5,7 +5,7 @@ import { Secret, SensitiveText } from '../../../src/base/text/secret.ts';
 import { type HostKubeconfig, type HostKubeconfigSource, rebuildHostKubeconfig } from '../../../src/kube/host-kubeconfig.ts';
 import { parseKubeconfig, resolveContext } from '../../../src/kube/kubeconfig.ts';
 import type { OperatorKubeconfig } from '../../../src/kube/operator-kubeconfig.ts';
-import type { ClusterTarget } from '../../../src/kubeadm/cluster-target.ts';
+import type { ClusterTarget } from '../../../src/kubeadm/control-plane/cluster-target.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const SERVER = 'https://10.0.0.1:6443';

@@ -7,7 +7,7 @@ import {
   kubeletConfigMap,
   kubeletConfigMapName,
   kubeletConfigRbac,
-} from '../../../src/kubeadm/kubelet-config-map.ts';
+} from '../../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
 
 const HASH = 'kubeadm.kubernetes.io/component-config.hash';
 

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createCertificateRequest } from '../../../lab/api-server/pki.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { explainBootstrap } from '../../../src/kubeadm/explain-bootstrap.ts';
-import { CLIENT_SIGNER, nodeOfCsr, readNodeCsr, SERVING_SIGNER, signerRejectionReason } from '../../../src/kubeadm/node-csr.ts';
+import { explainBootstrap } from '../../../src/kubeadm/explain/explain-bootstrap.ts';
+import {
+  CLIENT_SIGNER,
+  nodeOfCsr,
+  readNodeCsr,
+  SERVING_SIGNER,
+  signerRejectionReason,
+} from '../../../src/kubeadm/node-identity/node-csr.ts';
 
 interface Csr {
   readonly commonName?: string;

@@ -11,7 +11,7 @@ import {
   type ProofRules,
   proveNode,
   validateClaim,
-} from '../../../src/kubeadm/node-identity.ts';
+} from '../../../src/kubeadm/node-identity/node-identity.ts';
 import type { NodeEvidence } from '../../../src/kubelet/facts/node-evidence.ts';
 import { type CertificateContent, readCertificateChain } from '../../../src/x509/read-certificate.ts';
 

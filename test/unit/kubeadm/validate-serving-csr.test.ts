@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Cidr, parseCidr } from '../../../src/base/text/ip.ts';
-import { CLIENT_SIGNER, type NodeCsr, SERVING_SIGNER } from '../../../src/kubeadm/node-csr.ts';
-import type { ReservedNames } from '../../../src/kubeadm/reserved-names.ts';
+import { CLIENT_SIGNER, type NodeCsr, SERVING_SIGNER } from '../../../src/kubeadm/node-identity/node-csr.ts';
+import type { ReservedNames } from '../../../src/kubeadm/node-identity/reserved-names.ts';
 import {
   csrProblems,
   type KnownNames,
@@ -9,7 +9,7 @@ import {
   servingFacts,
   servingNode,
   validateServingCsr,
-} from '../../../src/kubeadm/validate-serving-csr.ts';
+} from '../../../src/kubeadm/node-identity/validate-serving-csr.ts';
 
 const cidr = (text: string): Cidr => parseCidr(text) as Cidr;
 const RESERVED: ReservedNames = {

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectNode, TypeNode } from '../../../src/codec/type-node.ts';
-import { type FieldType, formatMinor, isSupportedMinor, NEWEST_MINOR, OLDEST_MINOR, parseMinor } from '../../../src/kubelet/catalogue.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import {
+  type FieldType,
+  formatMinor,
+  isSupportedMinor,
+  NEWEST_MINOR,
+  OLDEST_MINOR,
+  parseMinor,
+} from '../../../src/kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 

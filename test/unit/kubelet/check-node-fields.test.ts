@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, formatProblem } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { checkNodeFields } from '../../../src/kubelet/check-node-fields.ts';
-import { addLayer, type LayerName, NO_LAYERS } from '../../../src/kubelet/layers.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
+import { addLayer, type LayerName, NO_LAYERS } from '../../../src/kubelet/layers/layers.ts';
+import { checkNodeFields } from '../../../src/kubelet/validate/check-node-fields.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };

@@ -17,7 +17,7 @@ import {
   parseStatusAnnotation,
   sameIdentity,
   sameSource,
-} from '../../../src/kubelet/config-source.ts';
+} from '../../../src/kubelet/layers/config-source.ts';
 
 const SOURCE = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet' };
 const IDENTITY = { ...SOURCE, uid: 'u', resourceVersion: '7' };

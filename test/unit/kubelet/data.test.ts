@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { DANGERS, NEWEST_MINOR } from '../../../src/kubelet/catalogue.ts';
-import fields from '../../../src/kubelet/data/fields.json' with { type: 'json' };
-import flags from '../../../src/kubelet/data/flags.json' with { type: 'json' };
-import gates from '../../../src/kubelet/data/gates.json' with { type: 'json' };
+import { DANGERS, NEWEST_MINOR } from '../../../src/kubelet/catalogue/catalogue.ts';
+import fields from '../../../src/kubelet/catalogue/data/fields.json' with { type: 'json' };
+import flags from '../../../src/kubelet/catalogue/data/flags.json' with { type: 'json' };
+import gates from '../../../src/kubelet/catalogue/data/gates.json' with { type: 'json' };
 
-// The program trusts src/kubelet/data: this test checks each member that scripts/add-minor.mjs or a correction by
+// The program trusts src/kubelet/catalogue/data: this test checks each member that scripts/add-minor.mjs or a correction by
 // hand writes.
 
 /** The oldest minor of the data; `config explain` shows it. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem, type Problem } from '../../../src/base/errors.ts';
 import { parseSource } from '../../../src/codec/source.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 import {
   checkJsonSyntax,
   type DecodedKubeletConfiguration,
   type DecodeOptions,
   decodeKubeletConfiguration,
   syntaxOf,
-} from '../../../src/kubelet/decode.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+} from '../../../src/kubelet/documents/decode.ts';
 import { DECODE_CASES } from './decode-cases.ts';
 
 const catalogue = await loadCatalogue();

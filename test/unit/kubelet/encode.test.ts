@@ -5,9 +5,9 @@ import type { AppError } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { parseSource, sourceToJson } from '../../../src/codec/source.ts';
 import { encodeYaml } from '../../../src/codec/yaml-encode.ts';
-import { decodeKubeletConfiguration } from '../../../src/kubelet/decode.ts';
-import { type EncodeOptions, encodeKubeletConfiguration } from '../../../src/kubelet/encode.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../src/kubelet/documents/decode.ts';
+import { type EncodeOptions, encodeKubeletConfiguration } from '../../../src/kubelet/documents/encode.ts';
 
 const catalogue = await loadCatalogue();
 const GOLDEN = path.join(import.meta.dirname, 'golden');

@@ -4,7 +4,7 @@ import type { Arg } from '../../../src/base/arg.ts';
 import { AppError } from '../../../src/base/errors.ts';
 import type { Taint } from '../../../src/kube/taint.ts';
 import { formatTaint } from '../../../src/kube/taint.ts';
-import { buildKubeletFlags, type KubeletFlagsInput, readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags-env.ts';
+import { buildKubeletFlags, type KubeletFlagsInput, readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags/flags-env.ts';
 import { fixture } from '../../support/fixture.ts';
 import { numberOfRuns } from '../../support/thorough.ts';
 

@@ -7,11 +7,11 @@ import { encodeYaml, type YamlValue } from '../../../src/codec/yaml-encode.ts';
 import { execStartWords } from '../../../src/host/systemd/exec-start.ts';
 import { explain } from '../../../src/kubeadm/explain/explain.ts';
 import { renderExplanation } from '../../../src/kubeadm/explain/render-explanation.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../../src/kubelet/defaults/effective-configuration.ts';
 import { type ConfigSide, diffConfigs } from '../../../src/kubelet/diff/diff-configs.ts';
 import { layerRunningConfig } from '../../../src/kubelet/effective/running-config.ts';
 import { parseCommandLine } from '../../../src/kubelet/flags/command-line.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
 import { migrateKubelet } from '../../../src/kubelet/migrate/migrate-kubelet.ts';
 
 const catalogue = await loadCatalogue();

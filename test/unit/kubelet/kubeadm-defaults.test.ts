@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { adviseKubeadmDefaults, kubeadmDefaults, setAt } from '../../../src/kubelet/kubeadm-defaults.ts';
+import { adviseKubeadmDefaults, kubeadmDefaults, setAt } from '../../../src/kubelet/layers/kubeadm-defaults.ts';
 
 const INPUT = { clusterDNS: '10.96.0.10', dnsDomain: 'cluster.local', certificatesDir: '/etc/kubernetes/pki' };
 

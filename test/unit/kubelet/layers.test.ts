@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { addLayer, leavesOf, mergeConfig, NO_LAYERS, type Origin, originTexts } from '../../../src/kubelet/layers.ts';
+import { addLayer, leavesOf, mergeConfig, NO_LAYERS, type Origin, originTexts } from '../../../src/kubelet/layers/layers.ts';
 
 const from =
   (layer: Origin['layer'], source = 'here') =>

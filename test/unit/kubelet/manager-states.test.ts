@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { managerStatePaths, outdatedManagerStates, storedPolicy } from '../../../src/kubelet/manager-states.ts';
+import { managerStatePaths, outdatedManagerStates, storedPolicy } from '../../../src/kubelet/workload/manager-states.ts';
 
 const ROOT = '/var/lib/kubelet';
 const CPU = `${ROOT}/cpu_manager_state`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isNodeIp, nodeIpOn } from '../../../src/kubelet/node-ip.ts';
+import { isNodeIp, nodeIpOn } from '../../../src/kubelet/flags/node-ip.ts';
 
 const ADDRESSES = ['10.0.2.15', '192.168.56.11', '172.17.0.1', 'fd00:5::b'];
 

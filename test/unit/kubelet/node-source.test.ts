@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../src/kubelet/assigned-by.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../src/kubelet/effective/assigned-by.ts';
+import { assignedAt, describeNodeSource, type HostSource, resolveNodeSource } from '../../../src/kubelet/effective/node-source.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,
   formatIdentity,
   formatSourceAnnotation,
-} from '../../../src/kubelet/config-source.ts';
-import { assignedAt, describeNodeSource, type HostSource, resolveNodeSource } from '../../../src/kubelet/node-source.ts';
+} from '../../../src/kubelet/layers/config-source.ts';
 
 const A = { namespace: 'kube-system', name: 'a', kubeletConfigKey: 'kubelet' };
 const IN_A = { ...A, uid: 'u1', resourceVersion: '1' };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { addLayer, type LayeredConfig, type LayerName, NO_LAYERS } from '../../../src/kubelet/layers.ts';
-import { describeOverridden, findOverrides, isSetBy, type OverrideInput } from '../../../src/kubelet/overridden-fields.ts';
+import { addLayer, type LayeredConfig, type LayerName, NO_LAYERS } from '../../../src/kubelet/layers/layers.ts';
+import { describeOverridden, findOverrides, isSetBy, type OverrideInput } from '../../../src/kubelet/layers/overridden-fields.ts';
 
 const DEFAULTS = { maxPods: 110, serializeImagePulls: true };
 /** A file over the defaults. */

@@ -7,7 +7,7 @@ import {
   type PatchFileName,
   parsePatchFileName,
   planPatches,
-} from '../../../src/kubelet/patch-files.ts';
+} from '../../../src/kubelet/layers/patch-files.ts';
 
 const EXTENSION = { ignored: 'the file extension must be one of [json yaml]' };
 const TARGET = {

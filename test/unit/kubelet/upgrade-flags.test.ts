@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags-env.ts';
-import { loadCatalogue } from '../../../src/kubelet/load-catalogue.ts';
-import { upgradeFlags } from '../../../src/kubelet/upgrade-flags.ts';
+import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
+import { readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags/flags-env.ts';
+import { upgradeFlags } from '../../../src/kubelet/flags/upgrade-flags.ts';
 
 const catalogue = await loadCatalogue();
 const upgrade = (line: string, minor: number, moveSocket = false) =>

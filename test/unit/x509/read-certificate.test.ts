@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Secret } from '../../../src/base/text/secret.ts';
-import { chainsTo, isSameCertificate, missingNames } from '../../../src/kubeadm/pki/certificate-checks.ts';
 import { certificateIssuer } from '../../../src/x509/adapters/certificate-issuer.ts';
+import { chainsTo, isSameCertificate, missingNames } from '../../../src/x509/certificate-checks.ts';
 import { readCertificateHead } from '../../../src/x509/certificate-head.ts';
 import type { CertificateSpec } from '../../../src/x509/certificate-issuer.ts';
 import { describeCertificate } from '../../../src/x509/describe-certificate.ts';

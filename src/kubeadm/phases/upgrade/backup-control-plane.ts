@@ -1,7 +1,7 @@
 import { revealText } from '../../../base/text/secret.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
-import { observe } from '../../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile } from '../../../host/plan/diff-file.ts';

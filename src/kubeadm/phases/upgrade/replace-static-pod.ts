@@ -1,8 +1,8 @@
 import { isAppError } from '../../../base/errors.ts';
 import { revealText } from '../../../base/text/secret.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
-import { observe } from '../../../host/observe.ts';
 import { type DefinedPhase, definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
 import { type DesiredFile, diffFile } from '../../../host/plan/diff-file.ts';

@@ -1,14 +1,14 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
 import { waitUntil } from '../../../base/wait-until.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { swapDirectory } from '../../../host/copy-directory.ts';
 import { listLiveContainers } from '../../../host/cri/runtime-commands.ts';
 import { defineFact } from '../../../host/facts/fact.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
-import { observe } from '../../../host/observe.ts';
+import type { Operation } from '../../../host/operation/operation.ts';
 import { timeoutMsOf } from '../../../host/operation-kinds.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
-import type { Operation } from '../../../host/plan/operation.ts';
 import { isConnectionLost } from '../../../host/run-host.ts';
 import { etcdDataDirOf } from '../../control-plane/etcd-manifest.ts';
 import { manifestPath } from '../../control-plane/paths.ts';

@@ -1,6 +1,6 @@
 import { isAppError } from '../../../base/errors.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
-import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import { manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
 import {

@@ -1,8 +1,8 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
 import type { SensitiveText } from '../../../base/text/secret.ts';
+import type { Host } from '../../../host/access/host.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { listeningPorts } from '../../../host/facts/listening-ports.ts';
-import type { Host } from '../../../host/host.ts';
-import { observe } from '../../../host/observe.ts';
 import { type DefinedPhase, type ObservedPhase, type Phase, type PhaseContext, planOnly } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { isAdministrator } from '../../../kube/has-permission.ts';

@@ -1,7 +1,7 @@
 import { type AppError, isAppError } from '../../../base/errors.ts';
 import { Secret, SensitiveText } from '../../../base/text/secret.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
-import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { ADMIN_CONF, SUPER_ADMIN_CONF } from '../../../kube/well-known.ts';

@@ -1,8 +1,8 @@
 import { isAppError } from '../../../base/errors.ts';
+import type { Host } from '../../../host/access/host.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { combineFacts } from '../../../host/facts/fact.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
-import type { Host } from '../../../host/host.ts';
-import { observe } from '../../../host/observe.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { CONTROL_PLANE_LABEL } from '../../../kube/node-marks.ts';
 import { BOOTSTRAP_CONF } from '../../../kube/well-known.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '../../../base/errors.ts';
 import { revealText, Secret, type SensitiveText } from '../../../base/text/secret.ts';
-import type { Host } from '../../../host/host.ts';
+import type { Host } from '../../../host/access/host.ts';
 import type { DefinedPhase, Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { EtcdCluster } from '../../../kube/etcd-cluster.ts';

@@ -2,26 +2,26 @@ import { type Problem, withHostInErrors } from '../../../base/errors.ts';
 import { goDurationMs } from '../../../base/text/go-duration.ts';
 import type { SensitiveText } from '../../../base/text/secret.ts';
 import type { SourceDocument } from '../../../codec/source.ts';
+import { observe } from '../../../host/access/observe.ts';
 import type { DefaultRoute } from '../../../host/facts/default-route.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FactQueries } from '../../../host/facts/query.ts';
-import { observe } from '../../../host/observe.ts';
 import type { Phase, PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { DesiredFile } from '../../../host/plan/diff-file.ts';
 import { KUBERNETES_DIR } from '../../../kube/well-known.ts';
-import type { PlannedPatch } from '../../../kubelet/patch-files.ts';
+import type { PlannedPatch } from '../../../kubelet/layers/patch-files.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import { applyEndpointDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS, type DefaultedCluster } from '../../config/defaults.ts';
 import { type ApiEndpoint, argValue, type EnvVar, type Timeouts } from '../../config/model.ts';
 import type { Origins } from '../../config/origins.ts';
+import { releaseFacts } from '../../config/releases.ts';
 import { adviseControlPlane } from '../../control-plane/advise.ts';
 import { controlPlaneImages } from '../../control-plane/images.ts';
 import { listenAddresses } from '../../control-plane/listen-addresses.ts';
 import { staticPodNames, staticPodOf } from '../../control-plane/manifests.ts';
 import { type ControlPlaneNode, type EtcdMember, hasLocalEtcd } from '../../control-plane/model.ts';
 import { type HostCaDirectory, manifestPath, type StaticPodName } from '../../control-plane/paths.ts';
-import { releaseFacts } from '../../control-plane/releases.ts';
 import { type ControlPlaneHost, controlPlaneHost } from '../../facts/control-plane-host.ts';
 import type { PullImagesInput } from '../../phases/pull-images.ts';
 import { staticPodsInput } from '../../phases/static-pods.ts';
@@ -33,10 +33,10 @@ import { type Finding, isIgnored, type PreflightVerdict } from '../../preflight/
 import { componentArguments } from '../../preflight/component-arguments.ts';
 import { controlPlaneFindings } from '../../preflight/control-plane-checks.ts';
 import { proxyOfSubnets } from '../../preflight/http-proxy.ts';
-import type { NodeOptions } from '../node-options.ts';
-import { preflightVerdict } from '../node-preflight.ts';
-import type { ObservedNode } from '../observe-node.ts';
-import { type PreparedPki, preparePki } from '../prepare-pki.ts';
+import { type PreparedPki, preparePki } from '../certificates/prepare-pki.ts';
+import type { NodeOptions } from '../node/node-options.ts';
+import { preflightVerdict } from '../node/node-preflight.ts';
+import type { ObservedNode } from '../node/observe-node.ts';
 
 /** Options of a control plane node, for init and join. */
 export interface ControlPlaneOptions extends NodeOptions {

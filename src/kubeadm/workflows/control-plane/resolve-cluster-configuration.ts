@@ -1,10 +1,10 @@
 import { AppError, type Problem } from '../../../base/errors.ts';
 import { normalizeVersion, parseKubernetesVersion, releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { Warning } from '../../../host/plan/change.ts';
-import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../kubelet/catalogue.ts';
+import { DEFAULT_MINOR, formatMinor, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { applyClusterDefaults, type DefaultedCluster, mergeClusterConfiguration } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
-import type { ObservedNode } from '../observe-node.ts';
+import type { ObservedNode } from '../node/observe-node.ts';
 
 /** Default Kubernetes version: the release whose manifests this program generates. */
 export const NEWEST_RELEASE = 'v1.36.2';

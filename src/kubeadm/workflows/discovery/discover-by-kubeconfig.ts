@@ -14,7 +14,7 @@ import { parseCertificates } from '../../../x509/certificate.ts';
 import { type BootstrapCredentials, tokenCredentials, userCredentials } from '../../config/bootstrap-credentials.ts';
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, readFoundCluster } from '../../discovery/found-cluster.ts';
-import type { ApiServerTarget } from '../bootstrap-files.ts';
+import type { ApiServerTarget } from '../node/bootstrap-files.ts';
 import { fetchClusterInfo } from './fetch-cluster-info.ts';
 import { type Deadline, type DiscoveryContext, waitFor } from './wait-for.ts';
 

@@ -6,11 +6,11 @@ import { decodeDataField, type KubeconfigUser, parseKubeconfig, resolveContext }
 import { clientKeyOf, clusterInfoKubeconfig } from '../../../kube/kubeconfig-render.ts';
 import { composeCertificateKubeconfig, composeTokenKubeconfig, type OperatorKubeconfig } from '../../../kube/operator-kubeconfig.ts';
 import { parseCertificates } from '../../../x509/certificate.ts';
-import type { OperatorClusterTarget } from '../../cluster-target.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../../config/bootstrap-credentials.ts';
+import type { OperatorClusterTarget } from '../../control-plane/cluster-target.ts';
 import * as problems from '../../discovery/discovery-problems.ts';
 import { type FoundCluster, pinnedCertificates } from '../../discovery/found-cluster.ts';
-import type { ApiServerTarget } from '../bootstrap-files.ts';
+import type { ApiServerTarget } from '../node/bootstrap-files.ts';
 import { discoverByKubeconfig } from './discover-by-kubeconfig.ts';
 import { discoverByToken } from './discover-by-token.ts';
 import { fetchKubeconfig } from './fetch-kubeconfig.ts';

@@ -3,9 +3,9 @@ import type { PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
-import { decodeClusterConfiguration, KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
 import { apiServerNotUp } from '../control-plane/api-access.ts';
+import { decodeClusterConfiguration, KUBEADM_CONFIG_REF } from '../node/cluster-baseline.ts';
 
 /** The cluster of a control plane, with the access of an administrator. */
 export interface AdminCluster {

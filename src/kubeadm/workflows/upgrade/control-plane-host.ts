@@ -1,8 +1,8 @@
 import { AppError } from '../../../base/errors.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { combineFacts } from '../../../host/facts/fact.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
-import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import { KUBELET_CONF } from '../../../kube/well-known.ts';
 import type { ControlPlaneNode } from '../../control-plane/model.ts';

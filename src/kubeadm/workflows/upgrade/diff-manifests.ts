@@ -1,9 +1,9 @@
 import { AppError } from '../../../base/errors.ts';
 import { revealText } from '../../../base/text/secret.ts';
+import type { Host } from '../../../host/access/host.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { combineFacts, defineFact } from '../../../host/facts/fact.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
-import type { Host } from '../../../host/host.ts';
-import { observe } from '../../../host/observe.ts';
 import { unifiedDiff } from '../../../host/plan/text-diff.ts';
 import { applyClusterDefaults, CONTROL_PLANE_TAINT, DEFAULT_TIMEOUTS } from '../../config/defaults.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';

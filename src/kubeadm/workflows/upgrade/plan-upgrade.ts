@@ -7,13 +7,13 @@ import type { RunSettings } from '../../../host/run-settings.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../../kube/well-known.ts';
 import { KUBE_PROXY_CONFIG_KEY } from '../../addons/kube-proxy.ts';
+import { KUBELET_CONFIG_KEY } from '../../cluster-objects/kubelet-config-map.ts';
 import type { ClusterConfiguration } from '../../config/model.ts';
-import { KUBELET_CONFIG_KEY } from '../../kubelet-config-map.ts';
 import { availableUpgrades, formatVersion, newestVersion, type RunningVersions } from '../../upgrade/available-upgrades.ts';
 import type { ConfigVersion, UpgradePlanResult } from '../../upgrade/upgrade-plan.ts';
 import { checkUpgradeVersions, kubeletVersionsOf } from '../../upgrade/version-policy.ts';
-import { readConfigMapDocument } from '../cluster-documents.ts';
 import { NEWEST_RELEASE } from '../control-plane/resolve-cluster-configuration.ts';
+import { readConfigMapDocument } from '../node/cluster-documents.ts';
 import { type CheckedCluster, checkUpgrade } from './checks.ts';
 import { componentVersions } from './component-versions.ts';
 

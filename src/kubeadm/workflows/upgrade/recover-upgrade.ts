@@ -1,8 +1,8 @@
 import { AppError, isAppError } from '../../../base/errors.ts';
 import { waitUntil } from '../../../base/wait-until.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
 import type { FileFact } from '../../../host/facts/query.ts';
-import { observe } from '../../../host/observe.ts';
 import { definePhase, type PhaseContext } from '../../../host/phase.ts';
 import type { HostChange } from '../../../host/plan/change.ts';
 import type { HostPlan } from '../../../host/plan/document.ts';

@@ -5,8 +5,8 @@ import type { DesiredFile } from '../../../host/plan/diff-file.ts';
 import type { CertificateIssuer } from '../../../x509/certificate-issuer.ts';
 import type { DefaultedCluster } from '../../config/defaults.ts';
 import type { StaticPodName } from '../../control-plane/paths.ts';
-import { inspectCertificates } from '../inspect-certificates.ts';
-import { reasonToSkip, renewCertificate } from '../renew-certs.ts';
+import { inspectCertificates } from '../certificates/inspect-certificates.ts';
+import { reasonToSkip, renewCertificate } from '../certificates/renew-certs.ts';
 
 /**
  * The certificates that are renewed with each component.

@@ -3,7 +3,7 @@ import { releaseOfVersion } from '../../../base/kubernetes-version.ts';
 import type { ClusterContext, PhaseContext } from '../../../host/phase.ts';
 import type { Prepared, Workflow } from '../../../host/run-workflow.ts';
 import { KUBE_SYSTEM, KUBELET_CONFIG_NAME } from '../../../kube/well-known.ts';
-import { NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue.ts';
+import { NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { applyClusterDefaults } from '../../config/defaults.ts';
 import { encodeClusterConfiguration } from '../../config/encode.ts';
 import { bootstrapTokenRbac } from '../../phases/bootstrap-token.ts';

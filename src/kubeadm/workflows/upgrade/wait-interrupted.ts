@@ -1,14 +1,14 @@
 import { isAppError } from '../../../base/errors.ts';
 import { quickAtFirst, waitUntil } from '../../../base/wait-until.ts';
+import { observe } from '../../../host/access/observe.ts';
 import { fileFacts } from '../../../host/facts/file-facts.ts';
-import { observe } from '../../../host/observe.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
 import { conditionOf } from '../../../kube/node-conditions.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 import { unmetStaticPodConditions } from '../../phases/upgrade/wait-static-pod.ts';
 import { recordedManifest, UPGRADE_ORDER, type UpgradeRecord } from '../../upgrade/upgrade-record.ts';
-import { KUBEADM_CONFIG_REF } from '../cluster-baseline.ts';
 import type { ApiAccess } from '../control-plane/api-access.ts';
+import { KUBEADM_CONFIG_REF } from '../node/cluster-baseline.ts';
 
 const NAME = 'control-plane/recover';
 

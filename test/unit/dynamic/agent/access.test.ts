@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { checkpointStore } from '../../../../src/dynamic/agent/checkpoint-store.ts';
 import { answerRequest } from '../../../../src/dynamic/agent/http-endpoints.ts';
-import { checkpointStore } from '../../../../src/dynamic/checkpoint-store.ts';
 import { assessNodes } from '../../../../src/dynamic/workflows/read-nodes.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/cluster.ts';
-import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRightsName } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
-import { accessFile } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../../../src/kubelet/node-agent/agent-program.ts';
+import { accessFile } from '../../../../src/kubelet/node-agent/layout.ts';
 import { NODE, newWorld, payload, type World } from './world.ts';
 
 let world: World;
@@ -96,7 +96,7 @@ describe('the report of an agent', () => {
             ({ type }) => type === 'KubeletConfigOk',
           )?.reason,
         ];
-        const { readNodeConfig } = await import('../../../../src/dynamic/node-config.ts');
+        const { readNodeConfig } = await import('../../../../src/dynamic/status/node-config.ts');
         const isReporting = readNodeConfig(object).isReporting;
         const { active, error } = JSON.parse(annotation) as { active?: { configMap: { name: string } }; error?: string };
         seen.add(`${isReporting ? 'reporting' : `${reason} ${active?.configMap.name ?? 'local'}${error === undefined ? '' : ' error'}`}`);

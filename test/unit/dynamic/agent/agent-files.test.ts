@@ -5,10 +5,10 @@ import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/s
 import { parseUnitFile, unitValues } from '../../../../src/host/systemd/unit-file.ts';
 import { AGENT_NAMESPACE, agentNamespaceProblem } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
 import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
-import { renderAgentUnit as render, renderPointerDropIn } from '../../../../src/kubeadm/node-agent/agent-units.ts';
-import { formatPointer, hashInPath } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../../../src/kubelet/node-agent/agent-program.ts';
+import { renderAgentUnit as render, renderPointerDropIn } from '../../../../src/kubelet/node-agent/agent-units.ts';
+import { formatPointer, hashInPath } from '../../../../src/kubelet/node-agent/layout.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { healthy, testAgent } from './support.ts';

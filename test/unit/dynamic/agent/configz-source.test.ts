@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { type ConfigzUnavailableError, configzSource } from '../../../../src/dynamic/agent/configz-source.ts';
 import { clientCertificateFileKubeconfig, clientCertificateKubeconfig, tokenKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { type FakeReply, fakeWeb } from '../../../support/fake-web.ts';
 

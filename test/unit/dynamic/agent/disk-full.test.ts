@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
-import { stateFiles } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { AGENT_DIRECTORY } from '../../../../src/kubelet/node-agent/agent-program.ts';
+import { stateFiles } from '../../../../src/kubelet/node-agent/layout.ts';
 import { newWorld, payload, type World } from './world.ts';
 
 let world: World;

@@ -3,7 +3,7 @@ import { type AssignmentFollower, followAssignment } from '../../../../src/dynam
 import type { AgentEvent } from '../../../../src/dynamic/agent/next.ts';
 import type { AssignedObject } from '../../../../src/dynamic/agent/prepare-assigned.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { type ConfigSource, describeSource, parseSourceArgument } from '../../../../src/kubelet/config-source.ts';
+import { type ConfigSource, describeSource, parseSourceArgument } from '../../../../src/kubelet/layers/config-source.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
 const CANDIDATE = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PayloadNode } from '../../../../src/dynamic/agent/payload-changes.ts';
 import { preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

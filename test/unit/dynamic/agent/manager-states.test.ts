@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { AGENT_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
-import { managerStatesFile } from '../../../../src/kubeadm/node-agent/layout.ts';
-import { RETRY_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { RETRY_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
+import { AGENT_DIRECTORY } from '../../../../src/kubelet/node-agent/agent-program.ts';
+import { managerStatesFile } from '../../../../src/kubelet/node-agent/layout.ts';
 import { newWorld, payload, type World } from './world.ts';
 
 const STATE = '/var/lib/kubelet/cpu_manager_state';

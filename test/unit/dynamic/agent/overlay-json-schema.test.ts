@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { overlayJsonSchema } from '../../../../src/dynamic/agent/overlay.ts';
-import { NEWEST_MINOR } from '../../../../src/kubelet/catalogue.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { NEWEST_MINOR } from '../../../../src/kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { NO_VALIDATOR, schemaErrors } from '../../../support/json-schema-validator.ts';
 
 const HEADER = { apiVersion: 'kubeletadm.dev/v1alpha1', kind: 'KubeletConfigurationOverlay' };

@@ -3,7 +3,7 @@ import { MEMORY_BYTES } from '../../../../lab/hosts/stand-in-admission.ts';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import { clusterRefused } from '../../../../src/kube/cluster-problems.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { ALLOW_POD_LOSS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { readPod } from '../../../../src/kubelet/workload/pod.ts';
 import { OVERLAY } from '../../../support/agent-scenarios.ts';
 import { payloadTable } from '../../../support/payload-table.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { planPointerDropIn } from '../../../../src/dynamic/agent/plan-pointer-drop-in.ts';
 import { execStartWords, type UnitTexts } from '../../../../src/host/systemd/exec-start.ts';
-import { POINTER_DROP_IN } from '../../../../src/kubeadm/node-agent/agent-units.ts';
-import { formatPointer, pointerFile } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { POINTER_DROP_IN } from '../../../../src/kubelet/node-agent/agent-units.ts';
+import { formatPointer, pointerFile } from '../../../../src/kubelet/node-agent/layout.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
 const templates = await loadTemplates();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { ALLOW_POD_LOSS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { HEADER, NODE, newWorld, payload, type World } from './world.ts';
 
 /** A running pod; a static pod has the mirror annotation. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { PayloadNode } from '../../../../src/dynamic/agent/payload-changes.ts';
 import { differingFields, expectedConfigz, preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { parseHostFile } from '../../../../src/kubelet/effective/running-config.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

@@ -6,7 +6,7 @@ import type { Cluster, KubeObject } from '../../../../src/kube/cluster.ts';
 import { clusterRefused } from '../../../../src/kube/cluster-problems.ts';
 import { refOf } from '../../../../src/kube/object.ts';
 import { agentRights } from '../../../../src/kubeadm/node-agent/agent-rights.ts';
-import { CONFIG_SOURCE_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 import { NODE, newWorld, payload, type World } from './world.ts';
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { statusReporter } from '../../../../src/dynamic/agent/report-status.ts';
 import { newAgentState } from '../../../../src/dynamic/agent/state.ts';
-import { CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 
 const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n1' };

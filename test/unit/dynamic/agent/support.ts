@@ -3,9 +3,9 @@ import { type AgentEffect, type AgentEvent, type AgentTransition, next } from '.
 import { type AgentState, type Candidate, desiredPayload, type Fault, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import { formatStateFile, parseStateFile } from '../../../../src/dynamic/agent/state-file.ts';
 import { configStatusOf } from '../../../../src/dynamic/agent/status.ts';
-import { formatConfigStatus } from '../../../../src/kubelet/config-source.ts';
 import { DEFAULT_TIMING, type Observation, type Timing } from '../../../../src/kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../../../src/kubelet/health/baseline.ts';
+import { formatConfigStatus } from '../../../../src/kubelet/layers/config-source.ts';
 
 /** `A@1`, `B@2.bad`: a version of ConfigMap a, and its key unless that is `kubelet`. */
 export function candidate(text: string, hash: string | null): Candidate {

@@ -3,8 +3,8 @@ import { parseReport } from '../../../../src/dynamic/agent/config-report.ts';
 import { patchesFor } from '../../../../src/dynamic/agent/report-status.ts';
 import { type AgentState, newAgentState } from '../../../../src/dynamic/agent/state.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { CONFIG_REPORT_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
 import { EMPTY_HEALTH_HISTORY, type HealthHistory } from '../../../../src/kubelet/health/assess.ts';
+import { CONFIG_REPORT_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 
 const START = Date.parse('2030-01-01T00:00:00Z');

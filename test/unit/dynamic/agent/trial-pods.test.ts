@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { AGENT_NAMESPACE } from '../../../../src/kube/agent-namespace.ts';
-import { ALLOW_POD_LOSS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { ALLOW_POD_LOSS_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { NODE, newWorld, payload, type World } from './world.ts';
 
 const MANIFESTS = '/etc/kubernetes/manifests';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { watchNodes } from '../../../../src/dynamic/workflows/follow-nodes.ts';
-import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/config-source.ts';
+import { CONFIG_SOURCE_ANNOTATION, CONFIG_STATUS_ANNOTATION } from '../../../../src/kubelet/layers/config-source.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 
 const node = (name: string) => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readStore } from '../../../../src/dynamic/workflows/read-store.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type PlanContext, savePlan } from '../../../../src/fleet/saved-plan.ts';
+import { type PlanContext, savePlan } from '../../../../src/fleet/plan/saved-plan.ts';
 import type { FleetRunRequest } from '../../../../src/fleet/use-cases/fleet-request.ts';
 import { readTasks } from '../../../../src/fleet/use-cases/fleet-tasks.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../../src/base/errors.ts';
 import type { RulesRequest } from '../../../../src/fleet/use-cases/fleet-rules.ts';
 import { runWorkflowOnHosts } from '../../../../src/fleet/use-cases/run-workflow-on-hosts.ts';
-import type { Host } from '../../../../src/host/host.ts';
+import type { Host } from '../../../../src/host/access/host.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import type { PlanOnHost } from '../../../../src/host/run-workflow.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
+import { ALL_HOSTS } from '../../../../src/fleet/file/select.ts';
 import type { FleetFilePorts, HostKeySource } from '../../../../src/fleet/ports.ts';
-import { ALL_HOSTS } from '../../../../src/fleet/select.ts';
 import { type ConfirmKeys, hostKeyState, type TrustRequest, trustHostKeys } from '../../../../src/fleet/use-cases/trust-host-keys.ts';
 import type { HostKey, HostKeyVerdict, KnownHostsEntry } from '../../../../src/ssh/known-hosts.ts';
 import type { SshEnvironment } from '../../../../src/ssh/resolve-target.ts';

@@ -3,8 +3,8 @@ import { checkpointOf } from '../../../../src/host/commit/checkpoint.ts';
 import { CommitGoneError, describeCommit } from '../../../../src/host/commit/commit-problems.ts';
 import { parseLockHolder, parseRecord } from '../../../../src/host/commit/record.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
-import { fieldsNotInForce, fieldsToShow } from '../../../../src/kubelet/fields-in-force.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
+import { fieldsNotInForce, fieldsToShow } from '../../../../src/kubelet/diff/fields-in-force.ts';
 
 const reason = 'a test';
 const reader = { minor: 36, catalogue: await loadCatalogue() };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS } from '../../../../src/host/commit/commit-program.ts';
 import { REVERT_SCRIPT, revertUnits } from '../../../../src/host/commit/revert-script.ts';
-import type { Operation } from '../../../../src/host/plan/operation.ts';
+import type { Operation } from '../../../../src/host/operation/operation.ts';
 import { renderOperations } from '../../../../src/host/remote-program.ts';
 import { requirement } from '../../../support/requirement.ts';
 import { findProgram, SHELLS } from '../../../support/shells.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { journalCommand, oldestFirst } from '../../../../src/host/facts/journal.ts';
+import { journalCommand, oldestFirst } from '../../../../src/host/access/journal.ts';
 
 describe('the journal of a unit', () => {
   it('is asked for its last lines, which journalctl 252 prints with --reverse only', () => {

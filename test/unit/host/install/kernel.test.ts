@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { observe } from '../../../../src/host/access/observe.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import {
   MODULES_FILE,
@@ -11,7 +12,6 @@ import {
   sysctlFacts,
   sysctlPath,
 } from '../../../../src/host/install/kernel.ts';
-import { observe } from '../../../../src/host/observe.ts';
 import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';

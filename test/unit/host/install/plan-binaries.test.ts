@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { UnitState } from '../../../../src/host/facts/unit.ts';
-import type { BinaryInstall } from '../../../../src/host/install/model.ts';
 import { extractArchive } from '../../../../src/host/install/operations.ts';
 import { type BinaryFacts, filesToInstall, planBinaries } from '../../../../src/host/install/plan-binaries.ts';
+import type { BinaryInstall } from '../../../../src/host/operation/install-model.ts';
+import type { LargeFile } from '../../../../src/host/operation/large-file.ts';
 import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
-import type { LargeFile } from '../../../../src/host/plan/large-file.ts';
 
 const [A, B, C] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
 const INSTALL: BinaryInstall = {

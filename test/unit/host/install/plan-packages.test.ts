@@ -2,9 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import type { UnitState } from '../../../../src/host/facts/unit.ts';
-import { KUBERNETES_KEY_FINGERPRINT, kubernetesRepositoryUrl, type PackageInstall } from '../../../../src/host/install/model.ts';
 import { installPackages } from '../../../../src/host/install/operations.ts';
-import { parsePackages } from '../../../../src/host/install/package-facts.ts';
 import {
   isVersion,
   type ObservedPackages,
@@ -12,6 +10,8 @@ import {
   planPackages,
   validateInstalled,
 } from '../../../../src/host/install/plan-packages.ts';
+import { KUBERNETES_KEY_FINGERPRINT, kubernetesRepositoryUrl, type PackageInstall } from '../../../../src/host/operation/install-model.ts';
+import { parsePackages } from '../../../../src/host/operation/package-facts.ts';
 import { describeDone } from '../../../../src/host/operation-kinds.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Secret, SensitiveText } from '../../../../src/base/text/secret.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
+import type { LargeFile } from '../../../../src/host/operation/large-file.ts';
 import { type HostChange, isClusterChange } from '../../../../src/host/plan/change.ts';
 import { type DesiredFile, diffDirectory, diffFile, formatMode } from '../../../../src/host/plan/diff-file.ts';
-import type { LargeFile } from '../../../../src/host/plan/large-file.ts';
 import { revertChanges } from '../../../../src/host/plan/revert.ts';
 import { textFile } from '../../../support/answers.ts';
 

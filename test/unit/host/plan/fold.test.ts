@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { nameRanges } from '../../../../src/base/text/name-ranges.ts';
-import { selectHosts } from '../../../../src/fleet/select.ts';
+import { selectHosts } from '../../../../src/fleet/file/select.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
 import { foldPlans } from '../../../../src/host/plan/fold.ts';
 import { parseLabelSelector } from '../../../../src/kube/label-selector.ts';

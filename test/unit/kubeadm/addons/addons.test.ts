@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { corednsObjects } from '../../../../src/kubeadm/addons/coredns.ts';
 import { kubeProxyObjects } from '../../../../src/kubeadm/addons/kube-proxy.ts';
-import { isGenerated } from '../../../../src/kubeadm/kubelet-config-map.ts';
-import { planPatches } from '../../../../src/kubelet/patch-files.ts';
+import { isGenerated } from '../../../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
+import { planPatches } from '../../../../src/kubelet/layers/patch-files.ts';
 import { controlPlaneNode } from '../../../support/control-plane-node.ts';
 import { initRecordings } from '../../../support/kubeadm-recordings.ts';
 

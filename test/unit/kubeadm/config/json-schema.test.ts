@@ -5,9 +5,9 @@ import { CONFIG_KINDS } from '../../../../src/kubeadm/config/document-header.ts'
 import { configJsonSchema } from '../../../../src/kubeadm/config/json-schema.ts';
 import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
 import { printDefaults } from '../../../../src/kubeadm/config/print.ts';
-import { NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../../../../src/kubelet/catalogue.ts';
-import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { NEWEST_MINOR, OLDEST_KNOWN_MINOR } from '../../../../src/kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../../src/kubelet/documents/decode.ts';
 import { NO_VALIDATOR, schemaErrors } from '../../../support/json-schema-validator.ts';
 
 const catalogue = await loadCatalogue();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { ClusterConfiguration } from '../../../../src/kubeadm/config/model.ts';
+import { releaseFacts } from '../../../../src/kubeadm/config/releases.ts';
 import { componentArgumentFindings, loadComponentFlags } from '../../../../src/kubeadm/control-plane/component-flags.ts';
-import { releaseFacts } from '../../../../src/kubeadm/control-plane/releases.ts';
 import data from '../../../../src/kubeadm/data/component-flags.json' with { type: 'json' };
 
 const flags = await loadComponentFlags();

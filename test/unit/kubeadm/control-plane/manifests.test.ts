@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { manifestFile, staticPodNames, staticPodOf } from '../../../../src/kubeadm/control-plane/manifests.ts';
 import type { ControlPlaneNode } from '../../../../src/kubeadm/control-plane/model.ts';
 import type { StaticPodName } from '../../../../src/kubeadm/control-plane/paths.ts';
-import type { PlannedPatch } from '../../../../src/kubelet/patch-files.ts';
+import type { PlannedPatch } from '../../../../src/kubelet/layers/patch-files.ts';
 import { controlPlaneNode } from '../../../support/control-plane-node.ts';
 import { initRecordings } from '../../../support/kubeadm-recordings.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RELEASES, releaseFacts } from '../../../../src/kubeadm/control-plane/releases.ts';
+import { RELEASES, releaseFacts } from '../../../../src/kubeadm/config/releases.ts';
 
 describe('releaseFacts', () => {
   it.each([

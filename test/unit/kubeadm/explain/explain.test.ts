@@ -4,8 +4,8 @@ import { explain } from '../../../../src/kubeadm/explain/explain.ts';
 import type { ExplainOptions } from '../../../../src/kubeadm/explain/explanation.ts';
 import { fieldsOfGate, gatesOfField } from '../../../../src/kubeadm/explain/field-gates.ts';
 import { renderExplanation } from '../../../../src/kubeadm/explain/render-explanation.ts';
-import { NEWEST_MINOR, parseMinor } from '../../../../src/kubelet/catalogue.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { NEWEST_MINOR, parseMinor } from '../../../../src/kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 

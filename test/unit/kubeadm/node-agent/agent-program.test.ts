@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isProgramName, isSupportedNodeJs, programKind, programPath } from '../../../../src/kubeadm/node-agent/agent-program.ts';
+import { isProgramName, isSupportedNodeJs, programKind, programPath } from '../../../../src/kubelet/node-agent/agent-program.ts';
 
 const elf = (machine: number, isBig = false): string => {
   const head = Buffer.alloc(64);

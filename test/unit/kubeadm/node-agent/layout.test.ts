@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CheckpointManifest, formatManifest, parseManifest } from '../../../../src/kubeadm/node-agent/layout.ts';
+import { type CheckpointManifest, formatManifest, parseManifest } from '../../../../src/kubelet/node-agent/layout.ts';
 
 const MANIFEST: CheckpointManifest = {
   identity: { namespace: 'ns', name: 'a', kubeletConfigKey: 'kubelet', uid: 'u', resourceVersion: '1' },

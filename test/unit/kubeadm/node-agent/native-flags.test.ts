@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { execStartWords, type UnitTexts } from '../../../../src/host/systemd/exec-start.ts';
-import { NATIVE_DROP_IN, nativeFlags } from '../../../../src/kubeadm/node-agent/native-flags.ts';
+import { NATIVE_DROP_IN, nativeFlags } from '../../../../src/kubelet/node-agent/native-flags.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
 const templates = await loadTemplates();

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Workflow } from '../../../../src/host/run-workflow.ts';
-import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../../../../src/kubeadm/node-agent/agent-program.ts';
-import { acceptedFile, pointerFile, signersFile, stateFiles } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { agentRemove, resetAgent } from '../../../../src/kubeadm/phases/agent-remove.ts';
+import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../../../../src/kubelet/node-agent/agent-program.ts';
+import { acceptedFile, pointerFile, signersFile, stateFiles } from '../../../../src/kubelet/node-agent/layout.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
-import { operationsOf } from '../../../../src/fleet/operations.ts';
+import { operationsOf } from '../../../../src/fleet/plan/operations.ts';
+import type { Host } from '../../../../src/host/access/host.ts';
 import type { CommandFact, HttpFact } from '../../../../src/host/facts/query.ts';
-import type { Host } from '../../../../src/host/host.ts';
-import type { ProxySetting } from '../../../../src/host/install/model.ts';
 import { networksOf, PROXY_ENVIRONMENT_FILE, proxyDropIn } from '../../../../src/host/install/proxy.ts';
+import type { ProxySetting } from '../../../../src/host/operation/install-model.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import type { Workflow } from '../../../../src/host/run-workflow.ts';
 import { KUBELET_CONF } from '../../../../src/kube/well-known.ts';

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { publicKeyFits, readPrivateKey } from '../../../../src/kubeadm/pki/private-key.ts';
 import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
 import type { EncryptionAlgorithm } from '../../../../src/x509/certificate-issuer.ts';
+import { publicKeyFits, readPrivateKey } from '../../../../src/x509/private-key.ts';
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const pem = (type: 'pkcs8' | 'sec1'): string => String(ec.privateKey.export({ format: 'pem', type }));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
+import { FIXED_NAMES, unknownCheck } from '../../../../src/kubeadm/config/check-names.ts';
 import { loadConfig } from '../../../../src/kubeadm/config/load.ts';
-import { FIXED_NAMES, unknownCheck } from '../../../../src/kubeadm/preflight/check-names.ts';
 import { runCommand } from '../../../support/run-cli.ts';
 import { repositoryTexts } from '../../../support/source-files.ts';
 

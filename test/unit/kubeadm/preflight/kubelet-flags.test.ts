@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type KubeletFlagsInput, kubeletFlagFindings } from '../../../../src/kubeadm/preflight/kubelet-flags.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 
 const INPUT: KubeletFlagsInput = {
   flags: [],

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { renderTemplate, type Templates } from '../../../../src/codec/render-template.ts';
 import { parseSource, type SourceNode, sourceToExactJson } from '../../../../src/codec/source.ts';
 import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
 const catalogue = await loadCatalogue();

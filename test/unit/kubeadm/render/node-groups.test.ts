@@ -3,10 +3,10 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import { parseSource, type SourceDocument } from '../../../../src/codec/source.ts';
 import { designGroup, type GroupInput } from '../../../../src/kubeadm/render/group-design.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { configFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
 import type { RunningConfigInput } from '../../../../src/kubelet/effective/running-config.ts';
-import { addLayer, NO_LAYERS } from '../../../../src/kubelet/layers.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { addLayer, NO_LAYERS } from '../../../../src/kubelet/layers/layers.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
 const templates = await loadTemplates();

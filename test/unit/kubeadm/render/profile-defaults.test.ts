@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { parseSource } from '../../../../src/codec/source.ts';
 import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
 import { type DefaultsProfile, profileDefaults } from '../../../../src/kubeadm/render/profile-defaults.ts';
-import { NEWEST_MINOR, OLDEST_MINOR } from '../../../../src/kubelet/catalogue.ts';
-import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { NEWEST_MINOR, OLDEST_MINOR } from '../../../../src/kubelet/catalogue/catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../../src/kubelet/documents/decode.ts';
 
 const catalogue = await loadCatalogue();
 

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createCa } from '../../../../lab/api-server/pki.ts';
-import { caPinsOf, parseCaPin } from '../../../../src/kubeadm/token/ca-pin.ts';
+import { caPinsOf, parseCaPin } from '../../../../src/x509/ca-pin.ts';
 import { publicKeyInfoOf } from '../../../../src/x509/certificate.ts';
 import { KUBEADM_DRY_RUN } from '../../../support/kubeadm-dry-run.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
+import { isGenerated, kubeletConfigMap } from '../../../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
 import type { ClusterConfiguration } from '../../../../src/kubeadm/config/model.ts';
-import { isGenerated, kubeletConfigMap } from '../../../../src/kubeadm/kubelet-config-map.ts';
 import { type ClusterMigrationInput, migrateClusterDocuments } from '../../../../src/kubeadm/upgrade/migrate-documents.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Services } from '../../../../src/cli/services.ts';
+import type { Services } from '../../../../src/cli/output/services.ts';
 import type { HostTarget } from '../../../../src/fleet/host-target.ts';
 import { connectionsTo } from '../../../../src/fleet/ports.ts';
-import type { Host } from '../../../../src/host/host.ts';
+import type { Host } from '../../../../src/host/access/host.ts';
 import type { Dial } from '../../../../src/kube/dial.ts';
 import type { HttpsRequest } from '../../../../src/kube/https-client.ts';
 import { findHostWithApiServerAccess, hostOpeningConnections } from '../../../../src/kubeadm/use-cases/api-server-access.ts';

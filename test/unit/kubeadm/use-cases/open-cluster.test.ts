@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Services } from '../../../../src/cli/services.ts';
-import type { Host } from '../../../../src/host/host.ts';
+import type { Services } from '../../../../src/cli/output/services.ts';
+import type { Host } from '../../../../src/host/access/host.ts';
 import type { Dial } from '../../../../src/kube/dial.ts';
-import type { ClusterTarget } from '../../../../src/kubeadm/cluster-target.ts';
+import type { ClusterTarget } from '../../../../src/kubeadm/control-plane/cluster-target.ts';
 import { openCluster } from '../../../../src/kubeadm/use-cases/open-cluster.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { revealText, Secret } from '../../../../src/base/text/secret.ts';
 import { parseKubeconfig, resolveContext } from '../../../../src/kube/kubeconfig.ts';
 import type { BootstrapCredentials } from '../../../../src/kubeadm/config/bootstrap-credentials.ts';
-import { bootstrapFiles } from '../../../../src/kubeadm/workflows/bootstrap-files.ts';
+import { bootstrapFiles } from '../../../../src/kubeadm/workflows/node/bootstrap-files.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 
 const templates = await loadTemplates();

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { renderMetaFile } from '../../../../src/dynamic/native-store.ts';
+import { renderMetaFile } from '../../../../src/dynamic/native/native-store.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
-import { formatManifest, formatPointer } from '../../../../src/kubeadm/node-agent/layout.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
-import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/assigned-by.ts';
-import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from '../../../../src/kubelet/config-source.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/effective/assigned-by.ts';
+import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from '../../../../src/kubelet/layers/config-source.ts';
+import { formatManifest, formatPointer } from '../../../../src/kubelet/node-agent/layout.ts';
 import { regular } from '../../../support/host-to-join.ts';
 import { cluster, contextOf, host, join, joinOptions, planJoin, refusalOf, useJoinWorld } from '../../../support/join-world.ts';
 import { runWorkflow } from '../../../support/run-workflow.ts';

@@ -4,7 +4,7 @@ import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { impactOfPlan } from '../../../../src/host/plan/document.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { hostToJoin, optionsToJoin, regular } from '../../../support/host-to-join.ts';

@@ -5,7 +5,7 @@ import type { RunSettings } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { initWorkflow } from '../../../../src/kubeadm/workflows/init.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
-import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
 import { regular } from '../../../support/host-to-join.ts';
 import {
   cluster,

@@ -1,15 +1,15 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parseSource } from '../../../../src/codec/source.ts';
+import type { Operation } from '../../../../src/host/operation/operation.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import type { Operation } from '../../../../src/host/plan/operation.ts';
 import { planWorkflow, type Workflow } from '../../../../src/host/run-workflow.ts';
 import { type CleanupNodeInput, cleanupNode } from '../../../../src/kubeadm/phases/cleanup-node.ts';
 import type { NodeOverlay } from '../../../../src/kubeadm/render/config-drop-ins.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type JoinOptions, joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
-import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import type { FakeCluster } from '../../../support/fake-cluster.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { versionWarnings } from '../../../../src/kubeadm/workflows/design-observed-node.ts';
+import { versionWarnings } from '../../../../src/kubeadm/workflows/node/design-observed-node.ts';
 
 const codes = (kubelet: number | null, controlPlane: number) => versionWarnings(kubelet, controlPlane).map(({ code }) => code);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { explainTakeover } from '../../../../src/kubeadm/workflows/explain-takeover.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { explainTakeover } from '../../../../src/kubeadm/workflows/node/explain-takeover.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';

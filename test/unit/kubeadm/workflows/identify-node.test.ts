@@ -5,7 +5,7 @@ import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
 import { markNode, removeSocketAnnotation } from '../../../../src/kubeadm/phases/mark-node.ts';
-import { identifyNode, nodeTrust, ownNodeCheck } from '../../../../src/kubeadm/workflows/identify-node.ts';
+import { identifyNode, nodeTrust, ownNodeCheck } from '../../../../src/kubeadm/workflows/node/identify-node.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

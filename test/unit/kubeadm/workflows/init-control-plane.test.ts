@@ -7,7 +7,7 @@ import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { NodeGroups } from '../../../../src/kubeadm/render/node-groups.ts';
 import { type InitControlPlaneOptions, initControlPlaneWorkflow } from '../../../../src/kubeadm/workflows/init-control-plane.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import type { CertificateIssuer } from '../../../../src/x509/certificate-issuer.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { type JoinTarget, joinPreflightFindings } from '../../../../src/kubeadm/workflows/join-preflight-findings.ts';
-import type { ObservedNode } from '../../../../src/kubeadm/workflows/observe-node.ts';
+import type { ObservedNode } from '../../../../src/kubeadm/workflows/node/observe-node.ts';
 import type { ClientIdentity } from '../../../../src/kubelet/facts/kubelet-identity.ts';
 
 const TARGET: JoinTarget = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { loadTemplates } from '../../../../src/template-files.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { hostToJoin, optionsToJoin } from '../../../support/host-to-join.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { renderMetaFile } from '../../../../src/dynamic/native-store.ts';
-import { formatManifest, formatPointer } from '../../../../src/kubeadm/node-agent/layout.ts';
-import { observeNodeSource } from '../../../../src/kubeadm/workflows/observe-node-source.ts';
+import { renderMetaFile } from '../../../../src/dynamic/native/native-store.ts';
+import { observeNodeSource } from '../../../../src/kubeadm/workflows/node/observe-node-source.ts';
+import { formatManifest, formatPointer } from '../../../../src/kubelet/node-agent/layout.ts';
 import { type FakeHost, fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
 

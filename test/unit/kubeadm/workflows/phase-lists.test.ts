@@ -12,7 +12,7 @@ import { PHASE_LISTS } from '../../../../src/kubeadm/workflows/phase-lists.ts';
 import { resetWorkflow } from '../../../../src/kubeadm/workflows/reset.ts';
 import { upgradeApplyWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-apply.ts';
 import { upgradeControlPlaneNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
-import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';

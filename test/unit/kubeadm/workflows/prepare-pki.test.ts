@@ -5,7 +5,7 @@ import { planDocument } from '../../../../src/host/plan/document.ts';
 import { planPhases } from '../../../../src/host/run-workflow.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { JOINING_KUBECONFIGS } from '../../../../src/kubeadm/pki/kubeconfig-list.ts';
-import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
+import { preparePki } from '../../../../src/kubeadm/workflows/certificates/prepare-pki.ts';
 import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
 import { BACKDATE_MS } from '../../../../src/x509/certificate-issuer.ts';
 import { describeCertificate } from '../../../../src/x509/describe-certificate.ts';

@@ -8,8 +8,13 @@ import type { KubeObject } from '../../../../src/kube/object.ts';
 import { downloadCertsPhase } from '../../../../src/kubeadm/phases/pki.ts';
 import { uploadCerts } from '../../../../src/kubeadm/phases/upload-certs.ts';
 import { sharedFiles } from '../../../../src/kubeadm/pki/shared-files.ts';
-import { preparePki } from '../../../../src/kubeadm/workflows/prepare-pki.ts';
-import { downloadCerts, newCertificateKey, prepareUpload, type UploadOptions } from '../../../../src/kubeadm/workflows/shared-certs.ts';
+import { preparePki } from '../../../../src/kubeadm/workflows/certificates/prepare-pki.ts';
+import {
+  downloadCerts,
+  newCertificateKey,
+  prepareUpload,
+  type UploadOptions,
+} from '../../../../src/kubeadm/workflows/certificates/shared-certs.ts';
 import { certificateIssuer } from '../../../../src/x509/adapters/certificate-issuer.ts';
 import { makePki, NOW, pkiContext, pkiNode, pkiOptions } from '../../../support/control-plane-pki.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';

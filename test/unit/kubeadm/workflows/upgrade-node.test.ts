@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
-import { prepareUpgrade, type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade-node.ts';
+import { prepareUpgrade, type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
 import { regular } from '../../../support/host-to-join.ts';
 import { contextOf, host, RUN, refusalOf, upgradeOptions, useJoinWorld } from '../../../support/join-world.ts';
 

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { diffConfigs } from '../../../../src/kubelet/diff/diff-configs.ts';
-import { diffDocument, renderDiff } from '../../../../src/kubelet/diff/render-diff.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { diffDocument, renderDiff } from '../../../../src/kubelet/effective/render-diff.ts';
 
 const catalogue = await loadCatalogue();
 

@@ -3,10 +3,10 @@ import { parseSource } from '../../../../src/codec/source.ts';
 import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
 import { payloadDocument } from '../../../../src/dynamic/agent/overlay.ts';
 import { preparePayload } from '../../../../src/dynamic/agent/prepare-payload.ts';
-import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
-import { cleanConfigz } from '../../../../src/kubelet/effective/clean-configz.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { cleanConfigz } from '../../../../src/kubelet/diff/clean-configz.ts';
+import { decodeKubeletConfiguration } from '../../../../src/kubelet/documents/decode.ts';
 
 const catalogue = await loadCatalogue();
 const minor = 36;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { configFieldChanges, type KubeletReading, kubeletFieldChanges } from '../../../../src/kubelet/effective/field-changes.ts';
 import type { KubeletSetup } from '../../../../src/kubelet/effective/kubelet-setup.ts';
 import { type HostText, layerRunningConfig } from '../../../../src/kubelet/effective/running-config.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { kubeadmSetup } from '../../../support/kubelet-setups.ts';
 
 const CONFIG_YAML = '/var/lib/kubelet/config.yaml';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { profileDefaults } from '../../../../src/kubeadm/render/profile-defaults.ts';
-import { cleanConfigz } from '../../../../src/kubelet/effective/clean-configz.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
+import { cleanConfigz } from '../../../../src/kubelet/diff/clean-configz.ts';
 import { readConfigz } from '../../../../src/kubelet/effective/configz.ts';
 import { assignedFile, checkpointFile, parseAssigned } from '../../../../src/kubelet/effective/dynamic-store.ts';
 import { type DriftInput, findDrift } from '../../../../src/kubelet/effective/node-explanation.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 

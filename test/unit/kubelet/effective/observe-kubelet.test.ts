@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { observeKubelet } from '../../../../src/kubelet/effective/observe-kubelet.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
 

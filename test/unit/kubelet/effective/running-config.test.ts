@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import type { Json } from '../../../../src/base/json.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { explainLayers, selectFields } from '../../../../src/kubelet/effective/node-explanation.ts';
 import { layerRunningConfig, type RunningConfig, type RunningConfigInput } from '../../../../src/kubelet/effective/running-config.ts';
-import { leavesOf } from '../../../../src/kubelet/layers.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { leavesOf } from '../../../../src/kubelet/layers/layers.ts';
 
 const catalogue = await loadCatalogue();
 const HEADER = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';

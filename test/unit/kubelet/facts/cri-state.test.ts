@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { observe } from '../../../../src/host/observe.ts';
+import { observe } from '../../../../src/host/access/observe.ts';
 import { criState } from '../../../../src/kubelet/facts/cri-state.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { flagsForQuery, kubeletAcceptance } from '../../../../src/kubelet/facts/kubelet-acceptance.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { commandFailure, commandOutput, parseFact } from '../../../support/answers.ts';
 
 const catalogue = await loadCatalogue();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { findFlag, parseCommandLine } from '../../../../src/kubelet/flags/command-line.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 
 const catalogue = await loadCatalogue();
 

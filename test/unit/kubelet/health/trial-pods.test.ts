@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import type { Host } from '../../../../src/host/host.ts';
+import type { Host } from '../../../../src/host/access/host.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { PROBE_MS } from '../../../../src/kubelet/health/signals.ts';
 import type { ProbedKubelet } from '../../../../src/kubelet/health/static-probe.ts';

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { parseSource } from '../../../../src/codec/source.ts';
 import { encodeYaml } from '../../../../src/codec/yaml-encode.ts';
 import { profileDefaults } from '../../../../src/kubeadm/render/profile-defaults.ts';
-import { decodeKubeletConfiguration } from '../../../../src/kubelet/decode.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
+import { decodeKubeletConfiguration } from '../../../../src/kubelet/documents/decode.ts';
 import { parseCommandLine } from '../../../../src/kubelet/flags/command-line.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import {
   type KubeletMigration,
   lossyStepsError,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { classifyChanges, worstLiveChange } from '../../../../src/kubelet/validate/classify-changes.ts';
 
 const catalogue = await loadCatalogue();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/base/json.ts';
 import { parseSource } from '../../../../src/codec/source.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { type Verdict, validateKubeletConfiguration } from '../../../../src/kubelet/validate/validate.ts';
 import { numberOfRuns } from '../../../support/thorough.ts';
 

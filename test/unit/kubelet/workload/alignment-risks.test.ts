@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { describeRisk, findPodRisks } from '../../../../src/kubelet/workload/pod-risks.ts';
 import { readPodInput } from '../../../../src/kubelet/workload/read-pod-input.ts';
 import { readRiskFacts } from '../../../../src/kubelet/workload/risk-facts.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { cgroupPath } from '../../../../src/kubelet/workload/cgroup-risks.ts';
 import { describeRisk, findPodRisks, hintOfRisks } from '../../../../src/kubelet/workload/pod-risks.ts';
 import { readRiskFacts } from '../../../../src/kubelet/workload/risk-facts.ts';

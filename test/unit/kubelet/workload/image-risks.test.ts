@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { imageRisks, nameOf } from '../../../../src/kubelet/workload/image-risks.ts';
 import { readRiskFacts } from '../../../../src/kubelet/workload/risk-facts.ts';
 import { NO_RISK_FACTS, type RiskPod } from '../../../../src/kubelet/workload/risk-input.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
+import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { effectiveConfiguration } from '../../../../src/kubelet/defaults/effective-configuration.ts';
-import { loadCatalogue } from '../../../../src/kubelet/load-catalogue.ts';
 import { findPodRisks } from '../../../../src/kubelet/workload/pod-risks.ts';
 import { readRiskFacts } from '../../../../src/kubelet/workload/risk-facts.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PhaseContext } from '../../../../../src/host/phase.ts';
 import type { Cluster } from '../../../../../src/kube/cluster.ts';
 import type { KubeObject } from '../../../../../src/kube/object.ts';
-import { bootstrapRbac } from '../../../../../src/kubeadm/bootstrap-rbac.ts';
+import { bootstrapRbac } from '../../../../../src/kubeadm/cluster-objects/bootstrap-rbac.ts';
 import { type ApiAccess, adminAccessWithFallback } from '../../../../../src/kubeadm/workflows/control-plane/api-access.ts';
 import { fakeClock } from '../../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../../support/fake-cluster.ts';

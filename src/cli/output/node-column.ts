@@ -1,0 +1,24 @@
+import { namesText } from '../../base/text/name-ranges.ts';
+
+/** A host of a table with its Node; absent or null: unknown. */
+export interface HostWithNode {
+  readonly host: string;
+  readonly node?: string | null | undefined;
+}
+
+/** The column NODE of a table of hosts, at most one cell a row. */
+export interface NodeColumn {
+  readonly header: readonly string[];
+  /** The cells of the row of a host, or of several hosts that share a row. */
+  cells(...hosts: readonly string[]): readonly string[];
+}
+
+/**
+ * The column NODE, which every table of hosts has if a Node has another name than its host, and no table has otherwise.
+ * @param all the hosts of the table
+ */
+export function nodeColumn(all: readonly HostWithNode[]): NodeColumn {
+  const nodes = new Map(all.map(({ host, node }) => [host, node ?? null]));
+  if (all.every(({ host, node }) => node === undefined || node === null || node === host)) return { header: [], cells: () => [] };
+  return { header: ['NODE'], cells: (...hosts) => [namesText(hosts.map((host) => nodes.get(host) ?? '-'))] };
+}

@@ -1,0 +1,199 @@
+import { stringify } from 'yaml';
+import type { ExitCode } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { joinLines, type Style, type StyledPart, styled, type Text } from '../../base/text/styled.ts';
+import { shownChanges, subjectOfHostChange } from '../../fleet/plan/operations.ts';
+import type { ClusterChange, PhasePlan, Warning } from '../../host/plan/change.ts';
+import { type ClusterName, formatClusterName, type PlanDocument, planDocument, planIsEmpty } from '../../host/plan/document.ts';
+import type { FieldChange, Impact } from '../../host/plan/impact.ts';
+import { formatFieldChange } from '../../host/plan/impact.ts';
+import type { Services } from './services.ts';
+import { type DocumentFormat, type OutputRequest, renderDocument } from './show-document.ts';
+
+/** Options for printing and applying a plan. */
+export interface PlanRequest extends OutputRequest {
+  /** The plan is printed, and nothing is changed. */
+  readonly dryRun: boolean;
+  /** Exit code 6 for a dry run with pending changes. */
+  readonly failsIfChanged: boolean;
+  /** Each written line names its source. */
+  readonly showOrigin: boolean;
+}
+
+/**
+ * The plan as printed on stdout.
+ * @param noops whether text lists the unchanged phases with the reason. Default: true
+ * @param verbosity 1 or more shows the program's internal files. Default: 0
+ */
+export function renderPlan(
+  plan: PlanDocument,
+  format: DocumentFormat,
+  { noops = true, verbosity = 0 }: { readonly noops?: boolean; readonly verbosity?: number } = {},
+): Text {
+  if (format !== 'text') return renderDocument(plan, format);
+  const hosts = plan.hosts.map((host) => ({ ...host, changes: shownChanges(host.changes, verbosity) }));
+  return joinLines(linesOf({ ...plan, hosts }, noops));
+}
+
+function linesOf(plan: PlanDocument, noops: boolean): readonly Text[] {
+  const { changes, server, context } = plan.cluster;
+  const name = server === undefined ? [] : [` ${formatClusterName({ server, context })}`];
+  return [
+    ...plan.hosts.flatMap((host) => hostLines(host, noops)),
+    ...(changes.length === 0 ? [] : [[styled('bold', 'cluster'), ...name]]),
+    ...changes.flatMap(clusterChangeLines),
+    ...plan.deferred.map(({ phase, reason }) => `  > [${phase}] later: ${reason}`),
+    planIsEmpty(plan) ? 'Nothing to do.' : `${summary(plan)}${impactSuffix(plan.highestImpact)}.`,
+  ];
+}
+
+/** `; highest impact: drain`, if a running kubelet is changed. */
+export function impactSuffix(highest: Impact | null): string {
+  return highest === null ? '' : `; highest impact: ${highest}`;
+}
+
+function hostLines(host: PlanDocument['hosts'][number], noops: boolean): readonly Text[] {
+  const name = styled('bold', `host ${host.name}`);
+  return [
+    noops || host.changes.length > 0 ? [name] : [name, ': nothing to change'],
+    ...host.changes.flatMap(hostChangeLines),
+    ...(noops ? host.noops.map(({ phase, reason }) => `  = [${phase}] ${reason}`) : []),
+  ];
+}
+
+/** The lines of a change of a plan document, with its diff. */
+export function changeLines(change: JsonObject): readonly Text[] {
+  return 'object' in change ? clusterChangeLines(change) : hostChangeLines(change);
+}
+
+function hostChangeLines(change: JsonObject): readonly Text[] {
+  const { kind, phase, reason } = change;
+  const what = subjectOfHostChange(change);
+  const sign =
+    change.action === 'create' || kind === 'make-directory' || kind === 'copy-directory' || kind === 'put-file' || kind === 'upload-file'
+      ? '+'
+      : String(kind).startsWith('remove') || kind === 'empty-directory'
+        ? '-'
+        : '~';
+  const size = typeof change.size === 'number' ? `, ${(change.size / 1e6).toFixed(1)} MB` : '';
+  const mode = change.mode === undefined ? '' : ` (${change.mode} ${change.owner}${size})`;
+  const subject = what === '' ? '' : ` ${what}`;
+  const head = `  ${sign} [${phase}] ${String(kind)}${subject}${mode}: ${reason}`;
+  const diff = typeof change.diff === 'string' ? diffLines(change.diff, change.origin as JsonObject | undefined) : [];
+  const summary = summaryOf(change).map((line) => indented(line, change.action === 'create' ? 'green' : null));
+  return [head, ...diff, ...summary, ...impactLines(change)];
+}
+
+/** The fields that change for a running kubelet, or the impact of a change without fields if it is not safe. */
+function impactLines({ fields, impact }: JsonObject): readonly Text[] {
+  if (fields === null) return ['      impact: unknown, because the running configuration of the kubelet cannot be read'];
+  if (Array.isArray(fields) && fields.length > 0)
+    return (fields as unknown as readonly FieldChange[]).map((field) => [
+      `      ${formatFieldChange(field)}  (`,
+      styledImpact(field.impact),
+      `${field.why === undefined ? '' : `, because ${field.why}`})`,
+    ]);
+  return impact === undefined || impact === null || impact === 'safe' ? [] : [['      impact: ', styledImpact(impact as Impact)]];
+}
+
+/** The name of an impact; those that need attention in colour. */
+function styledImpact(impact: Impact): string | StyledPart {
+  return impact === 'unsafe' ? styled('red', impact) : impact === 'drain' ? styled('yellow', impact) : impact;
+}
+
+/** A description of a certificate or a kubeconfig, in place of a diff. */
+function summaryOf({ certificate, kubeconfig }: JsonObject): readonly string[] {
+  const about = Object.entries({ ...(kubeconfig as JsonObject | undefined), ...(certificate as JsonObject | undefined) });
+  return about
+    .filter(([name]) => SHOWN.includes(name))
+    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`);
+}
+
+const SHOWN = ['currentContext', 'server', 'subject', 'issuer', 'san', 'extKeyUsage', 'notBefore', 'notAfter', 'publicKey'];
+
+function clusterChangeLines(change: JsonObject): readonly Text[] {
+  const { phase, action, reason } = change;
+  const object = change.object as JsonObject;
+  const metadata = object.metadata as JsonObject;
+  const name = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+  const head = `  ${action === 'create' ? '+' : action === 'delete' ? '-' : '~'} [${phase}] ${action} ${object.kind} ${name}: ${reason}`;
+  if (typeof change.diff === 'string' && change.diff !== '') return [head, ...diffLines(change.diff, undefined)];
+  const body = stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd().split('\n');
+  return [head, ...body.map((line) => indented(line, action === 'create' ? 'green' : null)), ...impactLines(change)];
+}
+
+/** The indented diff; with `--show-origin` each written line has its source. */
+function diffLines(diff: string, origin: JsonObject | undefined): readonly Text[] {
+  const lines = diff.split('\n').filter((line, i, all) => i < all.length - 1 || line !== '');
+  const origins = origin === undefined ? null : new OriginFinder(origin);
+  return lines.map((line) => indented(`${line}${origins?.comment(line) ?? ''}`, styleOfDiff(line)));
+}
+
+function styleOfDiff(line: string): Style | null {
+  if (/^(\+\+\+|---)/.test(line)) return 'bold';
+  return ({ '+': 'green', '-': 'red', '@': 'cyan' } as const)[line.charAt(0)] ?? null;
+}
+
+function indented(line: string, style: Style | null): Text {
+  return ['      ', style === null ? line : styled(style, line)];
+}
+
+/** Tracks the indentation of YAML lines to find the field of a diff line. */
+class OriginFinder {
+  readonly #origin: JsonObject;
+  #path: { readonly indent: number; readonly key: string }[] = [];
+
+  constructor(origin: JsonObject) {
+    this.#origin = origin;
+  }
+
+  comment(line: string): string {
+    const match = /^[+ ]( *)(?:- )?(?:"([^":\s]+)"|([^":\s]+)):/.exec(line);
+    if (!match || line.startsWith('+++')) return '';
+    const indent = (match[1] as string).length;
+    const key = (match[2] ?? match[3]) as string;
+    this.#path = [...this.#path.filter((step) => step.indent < indent), { indent, key }];
+    const dotted = this.#path.reduce(
+      (path, { key }) => (path === '' ? key : /^[A-Za-z_][\w-]*$/.test(key) ? `${path}.${key}` : `${path}[${key}]`),
+      '',
+    );
+    const origin = this.#origin[dotted];
+    return origin === undefined ? '' : `    # ${origin}`;
+  }
+}
+
+function summary(plan: PlanDocument): string {
+  const hosts = plan.hosts.filter((host) => host.changes.length > 0);
+  const count = hosts.reduce((sum, host) => sum + host.changes.length, 0);
+  const onHosts = `${plural(count, 'change')} on ${plural(hosts.length, 'host')}`;
+  return `${onHosts}, ${plural(plan.cluster.changes.length, 'change')} in the cluster`;
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+export interface ClusterPlan {
+  readonly phase: string;
+  readonly plans: readonly PhasePlan[];
+  /** Null: unreachable. */
+  readonly cluster: ClusterName | null;
+  readonly warnings?: readonly Warning[];
+}
+
+/** Prints the planned changes of the cluster; exit code 6 with `--exit-code` when the plan is not empty. */
+export function showClusterPlan(
+  services: Services,
+  { format, failsIfChanged }: Pick<PlanRequest, 'format' | 'failsIfChanged'>,
+  { phase, plans, cluster, warnings = [] }: ClusterPlan,
+): ExitCode {
+  const { hosts: _, ...document } = planDocument([{ name: '', phases: plans.map((plan) => ({ phase, plan })) }], warnings, cluster);
+  const shown = { ...document, hosts: [] };
+  services.output.stdout(renderPlan(shown, format));
+  return failsIfChanged && !planIsEmpty(shown) ? 6 : 0;
+}
+
+/** The plan of some changes of the cluster. */
+export function plansOf(changes: readonly ClusterChange[]): readonly PhasePlan[] {
+  return [{ changes }];
+}

@@ -1,0 +1,137 @@
+import type { Position, Problem } from '../../../base/errors.ts';
+import { importIgnored } from '../../file/fleet-problems.ts';
+import { isSecretName } from '../../file/inline-secrets.ts';
+import type { FleetLayer } from '../../file/schema.ts';
+import { type InventoryHost, UNSUPPORTED_VALUE } from './inventory.ts';
+import { splitHostLine } from './shell-words.ts';
+
+/**
+ * The connection settings that Ansible's variables declare for a host, as fleet settings, and the other
+ * variables.
+ */
+export interface ImportedConnection {
+  readonly written: FleetLayer;
+  readonly warnings: readonly Problem[];
+  /** Reason to exclude the host: Ansible does not connect over SSH. */
+  readonly exclusionReason: string | null;
+}
+
+const SSH_CONNECTIONS: ReadonlySet<string> = new Set([
+  'ssh',
+  'smart',
+  'paramiko',
+  'paramiko_ssh',
+  'ansible.builtin.ssh',
+  'ansible.builtin.paramiko_ssh',
+]);
+
+/**
+ * Splits `user@address`, which Ansible passes to ssh as it is.
+ * @returns the user, null without one, and the address
+ */
+export function splitUser(text: string): readonly [user: string | null, address: string] {
+  const at = text.lastIndexOf('@');
+  return at > 0 && at < text.length - 1 ? [text.slice(0, at), text.slice(at + 1)] : [null, text];
+}
+
+/**
+ * @param userOfName the user in the name of the host, which is its address by default
+ * @see ansible plugins/connection/ssh.py: of several variables for one setting the last wins; openssh ssh.c main: an
+ * option overrides the user of the destination
+ */
+export function importConnection(
+  { variables }: InventoryHost,
+  { position, userOfName }: { readonly position: Position; readonly userOfName: string | null },
+): ImportedConnection {
+  const text = (...names: readonly string[]): string | undefined => {
+    const value = names
+      .map((each) => variables.get(each))
+      .findLast((each) => each !== undefined && each !== null && each !== UNSUPPORTED_VALUE);
+    return value === undefined || typeof value === 'symbol' ? undefined : String(value);
+  };
+  const warnings: Problem[] = [];
+  const warn = (message: string, hint?: string): void => {
+    warnings.push({ ...importIgnored(message, hint), position });
+  };
+  const host = text('ansible_host', 'ansible_ssh_host');
+  const [userOfHost, address] = host === undefined ? [userOfName, undefined] : splitUser(host);
+  const user = text('ansible_user', 'ansible_ssh_user') ?? userOfHost ?? undefined;
+  const port = text('ansible_port', 'ansible_ssh_port');
+  const key = text('ansible_private_key_file', 'ansible_ssh_private_key_file');
+  const isNumber = port !== undefined && /^[0-9]+$/.test(port);
+  if ([...variables.keys()].some((variable) => /^ansible_.*pass(?:word)?$/.test(variable)))
+    warn(
+      'passwords are not read from the inventory',
+      'Use SSH keys, or pass the password with --ssh-password-stdin or --sudo-password-stdin',
+    );
+  const method = text('ansible_become_method');
+  if (method !== undefined && method !== 'sudo') warn(`ansible_become_method ${method} is not supported`, 'Use sudo');
+  const become = isTrue(text('ansible_become')) && user !== 'root' ? ({ become: 'sudo' } as const) : {};
+  const bastion = jumpOf(
+    ['ansible_ssh_args', 'ansible_ssh_common_args', 'ansible_ssh_extra_args'].map((each) => text(each) ?? ''),
+    warn,
+  );
+  const ssh = {
+    ...(user === undefined ? {} : { user }),
+    ...(port === undefined ? {} : { port: isNumber ? Number(port) : port }),
+    ...(key === undefined ? {} : { identityFiles: [key] }),
+    ...(bastion === null ? {} : { bastion }),
+    ...become,
+  };
+  const connection = text('ansible_connection') ?? 'ssh';
+  return {
+    written: {
+      ...(address === undefined ? {} : { address }),
+      ...(Object.keys(ssh).length === 0 ? {} : { ssh }),
+      variables: Object.fromEntries(
+        [...variables].flatMap(([variable, value]) =>
+          value === null || typeof value === 'symbol' || isSecretName(variable) || String(value).startsWith('$ANSIBLE_VAULT')
+            ? []
+            : [[variable, value]],
+        ),
+      ),
+    },
+    warnings,
+    exclusionReason: SSH_CONNECTIONS.has(connection) ? null : `ansible_connection is ${connection}, but kubeletadm connects only over SSH`,
+  };
+}
+
+function isTrue(text: string | undefined): boolean {
+  return /^(?:true|yes|on|y|t|1|1\.0)$/i.test(text ?? '');
+}
+
+/** The jump host in ssh arguments: `-J host`, `-o ProxyJump=host`, `-o ProxyCommand="ssh -W %h:%p host"`. */
+function jumpOf(texts: readonly string[], warn: (message: string, hint?: string) => void): string | null {
+  const words = texts.flatMap((text) => splitHostLine(text) ?? []);
+  let jump: string | null = null;
+  for (const [i, word] of words.entries()) {
+    const option = /^-o(.*)$/.exec(word)?.[1];
+    const setting = option === '' ? words[i + 1] : option;
+    const [, name = '', value = ''] = /^\s*(\w+)\s*[=\s]\s*(.*)$/s.exec(setting ?? '') ?? [];
+    if (word === '-J') jump ??= words[i + 1] ?? null;
+    else if (/^-J./.test(word)) jump ??= word.slice(2);
+    else if (name.toLowerCase() === 'proxyjump') jump ??= value;
+    else if (name.toLowerCase() === 'proxycommand') {
+      const through = throughHost(value);
+      if (through === null) warn('a ProxyCommand in the ssh arguments is not supported', 'Set ssh.bastion for the hosts in the fleet file');
+      else jump ??= through;
+    }
+  }
+  return jump;
+}
+
+/** `ssh … -W %h:%p [-p port] [-l user] host …`. */
+function throughHost(command: string): string | null {
+  const words = command.trim().split(/\s+/);
+  if (!/(?:^|\/)ssh$/.test(words[0] ?? '') || !words.some((word) => word.startsWith('-W'))) return null;
+  let [host, port, user]: (string | null)[] = [null, null, null];
+  for (let i = 1; i < words.length; i++) {
+    const word = words[i] as string;
+    if (word === '-p') port = words[++i] ?? null;
+    else if (word === '-l') user = words[++i] ?? null;
+    else if (/^-[bcDEeFIiJLlmOopQRSWw]$/.test(word)) i++;
+    else if (!word.startsWith('-')) host ??= word;
+  }
+  if (host === null) return null;
+  return `${user === null ? '' : `${user}@`}${host}${port === null ? '' : `:${port}`}`;
+}

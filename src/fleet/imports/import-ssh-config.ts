@@ -1,0 +1,57 @@
+import { isAppError } from '../../base/errors.ts';
+import type { SshConfigFile } from '../../ssh/config.ts';
+import { resolveSshTarget, type SshConfig } from '../../ssh/resolve-target.ts';
+import type { SshTarget } from '../../ssh/target.ts';
+import { destinationKey } from '../file/bastions.ts';
+import type { ImportedHost, ImportedInventory } from '../file/entries.ts';
+
+/** Hosts that serve Git repositories. */
+const CODE_HOST = /^(?:ssh\.|altssh\.)?(?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|dev\.azure\.com)$/;
+
+/**
+ * The names of `Host` lines without wildcards and negation, except those of Git servers. Their other settings are read at
+ * connection time.
+ * @returns also the names of Git servers
+ */
+export function importSshConfig(config: SshConfig): { readonly inventory: ImportedInventory; readonly gitServers: readonly string[] } {
+  const hosts = new Map<string, ImportedHost>();
+  const gitServers = new Set<string>();
+  const visit = ({ lines }: SshConfigFile): void => {
+    for (const { keyword, args, file, line, included = [] } of lines) {
+      for (const each of included) visit(each);
+      if (keyword !== 'host') continue;
+      for (const name of args) {
+        if (/[*?!]/.test(name) || hosts.has(name) || gitServers.has(name)) continue;
+        // The built-in client refuses a ProxyCommand, which may lead to any machine.
+        const builtin = targetOf(name, config, 'builtin');
+        const target = builtin ?? targetOf(name, config, 'openssh');
+        if (target !== null && (target.user === 'git' || CODE_HOST.test(target.hostName))) gitServers.add(name);
+        else
+          hosts.set(name, {
+            name,
+            place: { position: { file, line, column: 1 }, path: '' },
+            groups: [],
+            written: {},
+            ...(builtin === null ? {} : { machine: machineOf(builtin) }),
+          });
+      }
+    }
+  };
+  for (const file of config.files) visit(file);
+  return { inventory: { hosts: [...hosts.values()], groups: [] }, gitServers: [...gitServers] };
+}
+
+/** Null: the client does not support the settings, or they are invalid. The commands of `Match exec` are not run. */
+function targetOf(name: string, config: SshConfig, client: 'builtin' | 'openssh'): SshTarget | null {
+  try {
+    return resolveSshTarget(name, { ...config, exec: () => false }, { client });
+  } catch (error) {
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}
+
+/** Address and port of a host and its jump hosts. */
+export function machineOf(target: SshTarget): string {
+  return [target, ...target.proxyJump].map(({ hostName, port }) => destinationKey({ address: hostName, port })).join(' ');
+}

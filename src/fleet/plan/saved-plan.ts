@@ -1,0 +1,242 @@
+import * as z from 'zod';
+import { AppError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { documentOfValue } from '../../codec/document-of-value.ts';
+import { digestOf } from '../../codec/json-text.ts';
+import { sourceToJson } from '../../codec/source.ts';
+import { type HostPlan, impactOfPlan } from '../../host/plan/document.ts';
+import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
+import { IMPACTS, highestImpact as worstImpact } from '../../host/plan/impact.ts';
+import { diffEqualTextsOnce } from '../../host/plan/text-diff.ts';
+import type { NodeOverlay } from '../../kubeadm/render/config-drop-ins.ts';
+import { fleetCluster, jsonObject, type PlannedHost, plannedSettings, plannedSettingsOf, text, texts } from '../file/model.ts';
+import { FLEET_KIND } from '../file/schema.ts';
+import { type Operations, operationsOf } from './operations.ts';
+
+const API_VERSION = 'kubeletadm.dev/v1alpha1';
+const KIND = 'FleetPlan';
+
+const optional = z.exactOptional;
+/** The highest impact of the changes; null: no running kubelet is changed. */
+const highestImpact = optional(z.nullable(z.enum(IMPACTS)));
+
+/** A plan in its saved and printed form: a stable interface without secrets. */
+const savedPlan = z
+  .strictObject({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal(KIND),
+    /** Digest of everything except `validity`: equal plans have equal digests, and an edited plan is refused. */
+    id: text,
+    validity: z
+      .strictObject({
+        /** RFC 3339. */
+        createdAt: z.iso.datetime(),
+        /** RFC 3339: from then on the plan is refused. */
+        expiresAt: z.iso.datetime(),
+        /** Digest of the plan's `id` and both times: an edited time is refused. */
+        digest: text,
+      })
+      .readonly(),
+    fleet: z.strictObject({ file: text, directory: text, name: z.nullable(text) }).readonly(),
+    cluster: fleetCluster,
+    /** URL of the API server. */
+    server: text,
+    /** Command-line flags that affect the operations. */
+    takeOver: z.boolean(),
+    /** Absent: a host whose change would end pods is refused. */
+    allowPodLoss: optional(z.boolean()),
+    /** The most disruptive impact that the plan was permitted to have. Absent: `DEFAULT_ALLOWED`. */
+    allow: optional(z.enum(IMPACTS)),
+    ignorePreflightErrors: texts,
+    /** The hosts that are changed first; empty: none. Absent: apply chooses them. */
+    canary: optional(texts),
+    /** Shared content of hosts is stored once. */
+    changes: z
+      .record(text, z.strictObject({ changes: z.array(jsonObject).readonly(), deferred: z.array(jsonObject).readonly() }).readonly())
+      .readonly(),
+    /** A layer; `layer` names its owner for drop-in files of `--config-dir`. */
+    overlays: z.record(text, z.strictObject({ source: text, content: jsonObject, layer: optional(text) }).readonly()).readonly(),
+    hosts: z
+      .array(
+        z
+          .strictObject({
+            ...plannedSettings,
+            status: z.enum(['pending', 'unchanged', 'refused', 'unreachable', 'interrupted']),
+            /** Keys of `overlays`. */
+            overlays: texts,
+            /** Key of `changes`; host-specific parts are placeholders such as `<node>`. */
+            changes: optional(text),
+            /** The exact operations; null: not determined. */
+            operations: z.nullable(z.array(z.tuple([text, text]).readonly()).readonly()),
+            highestImpact,
+            problems: optional(texts),
+          })
+          .readonly(),
+      )
+      .readonly(),
+    highestImpact,
+  })
+  .readonly();
+
+export type SavedPlan = z.infer<typeof savedPlan>;
+export type SavedHost = SavedPlan['hosts'][number];
+export type PlanContext = Omit<SavedPlan, 'apiVersion' | 'kind' | 'id' | 'validity' | 'changes' | 'overlays' | 'hosts' | 'highestImpact'>;
+
+/** Result of planning a host. */
+export interface PlanOutcome {
+  readonly status: SavedHost['status'];
+  readonly plan: HostPlan | null;
+  readonly problems: readonly string[];
+}
+
+/** When a plan was made, and how long it may be applied. */
+export interface PlanLifetime {
+  readonly createdAt: Date;
+  readonly validForMs: number;
+}
+
+/** Default time for which a plan may be applied. */
+export const PLAN_VALID_FOR_MS = 24 * 3_600_000;
+/** The same for a signed plan, whose file is a permission to change the hosts. */
+export const SIGNED_PLAN_VALID_FOR_MS = 3_600_000;
+
+/** Builds the plan to save. Equal hosts, facts, files and times give identical bytes. */
+export function savePlan(
+  context: PlanContext,
+  hosts: readonly (readonly [PlannedHost, PlanOutcome])[],
+  { createdAt, validForMs }: PlanLifetime,
+): SavedPlan {
+  const changes = new Map<string, HostChanges>();
+  const overlays = new Map<string, SavedPlan['overlays'][string]>();
+  const known = { split: new Map<NodeOverlay, string>(), merged: new Map<NodeOverlay, string>() };
+  const keyOfOverlay = (document: NodeOverlay, isSplit: boolean): string => {
+    const keys = known[isSplit ? 'split' : 'merged'];
+    const key = keys.get(document);
+    if (key !== undefined) return key;
+    const content = (document.root === null ? {} : sourceToJson(document.root)) as JsonObject;
+    const { file: source, layer } = document;
+    const overlay = { source, content, ...(isSplit && layer !== undefined ? { layer } : {}) };
+    const made = digestOf(overlay);
+    keys.set(document, made);
+    overlays.set(made, overlay);
+    return made;
+  };
+  const diffTexts = diffEqualTextsOnce();
+  const digests = new Map<string, string>();
+  const keyOfChanges = (shared: string): string => {
+    const key = digests.get(shared);
+    if (key !== undefined) return key;
+    const made = digestOf(shared);
+    digests.set(shared, made);
+    changes.set(made, JSON.parse(shared) as HostChanges);
+    return made;
+  };
+  const saved = hosts.map(([host, { status, plan, problems }]): SavedHost => {
+    const { name, ...settings } = plannedSettingsOf(host);
+    const key = status === 'pending' && plan !== null ? keyOfChanges(sharedChangesOf(plan, diffTexts)) : null;
+    return {
+      name,
+      status,
+      ...settings,
+      overlays: host.overlays.map(({ document }) => keyOfOverlay(document, settings.kubeletConfigDir === true)),
+      ...(key === null ? {} : { changes: key }),
+      operations: plan === null ? null : operationsOf(plan),
+      highestImpact: plan === null ? null : impactOfPlan(plan),
+      ...(problems.length === 0 ? {} : { problems }),
+    };
+  });
+  const body = {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    ...context,
+    changes: Object.fromEntries(changes),
+    overlays: Object.fromEntries(overlays),
+    hosts: saved,
+    highestImpact: worstImpact(saved.map((host) => host.highestImpact)),
+  } as const;
+  const id = digestOf(body);
+  const times = { createdAt: createdAt.toISOString(), expiresAt: new Date(createdAt.getTime() + validForMs).toISOString() };
+  return { id, validity: { ...times, digest: digestOf({ id, ...times }) }, ...body };
+}
+
+/** Whether the time until which a plan may be applied is over. */
+export function isExpired({ validity }: Pick<SavedPlan, 'validity'>, now: Date): boolean {
+  return now.getTime() >= Date.parse(validity.expiresAt);
+}
+
+/**
+ * Reads a saved plan.
+ * @param file name in problems
+ * @throws AppError PLAN_INVALID (exit code 2): not a plan, another version, or edited after saving
+ */
+export function readPlan(content: string, file: string): SavedPlan {
+  if (FLEET_FILE.test(content)) throw notSaved(file);
+  const read = savedPlan.safeParse(parseJson(content, file));
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    throw invalid(file, `${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'is not a plan'}`);
+  }
+  const { id, validity, ...body } = read.data;
+  const { digest, ...times } = validity;
+  if (digestOf(body) !== id || digestOf({ id, ...times }) !== digest) throw invalid(file, 'the file was edited after saving');
+  return read.data;
+}
+
+/** Matches the kind of a fleet file, in YAML or JSON. */
+const FLEET_FILE = new RegExp(`(?:^|[{,])[ \\t]{0,8}"?kind"?:[ \\t]{0,8}["']?${FLEET_KIND}["']?[ \\t]{0,8}(?:[,}#]|$)`, 'm');
+
+function notSaved(file: string): AppError {
+  return new AppError(
+    {
+      code: 'PLAN_INVALID',
+      message: `${file} is a fleet file, not a saved plan`,
+      hint: `Apply the fleet file with kubeletadm apply -f ${file}`,
+    },
+    { exitCode: 2 },
+  );
+}
+
+function parseJson(content: string, file: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch {
+    throw invalid(file, 'not valid JSON');
+  }
+}
+
+function invalid(file: string, why: string): AppError {
+  return new AppError(
+    { code: 'PLAN_INVALID', message: `${file} is not a valid saved plan: ${why}`, hint: 'Create a plan with kubeletadm plan --out FILE' },
+    { exitCode: 2 },
+  );
+}
+
+/** The hosts of a plan with operations, as in the fleet file. */
+export function hostsToApply({ hosts, overlays, changes }: SavedPlan): readonly {
+  readonly host: PlannedHost;
+  readonly operations: Operations;
+  /** The operations as shown in the plan, with placeholders such as `<node>`. */
+  readonly planned: HostChanges;
+}[] {
+  const documents = new Map<string, NodeOverlay>();
+  const documentOf = (key: string): { readonly document: NodeOverlay } => {
+    const { source, content, layer }: SavedPlan['overlays'][string] = overlays[key] ?? { source: 'plan', content: {} };
+    const known = documents.get(key);
+    if (known !== undefined) return { document: known };
+    const made = documentOfValue(content, source);
+    const document = layer === undefined ? made : { ...made, layer };
+    documents.set(key, document);
+    return { document };
+  };
+  return hosts.flatMap(({ status, operations, overlays: keys, changes: key = '', ...host }) =>
+    status !== 'pending' || operations === null
+      ? []
+      : [
+          {
+            host: { ...host, overlays: keys.map(documentOf) },
+            operations,
+            planned: changes[key] ?? { changes: [], deferred: [] },
+          },
+        ],
+  );
+}

@@ -1,0 +1,178 @@
+import type { Clock } from '../../base/clock.ts';
+import { AppError, isAppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Host } from '../../host/access/host.ts';
+import { observe } from '../../host/access/observe.ts';
+import type { NodeClaimRegistration } from '../../host/node-claim.ts';
+import type { Operation } from '../../host/operation/operation.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import { type HostPlan, hasChanges } from '../../host/plan/document.ts';
+import type { PlanStep } from '../../host/plan-after.ts';
+import type { WriterOptions } from '../../host/run-host.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import { hostHistory, type RunAttribution } from '../history/host-history.ts';
+import { type ChangeEnd, type ChangeStart, recordChange, recordStart } from '../history/record-change.ts';
+import type { FleetMember } from './fleet.ts';
+
+export interface WorkflowMember {
+  readonly name: string;
+  /** Plans the workflow of the host. */
+  readonly planHost: PlanStep;
+  /** Opens a new connection each time, whose requests the reporter logs. */
+  readonly connect: (reporter: Reporter) => Promise<Host>;
+  readonly cluster: Cluster | null;
+  /** Replaces `cluster` if the host has its own route to the API server; closed when the host has ended. */
+  readonly clusterOf?: ((host: Host) => Promise<Cluster | null>) | undefined;
+  readonly clock: Clock;
+  /** Null: files are staged, or nothing is changed. */
+  readonly writing?: MemberWriteOptions | null;
+  /** Node claims of the run. */
+  readonly claims?: NodeClaims | undefined;
+}
+
+/** Settings for writing to a host; changes are confirmed over a new connection made by `connect`. */
+export interface MemberWriteOptions extends Omit<WriterOptions, 'confirm'> {
+  /** Time limit for confirming a kubelet change; null: final at once. */
+  readonly confirmMs: number | null;
+  /** Recorded on the host when it was changed; absent: changes are not recorded. */
+  readonly note?: RunAttribution | undefined;
+}
+
+/** A host of a fleet run with its workflow. */
+export function workflowMember(member: WorkflowMember): FleetMember {
+  const { name, clock } = member;
+  return {
+    name,
+    open: async ({ reporter, signal, parseText }) => {
+      const host = await member.connect(reporter);
+      let own: Cluster | null = null;
+      const close = async (): Promise<void> => {
+        await own?.close();
+        await host.close();
+      };
+      try {
+        own = (await member.clusterOf?.(host)) ?? null;
+        const claim = rememberedClaim(member.claims?.of(name));
+        const ports = { clock, reporter, parseText, claim };
+        const start = startRecord(member);
+        const context = { host, cluster: own ?? member.cluster, ...ports, ...writingOf(member, reporter, start.opening) };
+        const { apply, ...planned } = await member.planHost({ ...context, signal });
+        if (hasChanges(planned.host)) await requireFirstApply(host, member.writing?.note, signal);
+        return {
+          planned,
+          apply: (until): Promise<HostPlan> => {
+            start.begins(planned.host);
+            const done = apply(until === undefined ? context : { ...context, signal: until });
+            return recorded(member, { context, start, planned: planned.host, node: claim.node }, done);
+          },
+          close,
+        };
+      } catch (error) {
+        await close();
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Refuses a host that the same saved plan has changed before, by the journal of the host. A failed, rolled-back or
+ * unfinished change may be repeated.
+ * @throws AppError PLAN_ALREADY_APPLIED (exit code 3)
+ */
+async function requireFirstApply(host: Host, note: RunAttribution | undefined, signal: AbortSignal): Promise<void> {
+  if (note?.planDigest === undefined || note.again === true) return;
+  const history = await observe(host, hostHistory, signal);
+  const applied = history.findLast(({ planDigest, result }) => planDigest === note.planDigest && result === 'changed');
+  if (applied === undefined) return;
+  const message = `the plan was applied to this host at ${applied.time} by ${applied.operator}, and the host differs from it again`;
+  const hint = `See kubeletadm fleet history ${host.name} and kubeletadm fleet drift --limit ${host.name}. Then create a new plan, or pass --again`;
+  throw new AppError({ host: host.name, code: 'PLAN_ALREADY_APPLIED', message, hint }, { exitCode: 3 });
+}
+
+/** A claim that remembers the Node. */
+function rememberedClaim(claim: NodeClaimRegistration | undefined): NodeClaimRegistration & { node(): string | null } {
+  let name: string | null = null;
+  return {
+    set: (host, node) => {
+      name = node.nodeName;
+      claim?.set(host, node);
+    },
+    problems: () => claim?.problems() ?? [],
+    node: () => name,
+  };
+}
+
+/** The record of the start of a change, written with its first operation. */
+interface StartRecord {
+  /** The id of the change; null: nothing was recorded. */
+  id(): string | null;
+  begins(planned: HostPlan): void;
+  opening(): readonly Operation[];
+}
+
+function startRecord({ writing, clock }: WorkflowMember): StartRecord {
+  let change: ChangeStart | null = null;
+  let isWritten = false;
+  return {
+    id: () => (isWritten ? (change?.id ?? null) : null),
+    begins: (planned) => {
+      if (writing?.note === undefined) return;
+      const { owner, note } = writing;
+      const time = clock.now();
+      change = { id: `${owner.id}-${time.getTime()}`, note, operator: owner.name, time, planned };
+    },
+    opening: () => {
+      if (change === null) return [];
+      isWritten = true;
+      return [recordStart(change)];
+    },
+  };
+}
+
+interface Recording {
+  readonly context: PhaseContext;
+  readonly start: StartRecord;
+  readonly planned: HostPlan;
+  readonly node: () => string | null;
+}
+
+/** Records the change when it has ended, and returns or throws its result. */
+async function recorded(
+  { writing, connect }: WorkflowMember,
+  { context, start, planned, node }: Recording,
+  done: Promise<HostPlan>,
+): Promise<HostPlan> {
+  const note = writing?.note;
+  if (context.writing === undefined || note === undefined) return done;
+  const { reporter } = context;
+  const recorder = { ...context, writing: context.writing, note, connect: () => connect(reporter) };
+  const record = (end: ChangeEnd): Promise<void> => {
+    // A change of the cluster alone has no start on the host.
+    const id = start.id() ?? `${recorder.writing.owner.id}-${context.clock.now().getTime()}`;
+    return recordChange({ ...recorder, id, node: node() }, end);
+  };
+  try {
+    const plan = await done;
+    await record({ plan, error: null });
+    return plan;
+  } catch (error) {
+    // Exit codes 2 and 3: refused before any change, unless a start was recorded.
+    if (isAppError(error) && (start.id() !== null || (error.exitCode !== 2 && error.exitCode !== 3)))
+      await record({ plan: planned, error });
+    throw error;
+  }
+}
+
+function writingOf(
+  { writing, connect }: WorkflowMember,
+  reporter: Reporter,
+  opening: () => readonly Operation[],
+): { readonly writing?: WriterOptions } {
+  if (writing === undefined || writing === null) return {};
+  const { confirmMs, note: _, ...lock } = writing;
+  return {
+    writing: { ...lock, opening, confirm: confirmMs === null ? null : { timeoutMs: confirmMs, reconnect: () => connect(reporter) } },
+  };
+}

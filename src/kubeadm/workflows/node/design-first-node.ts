@@ -1,0 +1,83 @@
+import type { SourceDocument } from '../../../codec/source.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import type { Warning } from '../../../host/plan/change.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
+import { type Minor, NEWEST_MINOR } from '../../../kubelet/catalogue/catalogue.ts';
+import { readKubeletConfiguration } from '../../../kubelet/documents/decode.ts';
+import { otherMinorWarning } from '../../../kubelet/validate/other-minor.ts';
+import type { DefaultedCluster } from '../../config/defaults.ts';
+import { dnsIp } from '../../config/dns-ip.ts';
+import { problemAsWarning } from '../../config/problem-as-warning.ts';
+import type { UploadKubeletConfigInput } from '../../phases/upload-config-kubelet.ts';
+import { adviseClusterConfig, mergeClusterKubeletConfig, renderClusterConfig } from '../../render/cluster-config.ts';
+import { type DesignedNode, designObservedNode } from './design-observed-node.ts';
+import { readEditedKubeletConfig } from './init-settings.ts';
+import type { NodeOptions } from './node-options.ts';
+import type { ObservedNode } from './observe-node.ts';
+
+export interface FirstNodeOptions extends NodeOptions {
+  /** The user's KubeletConfiguration for all nodes. */
+  readonly kubelet: SourceDocument | null;
+}
+
+export interface FirstNode {
+  readonly node: ObservedNode;
+  readonly cluster: DefaultedCluster;
+  readonly controlPlaneMinor: Minor;
+  /** The running API server; null: none yet. */
+  readonly running: Cluster | null;
+}
+
+export interface DesignedFirstNode extends DesignedNode {
+  /** The KubeletConfiguration of all nodes, to be uploaded. */
+  readonly upload: Pick<UploadKubeletConfigInput, 'controlPlaneMinor' | 'yaml' | 'generated'>;
+}
+
+/**
+ * Computes the KubeletConfiguration of all nodes and the files of the first node. The baseline is the user's
+ * KubeletConfiguration, otherwise the one in the cluster if an administrator edited it; a generated one is generated
+ * again. kubeadm 1.36: init, kubelet-start and upload-config kubelet.
+ * @throws AppError with exit code 2: as designObservedNode, and for wrong fields in the KubeletConfiguration
+ */
+export async function designFirstNode(
+  context: PhaseContext,
+  options: FirstNodeOptions,
+  { node, cluster, controlPlaneMinor, running }: FirstNode,
+): Promise<DesignedFirstNode> {
+  const minor = Math.min(controlPlaneMinor, NEWEST_MINOR);
+  const defaults = {
+    clusterDNS: dnsIp(cluster.networking.serviceSubnet),
+    dnsDomain: cluster.networking.dnsDomain,
+    certificatesDir: cluster.certificatesDir,
+  };
+  const unknown: Warning[] = [];
+  const written =
+    options.kubelet === null
+      ? null
+      : readKubeletConfiguration(options.kubelet, { minor, catalogue: options.catalogue }, (problem) =>
+          unknown.push(problemAsWarning(problem)),
+        );
+  const baseline = written ?? (await readEditedKubeletConfig({ ...context, cluster: running }, options, controlPlaneMinor));
+  const layered = mergeClusterKubeletConfig(defaults, baseline);
+  // designObservedNode warns about the kubelet on the host.
+  const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
+  const { design, start, warnings, refusals } = await designObservedNode(context, options, {
+    node,
+    cluster: layered,
+    clusterIsDeclared: written !== null,
+    controlPlaneMinor,
+    registerWithTaints: [],
+    serviceSubnets: cluster.networking.serviceSubnet,
+    featureGates: cluster.featureGates ?? {},
+    imageRepository: cluster.imageRepository,
+    podsOf: running,
+    written: [`${cluster.certificatesDir}/ca.crt`],
+  });
+  return {
+    design,
+    start,
+    upload: { controlPlaneMinor, yaml: renderClusterConfig(layered, minor, options.catalogue), generated: baseline === null },
+    warnings: [...unknown, ...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
+    refusals,
+  };
+}

@@ -1,0 +1,172 @@
+import { revealText } from '../../../base/text/secret.ts';
+import { observe } from '../../../host/access/observe.ts';
+import { combineFacts, defineFact } from '../../../host/facts/fact.ts';
+import { fileFacts } from '../../../host/facts/file-facts.ts';
+import type { PhaseContext } from '../../../host/phase.ts';
+import type { Minor } from '../../../kubelet/catalogue/catalogue.ts';
+import type { KubeletReading } from '../../../kubelet/effective/field-changes.ts';
+import type { KubeletSetup } from '../../../kubelet/effective/kubelet-setup.ts';
+import type { HostFacts } from '../../../kubelet/facts/host-facts.ts';
+import { flagsForQuery, kubeletAcceptance } from '../../../kubelet/facts/kubelet-acceptance.ts';
+import { managerStateTexts, unusableManagerStates } from '../../../kubelet/workload/manager-states.ts';
+import { hostClock } from '../../facts/host-clock.ts';
+import { type Finding, type PreflightVerdict, validateFindings } from '../../preflight/check.ts';
+import { clockFindings } from '../../preflight/host-clock.ts';
+import { kubeletConfigAccepted } from '../../preflight/kubelet-config-accepted.ts';
+import { kubeletFlagFindings } from '../../preflight/kubelet-flags.ts';
+import { runNodeChecks } from '../../preflight/node-checks.ts';
+import type { NodeDesign } from '../../render/node-design.ts';
+import { newNodeFindings } from './new-node-findings.ts';
+import type { NodeOptions } from './node-options.ts';
+import type { ObservedNode } from './observe-node.ts';
+
+/** Input of the checks in addition to facts and files of the node. */
+export interface PreflightInput {
+  readonly controlPlaneMinor: Minor;
+  readonly serviceSubnets: string | null;
+  /** Paths that the run writes before the kubelet starts, in addition to the files of the design. */
+  readonly written?: readonly string[];
+  /** The kubelet gets a certificate in this run, and no other check compares the clock of the host. */
+  readonly checksClock?: boolean;
+  /** Further findings of the workflow. */
+  readonly findings?: readonly Finding[];
+}
+
+/**
+ * Runs the preflight checks of a node: host, kubelet flags and, if a kubelet is installed, its acceptance of the files.
+ * @returns errors and warnings of the checks that are not ignored
+ */
+export async function preflightNode(
+  context: PhaseContext,
+  options: NodeOptions,
+  node: ObservedNode,
+  { design, reading, setup }: { readonly design: NodeDesign; readonly reading: KubeletReading; readonly setup: KubeletSetup },
+  { controlPlaneMinor, serviceSubnets, written = [], checksClock = false, findings: more = [] }: PreflightInput,
+) {
+  const { facts, kubeletMinor, registration } = node;
+  const words = setup.flags;
+  const nodeIPs = (words.findLast(({ name }) => name === 'node-ip')?.value ?? '').split(',').map((one) => one.trim());
+  const addresses = [...nodeIPs, ...(serviceSubnets ?? '').split(',').filter(Boolean)];
+  const findings = options.singlePhase
+    ? []
+    : runNodeChecks({
+        facts,
+        nodeName: registration.name,
+        nodeIPs: nodeIPs.filter(Boolean),
+        hasHostnameLabel: words.some(({ name, value }) => name === 'node-labels' && /(?:^|,)kubernetes\.io\/hostname=/.test(value)),
+        criSocket: registration.criSocket,
+        config: design.layered.config,
+        kubeletMinor,
+        controlPlaneMinor,
+        ipv4: addresses.length === 0 || addresses.some((address) => !address.includes(':')),
+        ipv6: addresses.some((address) => address.includes(':')),
+        unitRefusal: design.unit.refusal,
+      });
+  const flags = kubeletFlagFindings({
+    flags: design.flags,
+    hostWords: design.unit.extraArgs,
+    hostFile: design.unit.extraArgsFile,
+    nodeName: registration.name,
+    minor: design.minor,
+    assumed: kubeletMinor === null,
+    catalogue: options.catalogue,
+  });
+  const [accepted, ofHost] = await Promise.all([
+    queryKubelet(context, options, { facts, design, reading, checksClock: checksClock && !options.staged && !options.singlePhase }),
+    newNodeFindings(context, options, node, { design, reading, setup, written }),
+  ]);
+  return preflightVerdict(context, options, node, [...findings, ...flags, ...accepted, ...ofHost, ...more]);
+}
+
+/**
+ * Sorts the findings of a node into errors and warnings, by the options of the run and of the node.
+ * @returns nothing if the run skips preflight
+ */
+export function preflightVerdict(
+  { host }: Pick<PhaseContext, 'host'>,
+  options: Pick<NodeOptions, 'run' | 'skipPreflight' | 'staged'>,
+  { facts, registration }: Pick<ObservedNode, 'facts' | 'registration'>,
+  findings: readonly Finding[],
+): PreflightVerdict {
+  if (options.skipPreflight) return { errors: [], warnings: [] };
+  const applicable = findings.filter(({ id }) => !(options.staged && id === 'IsPrivilegedUser'));
+  const softened = applicable.map(
+    (finding): Finding => (options.run.dryRun && softens(finding, facts) ? { ...finding, severity: 'warning' } : finding),
+  );
+  return validateFindings(softened, [...options.run.ignorePreflightErrors, ...registration.ignorePreflightErrors], host.name);
+}
+
+/** Checks whose errors are warnings in a dry run. */
+const ABSENT_IS_FINE = new Set(['IsPrivilegedUser', 'KubeletVersion', 'CRI', 'ExternalEtcdClientCertificates']);
+
+interface QueriedKubelet {
+  readonly facts: HostFacts;
+  readonly design: NodeDesign;
+  readonly reading: KubeletReading;
+  readonly checksClock: boolean;
+}
+
+/** Runs the installed kubelet on the new configuration, and reads its state files and the clock. One round trip. */
+async function queryKubelet(
+  context: PhaseContext,
+  { catalogue, staged }: NodeOptions,
+  { facts, design, reading, checksClock }: QueriedKubelet,
+): Promise<readonly Finding[]> {
+  const { host, signal, clock } = context;
+  const clockFact = checksClock ? hostClock : NO_CLOCK;
+  const clockOf = (seconds: number | null): readonly Finding[] => clockFindings(seconds, clock.now().getTime());
+  const { kubelet } = facts;
+  const { files, mergedYaml, flags, unit, minor } = design;
+  if (staged || kubelet === null || 'error' in kubelet || (await runsWith(design, facts, context)))
+    return checksClock ? clockOf(await observe(host, clockFact, signal)) : [];
+  const words = [...flags.map(({ name, value }) => `--${name}=${value}`), ...unit.extraArgs];
+  // The drop-in files are not on the host yet, so the kubelet reads their fields in one file.
+  const isSplit = files.configDropIns !== null;
+  const acceptance = kubeletAcceptance({
+    kubeletPath: kubelet.path,
+    config: isSplit ? mergedYaml : revealText(files.configYaml.content),
+    flags: flagsForQuery(words, { catalogue, minor }).filter(({ name }) => !isSplit || name !== 'config-dir'),
+  });
+  const states = managerStateTexts(reading.rootDir);
+  const found = await observe(host, combineFacts({ acceptance, states, seconds: clockFact }), signal);
+  return [
+    ...kubeletConfigAccepted(found.acceptance, kubelet.version),
+    ...stateFindings(design, reading, found.states),
+    ...clockOf(found.seconds),
+  ];
+}
+
+/** State files with which the kubelet exits when this run restarts it, also after a rollback. */
+function stateFindings(
+  { layered: { config } }: NodeDesign,
+  { rootDir }: KubeletReading,
+  texts: ReadonlyMap<string, string>,
+): readonly Finding[] {
+  const change = { before: null, after: config };
+  return unusableManagerStates(change, rootDir, texts, { removesOutdated: true }).map((state) => ({
+    id: 'KubeletState',
+    severity: 'error',
+    ...state,
+  }));
+}
+
+const NO_CLOCK = defineFact({}, (): number | null => null);
+
+/**
+ * Whether the kubelet already runs with exactly these files, so that it need not validate them again. A kubelet that systemd
+ * restarted may be active between two crashes.
+ */
+async function runsWith(
+  { files: { configYaml, flagsEnv, instanceConfig, configDropIns }, unit: { files } }: NodeDesign,
+  { unit }: HostFacts,
+  { host, signal }: PhaseContext,
+): Promise<boolean> {
+  if (unit?.activeState !== 'active' || unit.restarts > 0 || unit.needsReload) return false;
+  const desired = [configYaml, ...(configDropIns ?? []), flagsEnv, ...(instanceConfig === null ? [] : [instanceConfig]), ...files];
+  const found = await observe(host, fileFacts(desired.map(({ path }) => path)), signal);
+  return desired.every(({ path, content }) => found.get(path)?.content === revealText(content));
+}
+
+function softens({ id }: Finding, facts: HostFacts): boolean {
+  return ABSENT_IS_FINE.has(id) && (id !== 'KubeletVersion' || facts.kubelet === null);
+}

@@ -1,0 +1,105 @@
+import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/json.ts';
+import { upTo } from '../../base/text/up-to.ts';
+import type { ObjectNode } from '../../codec/type-node.ts';
+import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
+import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { deprecatedFields } from '../validate/deprecation-rules.ts';
+
+export interface CleanConfigz {
+  /** Fields that all nodes can share. */
+  readonly shared: JsonObject;
+  /** Host-specific fields. */
+  readonly nodeSpecific: JsonObject;
+  /** Fields whose values configz hides. */
+  readonly masked: readonly string[];
+}
+
+export interface CleanOptions {
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+  /** Omit values equal to the kubelet's defaults. */
+  readonly withoutDefaults: boolean;
+}
+
+/**
+ * Converts the running configuration of a kubelet into a configuration file. Unfiltered configz as a payload
+ * would freeze defaults and copy host-specific values to all nodes. Deprecated fields are omitted, because
+ * they have no effect or later versions reject them.
+ * @param config result of `readConfigz`
+ * @returns without apiVersion and kind
+ */
+export function cleanConfigz(config: JsonObject, { minor, catalogue, withoutDefaults }: CleanOptions): CleanConfigz {
+  const { apiVersion: _version, kind: _kind, ...fields } = config;
+  const masked = hasMask(fields.staticPodURLHeader) ? ['staticPodURLHeader'] : [];
+  const reported = Object.fromEntries(Object.entries(fields).filter(([name]) => !masked.includes(name)));
+  const defaults = effectiveConfiguration(defaultKubeletConfiguration(minor, catalogue), { minor, catalogue });
+  const type = catalogue.configurationType(minor);
+  const current = withoutPaths(reported, deprecatedFields(reported, minor));
+  const kept = withoutDefaults ? dropDefaults(current, defaults, type) : current;
+  return { ...splitNodeSpecific(kept), masked };
+}
+
+/** @param paths names separated by dots */
+function withoutPaths(config: JsonObject, paths: readonly string[]): JsonObject {
+  return paths.reduce((left, path) => withoutPath(left, path.split('.')), config);
+}
+
+function withoutPath(config: JsonObject, [name = '', ...rest]: readonly string[]): JsonObject {
+  const { [name]: inner, ...others } = config;
+  return rest.length === 0 || !isJsonObject(inner) ? others : { ...config, [name]: withoutPath(inner, rest) };
+}
+
+const MASK = '<masked>';
+
+function hasMask(value: Json | undefined): boolean {
+  return isJsonObject(value) && Object.values(value).some((list) => Array.isArray(list) && list.includes(MASK));
+}
+
+/** Maps are compared as a whole: a part of `evictionHard` means something else than the complete map. */
+function dropDefaults(config: JsonObject, defaults: JsonObject, type: ObjectNode): JsonObject {
+  const entries = Object.entries(config).flatMap(([name, value]): [string, Json][] => {
+    const field = type.fields.get(name);
+    const usual = defaults[name];
+    if (field?.type.kind === 'object' && isJsonObject(value)) {
+      const inner = dropDefaults(value, isJsonObject(usual) ? usual : {}, field.type);
+      return Object.keys(inner).length === 0 ? [] : [[name, inner]];
+    }
+    if (jsonEqual(value, usual) || (usual === undefined && field?.pointer !== true && isZeroValue(value))) return [];
+    return [[name, value]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isZeroValue(value: Json): boolean {
+  return value === '' || value === 0 || value === false || value === '0s' || value === '0' || (Array.isArray(value) && value.length === 0);
+}
+
+/** Fields with host-specific values, which do not belong in a configuration for all nodes. */
+const NODE_SPECIFIC: readonly string[] = [
+  'address',
+  'containerRuntimeEndpoint',
+  'imageServiceEndpoint',
+  'podCIDR',
+  'providerID',
+  'registerWithTaints',
+  'reservedMemory',
+  'reservedSystemCPUs',
+  'resolvConf',
+  'tlsCertFile',
+  'tlsPrivateKeyFile',
+];
+
+/** Whether a field is host-specific. */
+export function isNodeSpecific(path: string): boolean {
+  return NODE_SPECIFIC.includes(upTo(upTo(path, '.'), '['));
+}
+
+/** Splits a configuration into shared and host-specific fields. */
+function splitNodeSpecific(config: JsonObject): { readonly shared: JsonObject; readonly nodeSpecific: JsonObject } {
+  const entries = Object.entries(config);
+  return {
+    shared: Object.fromEntries(entries.filter(([name]) => !isNodeSpecific(name))),
+    nodeSpecific: Object.fromEntries(entries.filter(([name]) => isNodeSpecific(name))),
+  };
+}

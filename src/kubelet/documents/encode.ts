@@ -1,0 +1,31 @@
+import type { JsonObject } from '../../base/json.ts';
+import { encodeTyped } from '../../codec/encode-typed.ts';
+import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
+import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
+
+export interface EncodeOptions {
+  /** The minor of the reading kubelet. */
+  readonly minor: Minor;
+  readonly catalogue: Catalogue;
+}
+
+/**
+ * Encodes a KubeletConfiguration as Go's json.Marshal prints the v1beta1 struct of a minor (see
+ * `encodeTyped`): the form in which kubeadm writes config.yaml and the ConfigMap. Fields unknown to the minor
+ * are omitted.
+ * @param value apiVersion and kind are optional
+ * @param options.keepsRotationOff `rotateCertificates: false` is kept, although Go omits a false that is not
+ *   behind a pointer: kubeadm treats the field as unset and enables rotation
+ * @throws AppError with the codes of `decodeKubeletConfiguration` if a value does not have its field's type
+ */
+export function encodeKubeletConfiguration(
+  value: JsonObject,
+  { catalogue, minor, keepsRotationOff = false }: EncodeOptions & { readonly keepsRotationOff?: boolean },
+): JsonObject {
+  const encoded = encodeTyped(catalogue.configurationType(minor), withHeader(value));
+  return keepsRotationOff && value.rotateCertificates === false ? { ...encoded, rotateCertificates: false } : encoded;
+}
+
+function withHeader(value: JsonObject): JsonObject {
+  return { ...value, apiVersion: KUBELET_API_VERSION, kind: KUBELET_KIND };
+}

@@ -1,0 +1,79 @@
+import { type Json, jsonEqual } from '../../base/json.ts';
+import { maskSecrets } from '../../base/text/mask.ts';
+import { inlineValue } from '../../codec/inline-value.ts';
+import { type LayeredConfig, leavesOf } from './layers.ts';
+
+/** A field of the local configuration for which a kubelet uses the value of a ConfigMap. */
+export interface OverriddenField {
+  readonly path: string;
+  /** Undefined here and below: unset. */
+  readonly desired: Json | undefined;
+  readonly running: Json | undefined;
+  /** The value of the local configuration changes; otherwise it was overridden before. */
+  readonly isChanged: boolean;
+}
+
+export interface OverrideInput {
+  /** Effective configuration of the present config.yaml. */
+  readonly before: LayeredConfig;
+  /** Effective configuration of the new config.yaml. */
+  readonly after: LayeredConfig;
+  /** Effective configuration with the ConfigMap. */
+  readonly running: LayeredConfig;
+  /**
+   * The leaves that the ConfigMap sets: the agent merges the others from the new config.yaml. Null: it is complete.
+   * Undefined: unknown.
+   */
+  readonly sets: readonly string[] | null | undefined;
+}
+
+export interface Overrides {
+  readonly fields: readonly OverriddenField[];
+  /** Changed fields for which the host does not show whether the ConfigMap sets them. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Finds the fields that config.yaml sets, or that its change affects, without effect because the kubelet runs a
+ * ConfigMap with other values. Flags and drop-ins are part of all inputs, so that a field that they override is not
+ * found.
+ */
+export function findOverrides({ before, after, running, sets }: OverrideInput): Overrides {
+  const [old, desired, current] = [before.config, after.config, running.config].map(leavesOf) as [Leaves, Leaves, Leaves];
+  const fields: OverriddenField[] = [];
+  const unknown: string[] = [];
+  for (const path of [...new Set([...old.keys(), ...desired.keys(), ...current.keys()])].sort()) {
+    if (jsonEqual(desired.get(path), current.get(path))) continue;
+    const isChanged = !jsonEqual(old.get(path), desired.get(path));
+    const isSet = after.history.get(path)?.at(-1)?.origin.layer === 'config file';
+    if ((!isChanged && !isSet) || (sets != null && !isSetBy(sets, path))) continue;
+    if (sets === undefined && jsonEqual(old.get(path), current.get(path))) unknown.push(path);
+    else fields.push({ path, desired: desired.get(path), running: current.get(path), isChanged });
+  }
+  return { fields, unknown };
+}
+
+type Leaves = ReadonlyMap<string, Json>;
+
+/** Whether an overlay with these leaves sets a field: one of them, below one (a removed map), or above one. */
+export function isSetBy(leaves: readonly string[], path: string): boolean {
+  return leaves.some((leaf) => path === leaf || isBelow(path, leaf) || isBelow(leaf, path));
+}
+
+/** Whether a field is another one, or a part of it. */
+export function isAtOrBelow(path: string, field: string): boolean {
+  return path === field || isBelow(path, field);
+}
+
+function isBelow(path: string, parent: string): boolean {
+  return path.startsWith(parent) && /^[.[]/.test(path.slice(parent.length));
+}
+
+/** `maxPods (desired 20, running 33)`. Confidential values are omitted. */
+export function describeOverridden({ path, desired, running }: OverriddenField): string {
+  if (isAtOrBelow(path, CONFIDENTIAL)) return path;
+  return maskSecrets(`${path} (desired ${inlineValue(desired)}, running ${inlineValue(running)})`);
+}
+
+/** Its headers can contain credentials. */
+const CONFIDENTIAL = 'staticPodURLHeader';
