@@ -178,15 +178,29 @@ describe('imports', () => {
   });
 
   it('have no cycles', () => {
-    expect(cyclesIn(FILES)).toEqual([]);
+    const targets = FILES.map((file) => [file.path, targetsOf(file)] as const);
+    expect(cyclesIn(new Map(targets))).toEqual([]);
+  });
+
+  it('have no cycles between the folders of a domain', () => {
+    const targets = new Map<string, Set<string>>();
+    for (const file of FILES.filter(({ path }) => path.startsWith('src/'))) {
+      const folder = dirname(file.path);
+      const others = targetsOf(file)
+        .map((target) => dirname(target))
+        .filter((other) => other !== folder && folderOf(`${other}/`) === folderOf(file.path));
+      targets.set(folder, new Set([...(targets.get(folder) ?? []), ...others]));
+    }
+    expect(cyclesIn(new Map([...targets].map(([folder, others]) => [folder, [...others]])))).toEqual([]);
   });
 });
 
-/** Import cycles, including type imports, each once, as a path. */
-function cyclesIn(files: readonly SourceFile[]): readonly string[] {
-  const targets = new Map(
-    files.map((file) => [file.path, file.imports.flatMap(({ specifier }) => resolveImport(file.path, specifier) ?? [])]),
-  );
+function targetsOf(file: SourceFile): readonly string[] {
+  return file.imports.flatMap(({ specifier }) => resolveImport(file.path, specifier) ?? []);
+}
+
+/** Cycles of a graph, each once, as a path. Type imports count as well. */
+function cyclesIn(targets: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const cycles = new Set<string>();
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
