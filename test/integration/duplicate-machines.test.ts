@@ -11,11 +11,16 @@ const [fleet, config] = [join(directory, 'fleet.yaml'), join(directory, 'ssh_con
 const HOSTS = '\n  - {name: w1}\n  - {name: w2}\n';
 
 /** Runs a command with a fleet file that names its ssh_config; no host may be connected. */
-async function run(command: string, hosts: string, sshConfig: string): Promise<{ readonly code: number; readonly text: string }> {
+async function run(
+  command: string,
+  hosts: string,
+  sshConfig: string,
+  tail: readonly string[] = [],
+): Promise<{ readonly code: number; readonly text: string }> {
   writeFileSync(fleet, `apiVersion: kubeletadm.dev/v1alpha1\nkind: Fleet\nsshConfig: ssh_config\nhosts:${hosts}`);
   writeFileSync(config, sshConfig, { mode: 0o600 });
   const connectHost = () => Promise.reject(new Error('a host was connected'));
-  const argv = [...command.split(' '), '-f', fleet];
+  const argv = [...command.split(' '), '-f', fleet, ...tail];
   const { code, stdout, stderr } = await runCommand(argv, { env: { XDG_STATE_HOME: directory }, services: () => ({ connectHost }) });
   return { code, text: `${stdout}${stderr}`.replaceAll(`${directory}/`, '') };
 }
@@ -62,6 +67,15 @@ describe('hosts that ssh_config makes one machine', () => {
     ['a command that selects the port', 'Match host w2 exec "true"\n  Port 2202\nHost *\n  HostName 192.0.2.11\n'],
   ])('does not refuse hosts with %s', async (_, sshConfig) => {
     expect(await run('fleet validate', HOSTS, sshConfig)).toMatchObject({ code: 0 });
+  });
+
+  it.each(['fleet reset --yes', 'fleet exec'])('are refused by %s if both are selected', async (command) => {
+    const argv = `${command} --limit w1,w2`;
+    const sshConfig = 'Host *\n  HostName 192.0.2.11\n';
+    const tail = command === 'fleet exec' ? ['--', 'true'] : [];
+    const both = await run(argv, HOSTS, sshConfig, tail);
+    expect([both.code, both.text]).toEqual([2, expect.stringContaining(duplicate('192.0.2.11'))]);
+    expect((await run(argv.replace(',w2', ''), HOSTS, sshConfig, tail)).text).not.toContain('FLEET_DUPLICATE_ADDRESS');
   });
 
   it('reads the ssh_config of the command line', async () => {

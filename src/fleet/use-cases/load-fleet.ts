@@ -74,6 +74,16 @@ export async function findDuplicateMachines(
   return config === null ? [] : duplicateMachines(fleet.hosts, config);
 }
 
+/**
+ * Refuses a run over hosts that are one machine by ssh_config.
+ * @param fleet with the selected hosts alone
+ * @throws AppError with exit code 2
+ */
+export async function refuseDuplicateMachines(services: FleetFilePorts, fleet: ResolvedFleet, configFile?: string): Promise<void> {
+  const duplicates = await findDuplicateMachines(services, fleet, configFile);
+  if (duplicates.length > 0) throw new AppError(duplicates, { exitCode: 2 });
+}
+
 /** The path of the fleet file: that of `-f`, otherwise the default. */
 export function fleetFileOf(file: string | undefined): string {
   return file ?? DEFAULT_FLEET_FILE;

@@ -22,7 +22,7 @@ import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
 import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
+import { directoryOf, readFleet, refuseDuplicateMachines } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 import { journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
@@ -108,6 +108,7 @@ export async function resetFleet(services: ResetFleetPorts, request: ResetFleetR
     view.nothing(retry);
     return { isPending: false, failure: null };
   }
+  await refuseDuplicateMachines(services, { ...fleet, hosts }, request.hosts.connection.configFile);
   const input = { request, fleet, hosts, rules: fleetRules(request.rules, { total: hosts.length, dryRun: request.run.dryRun }) };
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
