@@ -42,8 +42,8 @@ export async function findHosts(
   { names, file, connection }: HostNames,
   { changes, allowsAddresses = false }: NameUse,
 ): Promise<FoundHosts> {
-  // `user@address`, `address:port` and IP addresses are no names.
-  const asked = names.filter((name) => !/[@:]/.test(name) && parseIp(name) === null);
+  // `user@address` and `address:port` are no names; an IP address is one only in the file of the command line.
+  const asked = names.filter((name) => !/[@:]/.test(name) && (file !== undefined || parseIp(name) === null));
   const isRead = asked.length > 0 && (file !== undefined || (await isFleetFile(services, fleetFileOf(file))));
   const fleet = isRead ? await readFleet(services, { file }) : null;
   const hosts = new Map<string, ResolvedHost>();
