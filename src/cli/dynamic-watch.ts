@@ -14,7 +14,7 @@ import type { LiveRow, LiveView } from './live-view.ts';
 import type { Services } from './output/services.ts';
 import { type ResultLines, resultLines } from './run-results.ts';
 
-export interface WatchInput {
+interface WatchInput {
   readonly reporter: Reporter;
   /** The command, as the live display names it. */
   readonly title: string;
@@ -32,7 +32,7 @@ interface RolloutLimits {
 }
 
 /** Observes a rollout and, after a failure, its rollback. */
-export interface RolloutWatch {
+interface RolloutWatch {
   /** @param part `prefix` precedes the numbers of batches */
   listenerFor(part: { readonly total: number; readonly prefix: string }): RolloutListener;
   /** Milliseconds since the epoch. */

@@ -12,7 +12,7 @@ import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 
 /** Observers of a run: the terminal, a reader of events, the journal. */
-export interface FleetWatch {
+interface FleetWatch {
   readonly ports: FleetPorts;
   /** Reporter of messages that concern no single host. */
   readonly reporter: Reporter;

@@ -9,7 +9,7 @@ import { progressLog } from './progress-log.ts';
 import { type RunResults, runResults } from './run-results.ts';
 
 /** Shows the progress of a run over hosts, and the result of each host. */
-export interface FollowedHosts {
+interface FollowedHosts {
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   /** A reporter that records the events of a host. @param own default: the reporter of the output of the host */
@@ -20,7 +20,7 @@ export interface FollowedHosts {
   close(): void;
 }
 
-export interface FollowHostsOptions {
+interface FollowHostsOptions {
   /** The command and its subject: `apply fleet.yaml`. */
   readonly title: string;
   readonly verbosity: number;

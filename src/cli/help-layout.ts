@@ -99,7 +99,7 @@ export function columnsOf(text: string | undefined): number | undefined {
 }
 
 /** Text after the options of a command. */
-export interface HelpSections {
+interface HelpSections {
   /** Paragraphs, wrapped to the width of the terminal; indented lines are kept. */
   readonly notes?: string;
   readonly phases?: readonly PhaseHelp[];

@@ -7,7 +7,7 @@ import type { LiveRow, LiveView } from './live-view.ts';
 import { FAILED } from './run-results.ts';
 
 /** The known state of a run over hosts. */
-export interface HostsState {
+interface HostsState {
   readonly title: string;
   readonly steps: Pick<RunSteps, 'startedAt' | 'hosts'>;
   /** Null: the run has not started. */

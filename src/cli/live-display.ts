@@ -3,7 +3,7 @@ import { type LiveView, renderLive } from './live-view.ts';
 import type { Output } from './output/services.ts';
 
 /** A display that is redrawn until it is closed. */
-export interface LiveDisplay {
+interface LiveDisplay {
   /** Erases the display. */
   close(): void;
 }

@@ -40,7 +40,7 @@ export interface LiveRow {
   readonly deadline: { readonly what: string; readonly at: number } | null;
 }
 
-export interface LiveFailure {
+interface LiveFailure {
   readonly name: string;
   /** `rolled back: the kubelet exited`. */
   readonly text: string;

@@ -8,7 +8,7 @@ interface PhaseNode {
   readonly below: Map<string, PhaseNode>;
 }
 
-export interface PhaseCommands {
+interface PhaseCommands {
   /** Defines how the command of a phase is run, from the words of its name. */
   readonly run: (command: Command, words: readonly string[]) => void;
   /** Additional options of a group of phases and of all phases in the group, by the name of the group. */

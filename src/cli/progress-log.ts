@@ -6,7 +6,7 @@ import type { FleetProgress } from '../fleet/run/fleet.ts';
 import type { Output } from './output/services.ts';
 
 /** Records the progress of the hosts of a run, and reports once a minute the changes in progress. */
-export interface ProgressLog {
+interface ProgressLog {
   /** A reporter for a host that records the host's events. */
   of(host: string, reporter: Reporter): Reporter;
   progress(progress: FleetProgress): void;

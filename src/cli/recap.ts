@@ -9,7 +9,7 @@ import { nodeColumn } from './output/node-column.ts';
 import type { Services } from './output/services.ts';
 
 /** The end of a run. */
-export interface RecapInput {
+interface RecapInput {
   readonly outcomes: readonly HostOutcome[];
   /** Reason why hosts were not started, as a clause; null: none, or unknown. */
   readonly stopped: string | null;

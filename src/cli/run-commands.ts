@@ -30,10 +30,7 @@ export interface CommandLine {
 }
 
 /** Prints the values for the last word of a command line, see complete.ts. */
-export type RunComplete = (
-  services: CommandServices,
-  line: { readonly program: Command; readonly words: readonly string[] },
-) => Promise<ExitCode>;
+type RunComplete = (services: CommandServices, line: { readonly program: Command; readonly words: readonly string[] }) => Promise<ExitCode>;
 
 /**
  * Runs one command line. As kubeadm, every failure has the exit code 1, and a command line without words prints help.

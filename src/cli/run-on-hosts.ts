@@ -15,7 +15,7 @@ import { type PlanRequest, renderPlan } from './output/show-plan.ts';
 import { showDuration, showRecap } from './recap.ts';
 
 /** A run of one command over hosts, and its output options. */
-export interface HostsRun extends HostsWorkflow {
+interface HostsRun extends HostsWorkflow {
   /** The command, as the live display names it: `join`. */
   readonly title: string;
   readonly plan: PlanRequest;

@@ -14,7 +14,7 @@ export interface RunResults {
   close(): void;
 }
 
-export interface RunResultsOptions {
+interface RunResultsOptions {
   readonly total: number;
   /** Equal results share a line; otherwise each host has a line as soon as it has ended. */
   readonly folds: boolean;

@@ -5,7 +5,7 @@ import { formatMinor, NEWEST_MINOR } from '../kubelet/catalogue/catalogue.ts';
 import { VERSION } from '../version.ts';
 import type { Services } from './output/services.ts';
 
-export type VersionFormat = 'text' | 'short' | 'json' | 'yaml';
+type VersionFormat = 'text' | 'short' | 'json' | 'yaml';
 
 /** The version of kubeadm whose command line, files and objects this program has. */
 const KUBEADM_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.2' } as const;

@@ -14,7 +14,7 @@ export interface UnknownFieldReporter {
   report(place: FieldLocation, parent: { readonly type: ObjectNode; readonly path: string }, name: string): Problem;
 }
 
-export interface TypedDecodeOptions {
+interface TypedDecodeOptions {
   /** The type of the document, including its header. */
   readonly type: ObjectNode;
   readonly header: { readonly apiVersion: string; readonly kind: string };

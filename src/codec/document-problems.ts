@@ -409,6 +409,6 @@ function orList(items: readonly string[]): string {
   return items.length > 1 ? `${items.slice(0, -1).join(', ')} or ${items.at(-1)}` : (items[0] ?? '');
 }
 
-export function andList(items: readonly string[]): string {
+function andList(items: readonly string[]): string {
   return items.length > 1 ? `${items.slice(0, -1).join(', ')} and ${items.at(-1)}` : (items[0] ?? '');
 }

@@ -10,7 +10,7 @@ export type FieldTree =
   | { readonly kind: 'map'; readonly value: FieldTree }
   | FieldLeaf;
 
-export interface FieldLeaf {
+interface FieldLeaf {
   readonly kind: 'leaf';
   /** An empty string is treated as absent, as for a plain Go string. */
   readonly emptyIsAbsent: boolean;

@@ -44,7 +44,7 @@ export interface DocumentGrammar {
 }
 
 /** The content of a document. `value` omits invalid fields; `origins` are by path inside the document. */
-export interface ReadDocument<T> {
+interface ReadDocument<T> {
   readonly value: T;
   readonly problems: readonly Problem[];
   readonly origins: ReadonlyMap<string, WrittenOrigin>;

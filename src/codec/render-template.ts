@@ -3,7 +3,7 @@ import { Secret, SensitiveText } from '../base/text/secret.ts';
 import { encodeYaml } from './yaml-encode.ts';
 
 /** A compiled template of a text file. The helpers encode values; `src/template-options.json` lists them. */
-export type Template = (context: unknown, options: { readonly helpers: Encoders }) => string;
+type Template = (context: unknown, options: { readonly helpers: Encoders }) => string;
 
 /** Compiled templates by path below `templates/`, without `.hbs`: the path of the file on the host. */
 export type Templates = ReadonlyMap<string, Template>;

@@ -23,7 +23,7 @@ export interface ScalarFault {
   readonly hint?: string | undefined;
 }
 
-export type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFault };
+type ScalarResult = { readonly value: Json } | { readonly fault: ScalarFault };
 
 /**
  * Decodes a scalar of a given type with the rules of the kubelet's JSON decoder.

@@ -27,7 +27,7 @@ const WORDINGS: readonly (readonly [message: RegExp, wording: string])[] = [
 const OPENING: Readonly<Record<string, string>> = { ']': '[', '}': '{' };
 
 /** A syntax error of the yaml library. */
-export interface YamlError {
+interface YamlError {
   readonly message: string;
   /** Position in the text where the library noticed the error. */
   readonly offset: number;

@@ -1,5 +1,5 @@
 /** A text of `status.config.error` with its explanation. */
-export interface ConfigErrorText {
+interface ConfigErrorText {
   readonly code: ConfigErrorCode;
   /** As written by the kubelet. */
   readonly text: string;

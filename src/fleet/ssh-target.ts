@@ -2,7 +2,7 @@ import { resolveSshTarget, type SshConfig, type SshOverrides } from '../ssh/reso
 import type { SshTarget } from '../ssh/target.ts';
 import type { ResolvedBastion, ResolvedSsh } from './file/model.ts';
 
-export interface FleetTargetOptions {
+interface FleetTargetOptions {
   /** Directory of the fleet file, against which relative key files are resolved. */
   readonly directory: string;
   /**

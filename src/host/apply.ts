@@ -11,7 +11,7 @@ import { describeDone, timeoutMsOf } from './operation-kinds.ts';
 import type { HostChange, ObjectChange } from './plan/change.ts';
 import { revertChanges } from './plan/revert.ts';
 
-export interface ApplyContext {
+interface ApplyContext {
   readonly reporter: Reporter;
   readonly phase: string;
   /** Phase of each change, by index, for changes of several phases. */

@@ -9,7 +9,7 @@ import type { RunOptions, RunResult, Transport } from './transport.ts';
 /** `auto`: sudo if the remote user is not root. `none`: commands run unchanged. */
 export type Become = 'auto' | 'sudo' | 'none';
 
-export interface AsRootOptions {
+interface AsRootOptions {
   readonly become: Become;
   /** Password of the remote user. Used only if sudo requires it. */
   readonly sudoPassword?: Secret | undefined;

@@ -32,7 +32,7 @@ export interface OpenCommit {
 }
 
 /** The parts of an observed phase that the commit needs. */
-export interface GuardedPhase {
+interface GuardedPhase {
   readonly name: string;
   readonly observed: ObservedPhase;
   readonly changes: readonly HostChange[];

@@ -20,7 +20,7 @@ export interface FactCacheControl {
   bypassFactCache(): void;
 }
 
-export interface FactCache extends FactCacheControl {
+interface FactCache extends FactCacheControl {
   /**
    * Returns cached facts, and queries those that are missing.
    * @param options.areKeys the names of the queries are their keys

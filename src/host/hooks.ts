@@ -46,7 +46,7 @@ export function runHook({ hook, command, environment, timeoutSeconds, secrets }:
 }
 
 /** How a hook ended. */
-export interface HookFailure {
+interface HookFailure {
   /** Null: unknown. */
   readonly exitCode: number | null;
   readonly timedOut: boolean;

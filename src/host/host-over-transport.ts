@@ -29,7 +29,7 @@ import { requestLog } from './request-log.ts';
 import { DENIED_EXIT } from './shell-program.ts';
 import type { Transport } from './transport.ts';
 
-export interface HostOptions {
+interface HostOptions {
   /**
    * A directory used as `/` (`--rootfs`); commands are then not run, since they would query the wrong system.
    */

@@ -50,7 +50,7 @@ export function withCluster<Options, Result>(
 }
 
 /** Makes the changes of a phase require a confirmation. */
-export interface PhaseCommit<Input, Facts> {
+interface PhaseCommit<Input, Facts> {
   /** The files of its child phases: saved and restored with its own files. */
   readonly paths: readonly string[];
   /**

@@ -5,7 +5,7 @@ import type { PlannedWorkflow } from './run-workflow.ts';
 
 export type PlanStep = (context: PhaseContext) => Promise<PlannedWorkflow>;
 
-export interface StepsInOrder {
+interface StepsInOrder {
   readonly first: PlanStep;
   readonly then: PlanStep;
   /** Names of the phases of the second workflow, for the list of deferred phases. */

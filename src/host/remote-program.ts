@@ -45,7 +45,7 @@ export interface ProgramOptions {
   readonly rootDir: string | null;
 }
 
-export interface OperationOptions extends ProgramOptions {
+interface OperationOptions extends ProgramOptions {
   /**
    * Part of the names of temporary files: unpredictable and never in a command line. Equal for all pieces of
    * a file.

@@ -4,7 +4,7 @@ import type { Operation } from './operation/operation.ts';
 import { describePending } from './operation-kinds.ts';
 
 /** Logs the requests to a host with `-v 2`. */
-export interface RequestLog {
+interface RequestLog {
   queries(queries: FactQueries): void;
   operations(operations: readonly Operation[]): void;
 }

@@ -71,7 +71,7 @@ const LOCK_MARGIN_SECONDS = 60;
 const LOCK_SECONDS = 900;
 const RETRY_MS = 1_000;
 
-export interface RunHostOptions {
+interface RunHostOptions {
   readonly clock: Clock;
   readonly writing?: WriterOptions | undefined;
   /** Queries by key that the run always needs: sent with its first query, so that a plan needs one round trip. */

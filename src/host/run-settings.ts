@@ -4,7 +4,7 @@ import type { Impact } from './plan/impact.ts';
  * A change that would end pods of the node: it is refused, permitted with a warning, or not checked because the plan is
  * never applied.
  */
-export type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
+type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
 
 /**
  * How a command runs on its hosts. Requests, workflows and phases contain this record and read its members from it: an
@@ -28,7 +28,7 @@ export interface RunSettings {
 export const DEFAULT_RUN: RunSettings = { dryRun: false, skipPhases: [], podLoss: 'refuse', ignorePreflightErrors: [] };
 
 /** Members of kubeadm's documents with the meaning of options. */
-export interface DocumentRunSettings {
+interface DocumentRunSettings {
   readonly dryRun?: boolean | undefined;
   readonly skipPhases?: readonly string[] | undefined;
   readonly ignorePreflightErrors?: readonly string[] | undefined;

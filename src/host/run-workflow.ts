@@ -92,7 +92,7 @@ function groupAt<Input>(phases: readonly Phase<Input>[], at: number): Group<Inpu
 /** A plan that was made before the run, from which a host must not differ. */
 export type FixedPlan = 'saved' | 'approved';
 
-export interface ApplyOptions {
+interface ApplyOptions {
   /** Apply exactly this plan: a phase with another plan fails (PLAN_STALE). */
   readonly exact?: FixedPlan | undefined;
   /** The most disruptive impact that is applied; a phase with a higher one fails (IMPACT_NOT_ALLOWED). */

@@ -8,7 +8,7 @@ import type { HttpFact } from './facts/query.ts';
 import { type UnitState, unitState } from './facts/unit.ts';
 import type { PhaseContext } from './phase.ts';
 
-export interface UnitTarget {
+interface UnitTarget {
   readonly unit: string;
   /** URL on the host that returns 200 when the unit works; null: only the state of the unit is checked. */
   readonly readyUrl: string | null;

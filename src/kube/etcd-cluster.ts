@@ -13,7 +13,7 @@ export interface EtcdMemberState {
 }
 
 /** Whether an etcd cluster has a leader; `reason` is etcd's own, or empty. */
-export interface EtcdHealth {
+interface EtcdHealth {
   readonly healthy: boolean;
   readonly reason: string;
 }

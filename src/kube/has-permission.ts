@@ -2,7 +2,7 @@ import { AppError, isAppError } from '../base/errors.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubeObject } from './object.ts';
 
-export interface RequestedPermission {
+interface RequestedPermission {
   readonly verb: string;
   /** Empty for the core group. */
   readonly group: string;

@@ -64,7 +64,7 @@ export interface KubeconfigUser {
 }
 
 /** `as`, `as-groups`, `as-uid`, `as-user-extra`. */
-export interface Impersonation {
+interface Impersonation {
   readonly user: string;
   readonly groups: readonly string[];
   readonly uid?: string;
@@ -100,7 +100,7 @@ export interface KubeconfigTarget {
 }
 
 /** Types of credentials in a user entry. */
-export type CredentialKind = 'client-certificate' | 'token' | 'token-file' | 'basic' | 'exec' | 'auth-provider';
+type CredentialKind = 'client-certificate' | 'token' | 'token-file' | 'basic' | 'exec' | 'auth-provider';
 
 /**
  * Parses a kubeconfig (YAML or JSON). Only the structure is validated: unused entries may be incomplete.

@@ -3,7 +3,7 @@ import { isAppError } from '../base/errors.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubeObject } from './object.ts';
 
-export interface FollowedKind {
+interface FollowedKind {
   readonly apiVersion: string;
   readonly kind: string;
   readonly namespace?: string | undefined;

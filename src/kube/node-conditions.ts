@@ -1,6 +1,6 @@
 import type { KubeObject } from './object.ts';
 
-export interface NodeCondition {
+interface NodeCondition {
   readonly type?: string;
   readonly status?: string;
   readonly reason?: string;

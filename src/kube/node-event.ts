@@ -1,7 +1,7 @@
 import { formatRfc3339 } from '../base/text/rfc3339.ts';
 import type { KubeObject } from './object.ts';
 
-export interface NodeEvent {
+interface NodeEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;

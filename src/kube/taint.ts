@@ -1,4 +1,4 @@
-export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 
 export interface Taint {
   readonly key: string;

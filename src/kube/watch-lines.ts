@@ -6,7 +6,7 @@ export interface RawWatchEvent {
   readonly object: JsonObject;
 }
 
-export interface WatchLines {
+interface WatchLines {
   /** The events completed by this chunk. A chunk may split a line anywhere, even inside a character. */
   push(chunk: Uint8Array): readonly RawWatchEvent[];
 }

@@ -56,7 +56,7 @@ const CONTROL_PLANE_PHASES = {
 };
 
 /** A command of kubeadm with phases. */
-export type KubeadmWorkflow = keyof typeof CONTROL_PLANE_PHASES;
+type KubeadmWorkflow = keyof typeof CONTROL_PLANE_PHASES;
 
 /**
  * The control plane phases of a kubeadm command. Skipping a phase that a workflow does not have is no error.

@@ -4,7 +4,7 @@ import { observe } from '../host/access/observe.ts';
 import { fileFacts } from '../host/facts/file-facts.ts';
 import { type HostKubeconfig, rebuildHostKubeconfig } from '../kube/host-kubeconfig.ts';
 
-export interface HostKubeconfigFile {
+interface HostKubeconfigFile {
   readonly path: string;
   /** Its content on the host, existing or planned. */
   readonly text: SensitiveText;

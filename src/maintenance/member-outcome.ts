@@ -1,5 +1,5 @@
 /** The results of hosts and Nodes in a run, in the order in which they are counted. Text has spaces in place of `-`. */
-export const OUTCOMES = [
+const OUTCOMES = [
   /** Planned only: changes are pending. */
   'pending',
   'changed',

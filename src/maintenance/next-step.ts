@@ -94,7 +94,7 @@ export function nextStep<M extends RolloutMember>(members: readonly M[], rules: 
 }
 
 /** A planned batch. */
-export interface PlannedBatch {
+interface PlannedBatch {
   readonly names: readonly string[];
   readonly isCanary: boolean;
   /** The members are down, so that their result cannot be predicted. */

@@ -1,7 +1,7 @@
 import { hostOutputTooLarge } from '../host/host-problems.ts';
 import { type MarkedOutput, markedOutput } from './marked-output.ts';
 
-export interface CommandOutputOptions {
+interface CommandOutputOptions {
   /** Name of the host, for messages. */
   readonly host: string;
   /** Name of the program, for messages. */

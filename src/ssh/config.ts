@@ -23,7 +23,7 @@ export interface SshConfigFile {
 }
 
 /** The input for the evaluation of ssh_config for one host. */
-export interface SshConfigQuery {
+interface SshConfigQuery {
   /** The host as the user wrote it, compared with `Host`. */
   readonly alias: string;
   /** An explicit user, which takes precedence over ssh_config. */

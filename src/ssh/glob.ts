@@ -1,5 +1,5 @@
 /** One compiled segment of a path pattern. */
-export interface GlobSegment {
+interface GlobSegment {
   /** The literal name; null for a segment with `*`, `?` or a bracket expression. */
   readonly literal: string | null;
   matches(name: string): boolean;

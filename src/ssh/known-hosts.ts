@@ -22,7 +22,7 @@ export interface KnownHostsEntry extends HostKey {
 }
 
 /** The names of a host in known_hosts. `fallback` is used only when `name` has no entry. */
-export interface KnownHostsNames {
+interface KnownHostsNames {
   readonly name: string;
   readonly fallback: string | null;
 }

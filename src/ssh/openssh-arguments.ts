@@ -2,7 +2,7 @@ import { quoteShell } from '../base/text/shell-quote.ts';
 import { isDefaultIdentity } from './resolve-target.ts';
 import type { SshTarget } from './target.ts';
 
-export interface OpensshLogin {
+interface OpensshLogin {
   /** Path of the control socket. */
   readonly socket: string;
   /** Control socket of the connection to the jump host; null: as configured in ssh_config. */

@@ -3,7 +3,7 @@ import type { SshConfigLine, SshSettings } from './config.ts';
 import { matchPattern, matchPatternList } from './pattern.ts';
 
 /** An authentication method, as ssh and PreferredAuthentications name it. */
-export type AuthenticationMethod = 'publickey' | 'password' | 'keyboard-interactive';
+type AuthenticationMethod = 'publickey' | 'password' | 'keyboard-interactive';
 
 /** Cryptography and login settings of ssh_config. Absent settings are the client's defaults. */
 export interface SshPolicy {

@@ -2,7 +2,7 @@ import { decodeStrictBase64 } from '../base/text/base64.ts';
 import { pemBody, privateKeyBlock } from '../x509/pem-blocks.ts';
 
 /** The readable header of a private key file. */
-export interface PrivateKeyHeader {
+interface PrivateKeyHeader {
   readonly encrypted: boolean;
   /** Wire format of the public key in base64, if the format stores it unencrypted. */
   readonly publicBlob: string | null;

@@ -5,7 +5,7 @@ const MAX_COMMAND_BYTES = 8000;
 /** The longest word that all login shells accept; the limit of csh is 4096. */
 const MAX_WORD_BYTES = 3900;
 
-export interface RemoteCommandOptions {
+interface RemoteCommandOptions {
   /**
    * For transports that lose the exit status (the `ssh` program reports neither signals nor its own failures
    * distinctly): the program writes `<mark> end <exit code of the shell>` to stderr itself, on a separate

@@ -1,5 +1,5 @@
 /** Limits the number of concurrent commands on one connection. */
-export interface Sessions {
+interface Sessions {
   /** Resolves when a session is free; rejects with the signal's reason. */
   acquire(signal: AbortSignal | undefined): Promise<void>;
   release(): void;

@@ -22,7 +22,7 @@ export interface CertificateContent extends CertificateHead {
 }
 
 /** A public key: OpenSSL's name of its algorithm (`rsaEncryption`, `id-ecPublicKey`) and its size. */
-export interface PublicKeyKind {
+interface PublicKeyKind {
   readonly algorithm: string;
   readonly bits: number | null;
 }

@@ -16,7 +16,7 @@ export interface Quantity {
   readonly text: string;
 }
 
-export type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent';
+type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent';
 
 const DECIMAL_SUFFIXES: ReadonlyMap<string, number> = new Map([
   ['n', -9],

@@ -1,13 +1,13 @@
 import { namesText } from '../../base/text/name-ranges.ts';
 
 /** A host of a table with its Node; absent or null: unknown. */
-export interface HostWithNode {
+interface HostWithNode {
   readonly host: string;
   readonly node?: string | null | undefined;
 }
 
 /** The column NODE of a table of hosts, at most one cell a row. */
-export interface NodeColumn {
+interface NodeColumn {
   readonly header: readonly string[];
   /** The cells of the row of a host, or of several hosts that share a row. */
   cells(...hosts: readonly string[]): readonly string[];

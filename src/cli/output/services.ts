@@ -49,10 +49,10 @@ export interface RawOutput {
 }
 
 /** Shows a display in the last lines; null removes it. */
-export type RawStatus = (render: ((size: TerminalSize) => string) | null) => void;
+type RawStatus = (render: ((size: TerminalSize) => string) | null) => void;
 
 /** The user interface: results, progress and questions. */
-export interface Terminal extends Reporters {
+interface Terminal extends Reporters {
   readonly output: Output;
   /** Whether questions can be asked: standard input and standard error are terminals. */
   readonly canAsk: boolean;
@@ -61,7 +61,7 @@ export interface Terminal extends Reporters {
 }
 
 /** Notification of an immediate exit. */
-export interface ForcedExit {
+interface ForcedExit {
   /**
    * Calls the listener when a second interruption ends the process; the listener may only write. Absent: the
    * process has no such exit.
@@ -71,7 +71,7 @@ export interface ForcedExit {
 }
 
 /** Programs and directories of the local host, apart from the files that a user names. */
-export interface LocalMachine {
+interface LocalMachine {
   /** Host name of the local host. */
   readonly hostname: string;
   /** The Node.js that runs the program, and the platform as Go names it: `linux/amd64`. */

@@ -173,7 +173,7 @@ function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
-export interface ClusterPlan {
+interface ClusterPlan {
   readonly phase: string;
   readonly plans: readonly PhasePlan[];
   /** Null: unreachable. */

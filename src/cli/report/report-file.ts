@@ -9,7 +9,7 @@ import type { Services } from '../output/services.ts';
 import { renderReport } from './render-report.ts';
 
 /** `--report`: the file of the page, and what its title names. */
-export interface ReportRequest {
+interface ReportRequest {
   readonly file: string;
   /** The fleet file or saved plan. */
   readonly subject: string;

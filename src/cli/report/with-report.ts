@@ -2,7 +2,7 @@ import type { AppError } from '../../base/errors.ts';
 import type { ReportPorts, RunReport } from './report-file.ts';
 
 /** `--report` of `plan` and `apply`. */
-export interface RunReportRequest {
+interface RunReportRequest {
   readonly command: 'plan' | 'apply';
   /** Undefined: no report. */
   readonly file: string | undefined;

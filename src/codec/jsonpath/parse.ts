@@ -35,7 +35,7 @@ export type JsonPathStep =
   | { readonly kind: 'filter'; readonly left: readonly JsonPathStep[]; readonly test: FilterTest | null; readonly offset: number }
   | { readonly kind: 'literal'; readonly value: string | number | boolean };
 
-export interface FilterTest {
+interface FilterTest {
   readonly operator: Operator;
   readonly right: readonly JsonPathStep[];
 }

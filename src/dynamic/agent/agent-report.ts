@@ -10,7 +10,7 @@ import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-pr
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
 /** A checkpoint on disk. */
-export interface AgentCheckpoint {
+interface AgentCheckpoint {
   readonly hash: string;
   /** The ConfigMap of the checkpoint; null: its manifest cannot be read. */
   readonly source: string | null;

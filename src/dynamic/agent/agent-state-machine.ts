@@ -9,13 +9,13 @@ import { sameOnDisk } from './state-file.ts';
 import { agentConditionOf } from './status.ts';
 
 /** The state of an agent. */
-export interface AgentStateMachine {
+interface AgentStateMachine {
   readonly state: AgentState;
   /** Applies an event and executes the resulting effects. */
   dispatch(event: AgentEvent): Promise<void>;
 }
 
-export interface AgentMachineOptions {
+interface AgentMachineOptions {
   readonly store: Pick<CheckpointStore, 'saveState' | 'freeReserve'>;
   readonly loaded: Pick<StoredAgent, 'state' | 'generation'>;
   readonly clock: Clock;

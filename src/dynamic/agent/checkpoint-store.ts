@@ -29,7 +29,7 @@ import { type AccessProblem, formatAccess, parseAccess } from './access-problem.
 import type { AgentState } from './state.ts';
 import { formatStateFile, parseStateFile } from './state-file.ts';
 
-export interface StoredCheckpoint {
+interface StoredCheckpoint {
   readonly hash: string;
   /** Null: the manifest cannot be read. */
   readonly manifest: CheckpointManifest | null;
@@ -42,7 +42,7 @@ export interface StoredCheckpoint {
 }
 
 /** The source of a payload. */
-export interface CheckpointOrigin extends Pick<CheckpointManifest, 'identity' | 'sets' | 'places'> {
+interface CheckpointOrigin extends Pick<CheckpointManifest, 'identity' | 'sets' | 'places'> {
   /** `data` of the ConfigMap; absent: the stored keys are kept. */
   readonly data?: Readonly<Record<string, string>>;
 }

@@ -4,14 +4,14 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { type AccessProblem, sameAccess } from './access-problem.ts';
 
 /** A cluster that records each refused request until the same request succeeds. */
-export interface ClusterAccess {
+interface ClusterAccess {
   readonly cluster: Cluster;
   readonly problems: readonly AccessProblem[];
   /** Drops the problem of a request that is no longer made. */
   drop(request: string): void;
 }
 
-export interface ClusterAccessOptions {
+interface ClusterAccessOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
   /** Problems of the agent's last run; each stays until its request succeeds. */

@@ -51,7 +51,7 @@ function isSameEnd(before: string | null, now: string | null): boolean {
   return Math.abs(Date.parse(before) - Date.parse(now)) <= TRIAL_END_TOLERANCE_MS;
 }
 
-export interface NextReport {
+interface NextReport {
   readonly condition: ConfigCondition;
   readonly observed: boolean;
   readonly error: string | null;

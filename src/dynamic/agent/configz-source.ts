@@ -17,7 +17,7 @@ export interface ConfigzSource {
   query(kubelet: Pick<ObservedKubelet, 'running' | 'flags'>): Promise<JsonObject>;
 }
 
-export interface ConfigzSourceOptions {
+interface ConfigzSourceOptions {
   readonly host: Host;
   readonly web: HttpsClient;
   /** Kubeconfig of the kubelet, on its host. */

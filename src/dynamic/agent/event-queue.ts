@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 
 /** Messages in order of arrival, for one reader. */
-export interface EventQueue<T> {
+interface EventQueue<T> {
   put(message: T): void;
   /**
    * Returns the next message, or null when none arrived within `ms`.

@@ -7,7 +7,7 @@ import { KubeletNotStartableError } from './prepare-assigned.ts';
 import type { StatusReporter } from './report-status.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
-export interface ExecuteOptions extends SwitchPorts {
+interface ExecuteOptions extends SwitchPorts {
   readonly status: StatusReporter;
   readonly watch: KubeletWatch;
   readonly report: ReportAgentMessage;

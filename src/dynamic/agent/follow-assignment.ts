@@ -28,7 +28,7 @@ export interface AssignmentFollower {
   wake(): Promise<AgentEvent | null>;
 }
 
-export interface AssignmentOptions {
+interface AssignmentOptions {
   /** ConfigMaps of other namespaces are not read. */
   readonly namespace: string;
   /** Period over which nodes apply an in-place edit of the ConfigMap. */
@@ -184,7 +184,7 @@ function unassignedBy({ metadata: { uid, creationTimestamp } }: KubeObject): Age
     : { kind: 'unassigned', node: { uid, createdAt: creationTimestamp ?? 'an unknown time' } };
 }
 
-export interface FollowOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'signal' | 'onIssue'> {
+interface FollowOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'signal' | 'onIssue'> {
   /** Called with the current object and after each change; null: the object does not exist. */
   readonly onObject: (object: KubeObject | null) => void;
   /** Whether the object is immutable, so that watching can end. */

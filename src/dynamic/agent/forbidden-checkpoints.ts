@@ -12,7 +12,7 @@ import { type AgentState, desiredPayload, type Fault } from './state.ts';
 
 type Forbidden = Extract<AgentEvent, { readonly kind: 'forbidden' }>;
 
-export interface ForbiddenOptions extends Omit<PrepareOptions, 'cluster'> {
+interface ForbiddenOptions extends Omit<PrepareOptions, 'cluster'> {
   readonly store: Pick<CheckpointStore, 'findCheckpoint'>;
   /** Called with the reason why the checkpoints could not be checked. */
   readonly onIssue: (message: string) => void;

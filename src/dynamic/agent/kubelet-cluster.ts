@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 
-export interface KubeletClusterOptions {
+interface KubeletClusterOptions {
   /** Reads the kubeconfig; a changed text causes a new connection. */
   readonly read: () => Promise<{ readonly text: string; readonly connect: () => Promise<Cluster> }>;
   readonly clock: Clock;

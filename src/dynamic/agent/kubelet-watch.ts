@@ -46,7 +46,7 @@ export interface KubeletWatch {
   removeStaleProbePod(): Promise<void>;
 }
 
-export interface KubeletWatchOptions {
+interface KubeletWatchOptions {
   readonly host: Host;
   readonly nodeName: string;
   readonly cluster: Cluster;

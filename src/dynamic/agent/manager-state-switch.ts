@@ -14,7 +14,7 @@ import { MANAGER_STATES, managerStateTexts, outdatedManagerStates, rootDirOf } f
 import type { CheckpointStore } from './checkpoint-store.ts';
 
 /** What a switch of the kubelet does with the state files of its managers. */
-export interface StateSwitch {
+interface StateSwitch {
   /** Before the kubelet is stopped: copies for a rollback. */
   readonly save: readonly Operation[];
   /** While the kubelet is stopped; empty: the kubelet is not stopped. */
@@ -40,7 +40,7 @@ export interface ManagerStateSwitches {
   forget(of?: string | null): Promise<void>;
 }
 
-export interface ManagerStateOptions {
+interface ManagerStateOptions {
   readonly host: Host;
   readonly store: Pick<CheckpointStore, 'readCheckpoint'>;
   readonly catalogue: Catalogue;

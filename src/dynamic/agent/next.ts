@@ -100,7 +100,7 @@ export type AgentEffect =
   /** Remove unneeded checkpoints. */
   | { readonly kind: 'collect' };
 
-export type AnnounceReason =
+type AnnounceReason =
   | 'KubeletConfigChanged'
   | 'KubeletConfigGood'
   | 'KubeletConfigRejected'

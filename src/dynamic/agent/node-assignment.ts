@@ -12,7 +12,7 @@ import { GROUP_LABEL } from './prepare-payload.ts';
 import type { SyncFailure } from './state.ts';
 
 /** Assignment of a Node. */
-export type NodeAssignment =
+type NodeAssignment =
   | { readonly kind: 'nothing' }
   /** Invalid, or in a namespace that this agent does not read. */
   | { readonly kind: 'unusable'; readonly issue: SyncFailure }

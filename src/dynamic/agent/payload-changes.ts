@@ -52,7 +52,7 @@ export interface PayloadNode extends StartedKubelet {
   readonly kubeletMinor?: Minor | undefined;
 }
 
-export interface FoundChanges {
+interface FoundChanges {
   /** Relative to the effective configuration: the changes to apply. */
   readonly ofRunning: readonly ClassifiedChange[];
   /** Relative to the local configuration: the changes to report. */

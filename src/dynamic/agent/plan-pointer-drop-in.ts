@@ -5,7 +5,7 @@ import { POINTER_DROP_IN, renderPointerDropIn } from '../../kubelet/node-agent/a
 import { formatPointer, hashInPath, pointerFile } from '../../kubelet/node-agent/layout.ts';
 
 /** The drop-in that makes a kubelet read the configuration named by the pointer. */
-export type PointerDropIn =
+type PointerDropIn =
   | {
       readonly kind: 'drop-in';
       readonly text: string;

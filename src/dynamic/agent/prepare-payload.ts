@@ -39,7 +39,7 @@ import type { Candidate, Fault } from './state.ts';
 export const GROUP_LABEL = 'kubeletadm.dev/group';
 
 /** One version of a ConfigMap, as read from the API server. */
-export interface PayloadSource {
+interface PayloadSource {
   readonly identity: ConfigIdentity;
   /** `data` of the ConfigMap; `binaryData` is ignored. */
   readonly data: Readonly<Record<string, string>>;

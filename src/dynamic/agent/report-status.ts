@@ -30,7 +30,7 @@ export interface StatusReporter {
   readonly isDelivered: boolean;
 }
 
-export interface ReporterOptions {
+interface ReporterOptions {
   readonly cluster: Cluster;
   readonly nodeName: string;
   readonly clock: Clock;

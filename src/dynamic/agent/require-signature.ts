@@ -64,7 +64,7 @@ function notSigned({ source, object }: AssignedObject, cause: string): PreparedA
   };
 }
 
-export interface SignatureOptions {
+interface SignatureOptions {
   readonly host: Host;
   readonly nodeName: string;
   /** The file of signers on the host. */
@@ -75,7 +75,7 @@ export interface SignatureOptions {
 }
 
 /** A verified ConfigMap. */
-export interface VerifiedConfig {
+interface VerifiedConfig {
   readonly revision: number;
   readonly signer: Signer;
   /** Null: not limited. */
@@ -86,7 +86,7 @@ export interface VerifiedConfig {
   accept(): Promise<void>;
 }
 
-export type SignatureCheck = { readonly refusal: string } | VerifiedConfig;
+type SignatureCheck = { readonly refusal: string } | VerifiedConfig;
 
 /**
  * Verifies the signature of an assigned ConfigMap with `ssh-keygen` of the host. Everything that cannot be verified is
@@ -94,7 +94,7 @@ export type SignatureCheck = { readonly refusal: string } | VerifiedConfig;
  * that expires later does not reject the running configuration.
  * @throws the errors of reading and writing files of the host
  */
-export async function checkSignature(
+async function checkSignature(
   { source, object }: Pick<AssignedObject, 'source' | 'object'>,
   options: SignatureOptions,
 ): Promise<SignatureCheck> {

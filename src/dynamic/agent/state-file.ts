@@ -6,7 +6,7 @@ import { type ConfigIdentity, formatIdentity, parseIdentity } from '../../kubele
 import { type AgentState, type Candidate, type Fault, newAgentState, type Payload, type Rejection, type SyncFailure } from './state.ts';
 
 /** One of the two state files of an agent. */
-export interface StateFile {
+interface StateFile {
   /** Incremented with each write; the file with the higher generation is used. */
   readonly generation: number;
   readonly state: AgentState;

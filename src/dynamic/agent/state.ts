@@ -52,7 +52,7 @@ export interface LostAssignment {
 }
 
 /** A switch of the kubelet without a result yet. */
-export interface PendingSwitch {
+interface PendingSwitch {
   /** Distinguishes the result from that of an earlier switch to the same payload. */
   readonly id: number;
   /** Null: the local configuration. */

@@ -9,7 +9,7 @@ import { OTHER_MINOR_CODE } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument } from './overlay.ts';
 
-export interface PayloadValidationOptions {
+interface PayloadValidationOptions {
   /** Minors of the kubelets that will read the payload; a finding for several minors is reported once. */
   readonly minors: readonly Minor[];
   readonly catalogue: Catalogue;

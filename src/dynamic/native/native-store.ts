@@ -12,7 +12,7 @@ export type MetaFile =
   | { readonly kind: 'corrupt'; readonly why: string };
 
 /** Paths of a kubelet's configuration store below `--dynamic-config-dir`. */
-export interface NativeStorePaths {
+interface NativeStorePaths {
   readonly root: string;
   readonly meta: string;
   readonly assigned: string;

@@ -23,7 +23,7 @@ const ANNOTATIONS = [
   NAMESPACE_ANNOTATION,
 ];
 
-export interface RemoveInput {
+interface RemoveInput {
   readonly nodeName: string;
   /** The status of a kubelet up to 1.23 is kept, because the kubelet continues to write it. */
   readonly keepsReport: boolean;

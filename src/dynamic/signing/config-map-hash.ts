@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** Input of the name that `kubectl create configmap --append-hash` generates. */
-export interface HashedConfigMap {
+interface HashedConfigMap {
   /** Name without the hash. */
   readonly name: string;
   /**

@@ -4,14 +4,14 @@ import { readSigner, type Signer } from '../../ssh/signer.ts';
 import type { ConfigSigners } from './signers.ts';
 import { CONFIG_SIGNATURE_NAMESPACE } from './statement.ts';
 
-export type SignatureVerdict =
+type SignatureVerdict =
   | { readonly verdict: 'valid'; readonly signer: Signer }
   /** `cause`: the message of ssh-keygen, or empty. */
   | { readonly verdict: 'unknown-signer' | 'invalid'; readonly cause: string }
   /** ssh-keygen does not exist on the host, or could not be run. */
   | { readonly verdict: 'not-verified'; readonly cause: string };
 
-export interface SignedText {
+interface SignedText {
   readonly text: string;
   /** Armored SSH signature. */
   readonly signature: string;

@@ -25,7 +25,7 @@ export type Assigned =
   | { readonly kind: 'file'; readonly pushed: PushedFileRequest; readonly text: string };
 
 /** The nodes and their new assignment. */
-export interface AssignmentRequest {
+interface AssignmentRequest {
   readonly names: readonly string[];
   /** Undefined: detected from each Node. */
   readonly backend: Backend | undefined;

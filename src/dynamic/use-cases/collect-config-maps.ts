@@ -14,7 +14,7 @@ export interface CollectRequest {
   readonly plan: { readonly dryRun: boolean };
 }
 
-export interface CollectedConfigMaps {
+interface CollectedConfigMaps {
   /** The planned changes of the cluster. */
   readonly changes: readonly ClusterChange[];
   readonly cluster: ClusterName;

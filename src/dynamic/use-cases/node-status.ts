@@ -27,7 +27,7 @@ export interface NodeStatus {
 }
 
 /** Ports of `dynamic status`. */
-export type NodeStatusPorts = OpenClusterPorts & RunTime & Pick<AgentHostPort, 'random'>;
+type NodeStatusPorts = OpenClusterPorts & RunTime & Pick<AgentHostPort, 'random'>;
 
 /**
  * Reads the dynamic configuration of Nodes.

@@ -54,7 +54,7 @@ export interface PushRequest {
   readonly plan: { readonly dryRun: boolean };
 }
 
-export interface PushedFile {
+interface PushedFile {
   readonly push: PushPlan;
   /** Null: a dry run without a cluster. */
   readonly cluster: ClusterName | null;

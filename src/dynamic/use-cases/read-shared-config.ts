@@ -19,7 +19,7 @@ export interface SharedConfigRequest {
 }
 
 /** The configuration of a kubelet as two documents. */
-export interface SharedConfig {
+interface SharedConfig {
   /** The fields that all nodes can share; for a kubelet up to 1.23 also the node-specific ones, unless requested otherwise. */
   readonly document: JsonObject;
   /** The node-specific fields, as a KubeletConfiguration for `--overlay` of init and join. */
@@ -30,7 +30,7 @@ export interface SharedConfig {
 }
 
 /** A node-specific field. */
-export interface NodeSpecificField {
+interface NodeSpecificField {
   readonly path: string;
   readonly value: Json;
   /**

@@ -31,7 +31,7 @@ export interface NodeAgentRequest {
 }
 
 /** Ports of `agent`. */
-export type NodeAgentPorts = AgentHostPort & RunTime & Pick<LocalFiles, 'input'> & Pick<ClusterConnections, 'connectCluster' | 'web'>;
+type NodeAgentPorts = AgentHostPort & RunTime & Pick<LocalFiles, 'input'> & Pick<ClusterConnections, 'connectCluster' | 'web'>;
 
 /**
  * Runs the agent of the local host and its HTTP endpoints, until the signal of the run is aborted.

@@ -21,7 +21,7 @@ import { type NodeConfig, readNodeConfig } from '../status/node-config.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
 /** An existing payload in the cluster. */
-export interface FoundPayload {
+interface FoundPayload {
   readonly identity: ConfigIdentity;
   readonly text: string;
   /** All keys. */

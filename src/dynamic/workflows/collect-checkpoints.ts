@@ -9,7 +9,7 @@ import { nativeStorePaths } from '../native/native-store.ts';
 import { hasAgent, readAgent } from './read-agent.ts';
 import { readStore } from './read-store.ts';
 
-export interface CollectOptions {
+interface CollectOptions {
   readonly catalogue: Catalogue;
   /** Directory of a kubelet up to 1.23; null: an agent, or the flag of the kubelet. */
   readonly directory: string | null;

@@ -12,7 +12,7 @@ import {
 } from '../../kubelet/layers/config-source.ts';
 import { PUSHED_LABEL } from './push-config.ts';
 
-export interface GarbageOptions {
+interface GarbageOptions {
   readonly namespace: string;
   readonly now: Date;
   /** Younger ConfigMaps are kept, because they may be about to be assigned. */

@@ -22,7 +22,7 @@ import { planPointerDropIn } from '../agent/plan-pointer-drop-in.ts';
 import { removeAssignment } from '../phases/remove-assignment.ts';
 import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
 
-export interface DisableOptions {
+interface DisableOptions {
   readonly templates: Templates;
   readonly catalogue: Catalogue;
   /** Named by the operator; null: the host must prove its Node. */

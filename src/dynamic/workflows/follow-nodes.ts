@@ -14,7 +14,7 @@ export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'clust
   readonly onChange: () => void;
 }
 
-export interface FollowedNodes {
+interface FollowedNodes {
   /** The state of the nodes, from the data received so far; null: not complete yet. */
   validate(now: Date): readonly AssessedNode[] | null;
   /** Resolves when the signal was aborted. */
@@ -81,7 +81,7 @@ export function followNodes(names: readonly string[], options: FollowNodesOption
   };
 }
 
-export interface WatchNodesOptions extends Omit<FollowNodesOptions, 'onChange'> {
+interface WatchNodesOptions extends Omit<FollowNodesOptions, 'onChange'> {
   /**
    * Called after the first read, at each change of a Node or an Event, and at intervals, because a crash loop
    * causes no change.

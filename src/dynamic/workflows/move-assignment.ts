@@ -7,7 +7,7 @@ import type { AgentAssignmentInput } from '../phases/agent-assignment.ts';
 import { PUSHED_LABEL } from './push-config.ts';
 
 /** Effect of a new agent namespace on a node's assignment. Both null: unchanged. */
-export interface AssignmentMove {
+interface AssignmentMove {
   readonly input: AgentAssignmentInput | null;
   readonly refusal: Problem | null;
 }

@@ -11,7 +11,7 @@ export interface NodeFeed {
   close(): Promise<void>;
 }
 
-export type NodeFeedOptions = Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>;
+type NodeFeedOptions = Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>;
 
 /** Limit of the retry delay, so that a recovered API server is noticed soon. */
 const LONGEST_DELAY_MS = 5_000;

@@ -22,7 +22,7 @@ import { hashInPath } from '../../kubelet/node-agent/layout.ts';
 import { noSuchNode } from '../status/dynamic-problems.ts';
 import type { Backend } from '../status/node-config.ts';
 
-export interface DynamicHostOptions {
+interface DynamicHostOptions {
   readonly catalogue: Catalogue;
   readonly backend: Backend | null;
   /** Named by the operator; null: the host must prove its Node. */

@@ -13,7 +13,7 @@ import { readNodes } from './read-nodes.ts';
 /** Label of ConfigMaps created by `dynamic push`; `dynamic gc` deletes no others. */
 export const PUSHED_LABEL = 'kubeletadm.dev/dynamic-config';
 
-export interface PushInput {
+interface PushInput {
   readonly namespace: string;
   /** Name without the hash. */
   readonly name: string;

@@ -20,7 +20,7 @@ export interface AssessedNode {
 
 const NODES = { apiVersion: 'v1', kind: 'Node' };
 
-export interface ReadNodesOptions {
+interface ReadNodesOptions {
   /** Undefined: detected from each Node. */
   readonly backend?: Backend | undefined;
   /** Without names: only Nodes with these labels. */

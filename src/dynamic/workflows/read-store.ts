@@ -16,7 +16,7 @@ import { validatePayload } from '../agent/validate-payload.ts';
 import type { CheckpointComparison, MetaName, NativeCheckpoint, ObservedStore, PayloadReading } from '../native/native-report.ts';
 import { hasSafeStorePath, nativeCheckpointDirectory, nativeStorePaths, parseMetaFile } from '../native/native-store.ts';
 
-export interface ReadStoreOptions {
+interface ReadStoreOptions {
   readonly catalogue: Catalogue;
   /** Null: the value of the kubelet's flag. */
   readonly directory: string | null;

@@ -14,7 +14,7 @@ import { hasAgent, type ReadAgent, readAgent } from './read-agent.ts';
 import { readNodes } from './read-nodes.ts';
 import { type ReadStore, readStore } from './read-store.ts';
 
-export interface RepairOptions {
+interface RepairOptions {
   readonly catalogue: Catalogue;
   /** Directory of a kubelet up to 1.23; null: an agent, or the flag of the kubelet. */
   readonly directory: string | null;

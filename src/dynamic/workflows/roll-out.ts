@@ -24,7 +24,7 @@ export interface RolloutTarget {
   readonly expected?: ConfigSource | null | undefined;
 }
 
-export interface RolloutRunOptions {
+interface RolloutRunOptions {
   readonly clock: Clock;
   /** From 0 to 1. */
   readonly random: () => number;

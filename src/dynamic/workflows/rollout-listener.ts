@@ -3,7 +3,7 @@ import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { RolloutStage } from '../rollout.ts';
 import type { AssessedNode } from './read-nodes.ts';
 
-export interface RolloutBatch {
+interface RolloutBatch {
   /** Starting at 1. */
   readonly number: number;
   readonly names: readonly string[];

@@ -6,9 +6,9 @@ export interface Expanded {
 }
 
 /** Texts of a pattern, or the error. */
-export type Expansion = { readonly items: readonly Expanded[] } | { readonly fault: RangeFault };
+type Expansion = { readonly items: readonly Expanded[] } | { readonly fault: RangeFault };
 
-export interface RangeFault {
+interface RangeFault {
   readonly message: string;
   readonly hint: string;
 }

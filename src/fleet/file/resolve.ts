@@ -25,7 +25,7 @@ import { type OverlayBuilder, overlayBuilder } from './overlay.ts';
 import { ProblemCollector } from './problem-collector.ts';
 import type { FleetFile } from './schema.ts';
 
-export interface Resolution {
+interface Resolution {
   readonly fleet: ResolvedFleet;
   /**
    * Of file and imports, errors and warnings, in order of position. With an error among them the fleet must

@@ -81,9 +81,9 @@ export class Scope {
 }
 
 /** Parts of a text with variables: literal text, and names. */
-export type TemplatePart = string | { readonly variable: string };
+type TemplatePart = string | { readonly variable: string };
 
-export type ParsedTemplate = { readonly parts: readonly TemplatePart[] } | { readonly fault: string };
+type ParsedTemplate = { readonly parts: readonly TemplatePart[] } | { readonly fault: string };
 
 const OPEN = '{{';
 const NAME = /^[A-Za-z_]\w*$/;

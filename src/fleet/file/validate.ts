@@ -6,7 +6,7 @@ import { unknownFlag, wrongArgument } from '../../kubelet/flags/check-extra-args
 import { validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import type { FleetOverlay, ResolvedFleet, ResolvedHost } from './model.ts';
 
-export interface FleetVerdict {
+interface FleetVerdict {
   /** Each once, with the affected hosts if not all. */
   readonly problems: readonly Problem[];
   /** Number of distinct configurations. */

@@ -66,7 +66,7 @@ const ENTRY = z.object({
 export type HistoryEntry = z.infer<typeof ENTRY>;
 
 /** The change of a host, as far as the run knows it. */
-export interface RecordedChange {
+interface RecordedChange {
   /** The same for the start and the end of a change. */
   readonly id: string;
   readonly time: Date;

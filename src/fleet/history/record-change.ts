@@ -37,7 +37,7 @@ export function recordStart({ id, note, operator, time, planned }: ChangeStart):
 }
 
 /** Ports and settings for recording the changes of one host. */
-export interface ChangeRecorder {
+interface ChangeRecorder {
   /** As in the record of the start. */
   readonly id: string;
   readonly host: Host;

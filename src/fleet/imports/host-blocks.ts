@@ -2,7 +2,7 @@ import type { ReportEvent, Reporter } from '../../base/reporter.ts';
 import type { HostOutcome } from '../run/fleet.ts';
 
 /** Reporters of hosts processed in parallel, which keep the output of each host together. */
-export interface HostBlocks {
+interface HostBlocks {
   /** Output to this reporter is buffered until the host has ended. */
   of(host: string): Reporter;
   /** Prints the buffered output of a host. */

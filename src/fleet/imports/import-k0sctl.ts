@@ -10,7 +10,7 @@ export function isK0sctl(text: string): boolean {
   return /^apiVersion:[ \t]*["']?k0sctl\.k0sproject\.io\//m.test(text);
 }
 
-export interface K0sctlImport {
+interface K0sctlImport {
   /** Bastions first. Key files as written. */
   readonly machines: readonly StarterMachine[];
   /** Hosts and fields that are not imported. */

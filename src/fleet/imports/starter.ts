@@ -29,7 +29,7 @@ export interface StarterMachine {
 const MAX_GROUPS = 30;
 
 /** Input of a starter file. */
-export interface StarterSource {
+interface StarterSource {
   readonly imports?: readonly StarterImport[];
   /** Replaces the example hosts. Key files as they are written. */
   readonly machines?: readonly StarterMachine[];

@@ -90,7 +90,7 @@ export interface PlanOutcome {
 }
 
 /** When a plan was made, and how long it may be applied. */
-export interface PlanLifetime {
+interface PlanLifetime {
   readonly createdAt: Date;
   readonly validForMs: number;
 }

@@ -33,7 +33,7 @@ export interface ReportModel {
 }
 
 /** Hosts with a common value. */
-export interface ValueGroup {
+interface ValueGroup {
   readonly value: string;
   readonly hosts: readonly string[];
 }
@@ -57,7 +57,7 @@ export interface FieldMatrix {
   readonly rows: readonly MatrixRow[];
 }
 
-export interface MatrixRow {
+interface MatrixRow {
   readonly hosts: readonly string[];
   readonly impact: Impact | null;
   readonly changes: ReadonlyMap<string, FieldChange>;
@@ -77,7 +77,7 @@ type ReportHead = Pick<ReportModel, 'subject' | 'cluster' | 'startedAt' | 'ended
   readonly failure: AppError | null;
 };
 
-export interface RunReportInput extends ReportHead {
+interface RunReportInput extends ReportHead {
   readonly command: 'plan' | 'apply';
   readonly outcomes: readonly HostOutcome[];
   /** Empty for a plan. */
@@ -111,7 +111,7 @@ export function runReport({ outcomes: unsorted, failure, timelines, ...head }: R
   };
 }
 
-export interface StatusReportInput extends ReportHead {
+interface StatusReportInput extends ReportHead {
   readonly rows: readonly HostStatusRow[];
   readonly certificates: readonly HostCertificate[];
 }

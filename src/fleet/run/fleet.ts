@@ -26,7 +26,7 @@ export interface FleetMember {
   open(ports: MemberPorts): Promise<OpenMember>;
 }
 
-export interface MemberPorts {
+interface MemberPorts {
   /** Parses texts of all hosts of the run. */
   readonly parseText: ParseText;
   readonly reporter: Reporter;
@@ -34,7 +34,7 @@ export interface MemberPorts {
 }
 
 /** An inspected host with its plan. */
-export interface OpenMember {
+interface OpenMember {
   readonly planned: WorkflowResult;
   /**
    * Applies the plan.

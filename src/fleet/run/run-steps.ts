@@ -14,7 +14,7 @@ interface Period<Name extends string> {
  * A step of a host as the live display names it: `inspect`, `queued`, `change`, the name of a phase, `confirm` (from the
  * restart to the confirmation) or `roll back`.
  */
-export type HostStep = Period<string>;
+type HostStep = Period<string>;
 
 /** What a host of a run does, in the usual order: fewer, common names for comparing hosts. */
 export type HostPhase =

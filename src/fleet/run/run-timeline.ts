@@ -101,7 +101,7 @@ export function slowLimitMs(timelines: readonly HostTimeline[]): number {
 }
 
 /** Records the events of a run, for the timelines of its hosts. */
-export interface RunRecorder {
+interface RunRecorder {
   /** The start of the run. */
   readonly startedAt: Date;
   /** The given ports, whose events are recorded. */

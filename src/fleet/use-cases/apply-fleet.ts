@@ -26,7 +26,7 @@ export interface ApplyFleetRequest extends AppliedRequest {
 }
 
 /** Ports of `fleet apply`. */
-export interface ApplyFleetPorts extends FleetRunPorts, FleetFilePorts, SavedPlanPorts {
+interface ApplyFleetPorts extends FleetRunPorts, FleetFilePorts, SavedPlanPorts {
   /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
 }
@@ -40,7 +40,7 @@ export interface InterruptedRun {
 }
 
 /** An observer of a run. */
-export interface ApplyFleetView {
+interface ApplyFleetView {
   /** Warnings about the fleet file, before the run. */
   warning(problem: Problem): void;
   /** No host has to be processed. */
@@ -54,7 +54,7 @@ export interface ApplyFleetView {
   begin(run: InterruptedRun, canary: number): FleetRunView;
 }
 
-export interface FleetRunView {
+interface FleetRunView {
   readonly ports: FleetPorts;
   /** Reporter of messages that concern no single host. */
   readonly reporter: Reporter;

@@ -41,10 +41,10 @@ export interface AssignToNodesRequest extends NodesRequest {
 }
 
 /** Ports of `dynamic assign`. */
-export type AssignPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'> & OpenClusterPorts & RolloutPorts & ConfigSigner;
+type AssignPorts = FleetFilePorts & Pick<HostConnections, 'connectHost'> & OpenClusterPorts & RolloutPorts & ConfigSigner;
 
 /** The plan of a dry run, or the result of the rollout. */
-export type AssignResult =
+type AssignResult =
   | { readonly kind: 'planned'; readonly plans: readonly PhasePlan[]; readonly cluster: ClusterName }
   | { readonly kind: 'ended'; readonly end: RolloutEnd };
 

@@ -27,7 +27,7 @@ export interface CheckCertificatesRequest {
 }
 
 /** Ports of `certs check`. */
-export type CheckCertificatesPorts = NamedHostPorts & Pick<RunTime, 'clock' | 'signal'>;
+type CheckCertificatesPorts = NamedHostPorts & Pick<RunTime, 'clock' | 'signal'>;
 
 /**
  * Checks the certificates of hosts.

@@ -21,7 +21,7 @@ export interface HostExpiration {
   readonly hasReadCluster: boolean | null;
 }
 
-export interface CheckedExpiration {
+interface CheckedExpiration {
   readonly reports: readonly HostExpiration[];
   /** Problems of hosts that were not checked. */
   readonly problems: readonly Problem[];

@@ -27,14 +27,14 @@ export interface CompareRequest {
   readonly connection: ConnectionRequest;
 }
 
-export interface ComparedConfigs {
+interface ComparedConfigs {
   readonly before: ConfigSide;
   readonly after: ConfigSide;
   readonly diff: ConfigDiff;
 }
 
 /** Ports of `config diff`. */
-export type ComparePorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
+type ComparePorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
 
 /**
  * Compares the effective configurations of two kubelets. A side without a version has the version of the other.

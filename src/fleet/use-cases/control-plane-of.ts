@@ -10,7 +10,7 @@ import type { HostTarget } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
 /** A control plane host, and the cluster with the access of an administrator. */
-export interface OpenedControlPlane extends AdminCluster {
+interface OpenedControlPlane extends AdminCluster {
   readonly host: Host;
 }
 

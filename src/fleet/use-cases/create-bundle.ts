@@ -31,13 +31,13 @@ export interface CreateBundleRequest extends DocumentsRequest {
   readonly files: readonly string[];
 }
 
-export interface CreatedBundle {
+interface CreatedBundle {
   readonly manifest: BundleManifest;
   readonly size: number;
   readonly warnings: readonly Warning[];
 }
 
-export interface CreateBundlePorts extends DocumentPorts, BundleAccess, LocalCommands {
+interface CreateBundlePorts extends DocumentPorts, BundleAccess, LocalCommands {
   makeTemporaryDirectory(prefix: string): Promise<string>;
   removeTemporaryDirectory(path: string): Promise<void>;
   /** Called with the name of each image that a tool fetches. */

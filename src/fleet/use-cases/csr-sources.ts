@@ -117,7 +117,7 @@ async function namesOfHost(
 }
 
 /** The sources of a command line. */
-export interface CsrSources extends Required<ServingSources> {
+interface CsrSources extends Required<ServingSources> {
   /** The Nodes on the hosts of `--host`; null: the option was not given. */
   readonly hosts: ReadonlySet<string> | null;
 }

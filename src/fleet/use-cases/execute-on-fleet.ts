@@ -27,7 +27,7 @@ export interface ExecutedCommand {
 }
 
 /** Ports of `fleet exec`. */
-export type ExecutePorts = FleetFilePorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+type ExecutePorts = FleetFilePorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
 
 /**
  * Runs a command as root on the selected hosts. A single argument is a shell command line, as with ssh.

@@ -31,7 +31,7 @@ export interface ExplainNodeRequest {
 }
 
 /** Ports of `node explain`. */
-export type ExplainNodePorts = FleetFilePorts & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
+type ExplainNodePorts = FleetFilePorts & OpenClusterPorts & Pick<RunTime, 'signal'> & Pick<HostConnections, 'connectHost'>;
 
 /**
  * The effective values of a kubelet, each with the layer it is from.

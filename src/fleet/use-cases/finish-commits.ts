@@ -22,7 +22,7 @@ export interface CommitsRequest extends NamedHostsRequest {
 }
 
 /** Result of the command. */
-export interface FinishedCommits {
+interface FinishedCommits {
   /** Named hosts, and selected hosts with a pending change. */
   readonly finishedHosts: number;
   /** 0: no host failed; 4: some hosts failed. */
@@ -31,7 +31,7 @@ export interface FinishedCommits {
 }
 
 /** Ports for confirming and reverting changes. */
-export type FinishCommitsPorts = FleetFilePorts & RunTime & HostConnections;
+type FinishCommitsPorts = FleetFilePorts & RunTime & HostConnections;
 
 /** `fleet confirm HOST... | --group G | --limit P`: confirms a change that a run left unconfirmed. */
 export function confirmCommits(services: FinishCommitsPorts, request: CommitsRequest): Promise<FinishedCommits> {

@@ -9,7 +9,7 @@ import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import type { FleetCluster } from '../file/model.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 
-export interface FleetConfigurationInput {
+interface FleetConfigurationInput {
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;

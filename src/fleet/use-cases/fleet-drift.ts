@@ -44,7 +44,7 @@ export interface FleetDrift {
 }
 
 /** Observers of the hosts, and of warnings about the fleet file. */
-export interface FleetDriftView {
+interface FleetDriftView {
   readonly reporter: Reporter;
   readonly ports: FleetPorts;
   /** 1 or more includes the program's internal files. */

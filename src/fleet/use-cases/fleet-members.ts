@@ -183,7 +183,7 @@ export function approvedMember(
 }
 
 /** Whether the changes of a phase are compared, by the current plan. */
-export type ComparedPhases = (phase: string, now: HostPlan) => boolean;
+type ComparedPhases = (phase: string, now: HostPlan) => boolean;
 
 /**
  * A host that is rejected, with the difference, when its current operations differ from the plan. An empty

@@ -16,7 +16,7 @@ import { nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { readFleetPatches, registrationOf } from './fleet-configuration.ts';
 
-export interface FleetInitInput {
+interface FleetInitInput {
   readonly run: RunSettings;
   /** The control plane. */
   readonly first: PlannedHost;

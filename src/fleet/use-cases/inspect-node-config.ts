@@ -31,7 +31,7 @@ export interface InspectRequest {
 }
 
 /** Ports of `dynamic inspect`. */
-export type InspectPorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
+type InspectPorts = NamedHostPorts & OpenClusterPorts & Pick<RunTime, 'signal'>;
 
 /** The files of the agent, or of the kubelet's own dynamic configuration. */
 export type InspectedHost = { readonly host: string; readonly assigner: InspectedAssigner } & (

@@ -4,7 +4,7 @@ import type { HostConnections } from '../ports.ts';
 import { MOST_OPEN } from './fleet-rules.ts';
 
 /** Connections to hosts that are inspected first and changed later. */
-export interface KeptConnections extends Pick<HostConnections, 'connectHost'> {
+interface KeptConnections extends Pick<HostConnections, 'connectHost'> {
   /** Closes the connections that are kept now, at the end of the run; connections that end later are not kept. */
   close(): Promise<void>;
   /** Connections that end from now on are not kept. */

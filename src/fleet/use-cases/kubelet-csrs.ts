@@ -40,7 +40,7 @@ export interface ApproveCsrsRequest extends CsrSourcesRequest {
 }
 
 /** The user of an approval. */
-export interface ApproveCsrsView {
+interface ApproveCsrsView {
   readonly reporter: Reporter;
   /**
    * Asks about CSRs whose SANs only the status of the Node confirms. In a dry run nothing is asked.

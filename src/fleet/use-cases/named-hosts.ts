@@ -10,7 +10,7 @@ import { type ConnectionRequest, commandLimit, fleetTargets, type HostsRequest, 
 import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
 
 /** Names of hosts on a command line. */
-export interface HostNames {
+interface HostNames {
   /** A host or a Node of the fleet file, or an address. `node/NAME` is always a Node. */
   readonly names: readonly string[];
   /** Undefined: `fleet.yaml`, if it is a fleet file. */
@@ -19,7 +19,7 @@ export interface HostNames {
 }
 
 /** The use of hosts that are found by name. */
-export interface NameUse {
+interface NameUse {
   /** The hosts or their Nodes are changed: the hosts are not asked for their Nodes, because their answer proves nothing. */
   readonly changes: boolean;
   /** A name that is not in the fleet file of the command line is an address. Default: it is refused. */
@@ -34,10 +34,10 @@ interface FoundHosts {
 }
 
 /**
- * Finds the hosts of a fleet file by name: of the host, else of its Node. This is the only place where a name becomes a host.
+ * Finds the hosts of a fleet file by name: of the host, else of its Node. Commands that name Nodes use `findNodeNames`.
  * @throws AppError with exit code 2 for an invalid fleet file, and for an unknown name
  */
-export async function findHosts(
+async function findHosts(
   services: NamedHostPorts,
   { names, file, connection }: HostNames,
   { changes, allowsAddresses = false }: NameUse,
@@ -71,7 +71,7 @@ async function isFleetFile({ input }: Pick<FleetFilePorts, 'input'>, file: strin
 }
 
 /** A host of a command line, and its connection. */
-export interface NamedHost {
+interface NamedHost {
   /** As given. */
   readonly name: string;
   readonly target: HostTarget;

@@ -22,7 +22,7 @@ import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
-export interface OpenControlPlaneUpgrade {
+interface OpenControlPlaneUpgrade {
   readonly node: UpgradeNodeOptions;
   readonly settings: UpgradeApply | UpgradeNode;
   readonly timeouts: Timeouts | undefined;
@@ -34,7 +34,7 @@ export interface OpenControlPlaneUpgrade {
 }
 
 /** Plans control planes of a run, and closes their connections to API servers. */
-export interface ControlPlaneUpgrades {
+interface ControlPlaneUpgrades {
   /**
    * Plans a workflow on a control plane host. If an interrupted upgrade left a component that does not run, its
    * rollback is planned instead.

@@ -62,7 +62,7 @@ export interface DynamicEnableRequest extends DynamicDisableRequest {
 }
 
 /** `--require-signature` and the options that belong to it. */
-export type SignersRequest =
+type SignersRequest =
   | { readonly kind: 'unchanged' | 'not-required' }
   | { readonly kind: 'files'; readonly allowed: string; readonly revoked: string | undefined; readonly policy: string | undefined };
 

@@ -33,7 +33,7 @@ export interface FleetAccess {
   close(): Promise<void>;
 }
 
-export interface FleetAccessInput {
+interface FleetAccessInput {
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;

@@ -26,7 +26,7 @@ export interface FleetRunInput {
 }
 
 /** The members of a run, and their cluster. */
-export interface OpenFleetRun {
+interface OpenFleetRun {
   readonly members: readonly FleetMember[];
   /** Null: the first control plane still has to bootstrap the cluster. */
   readonly access: FleetAccess | null;

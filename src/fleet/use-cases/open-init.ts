@@ -37,7 +37,7 @@ export interface InitRequest extends ControlPlaneRequest {
 /** Join commands, each with the kind of node that it adds. */
 export type JoinCommands = ReadonlyMap<string, 'worker' | 'control-plane'>;
 
-export interface OpenedInit extends OpenedCommand {
+interface OpenedInit extends OpenedCommand {
   /** The join commands of the run; empty before its last phase. */
   readonly joinCommands: JoinCommands;
   /** The key of the certificates that the run uploaded; null: none were uploaded. */

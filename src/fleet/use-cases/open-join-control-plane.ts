@@ -22,7 +22,7 @@ export interface JoinControlPlaneInput {
   readonly document: JoinConfiguration;
 }
 
-export interface OpenedJoinControlPlane {
+interface OpenedJoinControlPlane {
   readonly planHost: PlanOnHost;
   /** Closes the connections to the API server of the new control plane. */
   close(): Promise<void>;

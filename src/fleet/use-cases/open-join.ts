@@ -57,7 +57,7 @@ export interface JoinRequest {
   readonly waitReadyMs: number | null;
 }
 
-export interface OpenedJoin extends OpenedCommand {
+interface OpenedJoin extends OpenedCommand {
   readonly joins: 'worker' | 'control-plane';
 }
 

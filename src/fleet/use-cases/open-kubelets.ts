@@ -28,7 +28,7 @@ export interface KubeletsToQuery {
 }
 
 /** Ports for running kubelets on hosts. */
-export type KubeletPorts = NamedHostPorts & Pick<RunTime, 'signal'>;
+type KubeletPorts = NamedHostPorts & Pick<RunTime, 'signal'>;
 
 type Asked = Pick<TextOptions, 'chosen' | 'flags' | 'running' | 'cgroupVersion'>;
 

@@ -15,7 +15,7 @@ export interface PullImagesRequest extends DocumentsRequest {
   readonly run: RunSettings;
 }
 
-export interface OpenedPullImages extends OpenedCommand {
+interface OpenedPullImages extends OpenedCommand {
   readonly images: readonly string[];
 }
 

@@ -23,7 +23,7 @@ export interface RenewCertsRequest extends PkiRequest {
 }
 
 /** A renewal, with the certificates of each planned host before it. */
-export interface OpenedRenewal extends OpenedCommand {
+interface OpenedRenewal extends OpenedCommand {
   readonly inspected: readonly ExistingCertificates[];
 }
 

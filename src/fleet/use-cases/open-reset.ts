@@ -33,14 +33,14 @@ export interface ResetRequest {
 }
 
 /** The Node to delete, and the credentials. */
-export interface NodeDeletionRequest {
+interface NodeDeletionRequest {
   readonly cluster: KubeconfigRequest;
   /** Undefined: the Node registered by the host. */
   readonly nodeName: string | undefined;
 }
 
 /** Asks whether to reset hosts; null: the program has no terminal. */
-export type ConfirmReset = (hosts: readonly string[]) => Promise<boolean | null>;
+type ConfirmReset = (hosts: readonly string[]) => Promise<boolean | null>;
 
 /**
  * Prepares `reset` and `reset phase NAME...`. Asks the operator before a cluster is contacted, unless it is forced

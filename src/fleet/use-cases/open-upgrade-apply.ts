@@ -38,14 +38,14 @@ export interface UpgradeApplyRequest extends UpgradedKubeletRequest {
 }
 
 /** What `upgrade apply` asks and shows. */
-export interface UpgradeApplyDialog {
+interface UpgradeApplyDialog {
   /** Null: no terminal. */
   readonly confirm: (version: string, plan: PlannedWorkflow) => Promise<boolean | null>;
   /** Receives the ClusterConfiguration of `--print-config`. */
   readonly showConfig: NonNullable<UpgradeApplyOptions['showConfig']>;
 }
 
-export interface OpenedUpgradeApply extends OpenedCommand {
+interface OpenedUpgradeApply extends OpenedCommand {
   /** `v1.36.2` */
   readonly version: string;
   /** Phases without which the control plane is not upgraded, or not verified, and which the run skips. */

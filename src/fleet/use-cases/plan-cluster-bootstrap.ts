@@ -38,7 +38,7 @@ import { installSources } from './install-sources.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { planAfterPreparation } from './plan-prepared.ts';
 
-export interface ClusterBootstrapInput {
+interface ClusterBootstrapInput {
   readonly tasks: readonly FleetTask[];
   readonly cluster: FleetCluster;
   readonly file: string;
@@ -58,7 +58,7 @@ export interface ClusterBootstrapInput {
 }
 
 /** A cluster that a run bootstraps. */
-export interface ClusterBootstrap {
+interface ClusterBootstrap {
   readonly first: FleetMember;
   /** A host that is planned after the cluster was bootstrapped. */
   later(host: PlannedHost): FleetMember;

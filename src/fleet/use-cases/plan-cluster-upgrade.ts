@@ -25,7 +25,7 @@ export interface PlanClusterUpgradeRequest {
   readonly hosts: HostsRequest;
 }
 
-export interface ClusterUpgradePlan {
+interface ClusterUpgradePlan {
   readonly plan: UpgradePlanResult;
   /** The ClusterConfiguration as YAML, for `--print-config`; null: not requested. */
   readonly configuration: string | null;

@@ -21,7 +21,7 @@ import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 
-export interface PlanFleetRequest {
+interface PlanFleetRequest {
   readonly run: FleetRunRequest;
   /** The file that the plan is saved to; undefined: none. */
   readonly out: string | undefined;
@@ -34,11 +34,11 @@ export interface PlanFleetRequest {
 }
 
 /** Ports of `fleet plan`. */
-export interface PlanFleetPorts extends FleetRunPorts, FleetFilePorts {
+interface PlanFleetPorts extends FleetRunPorts, FleetFilePorts {
   planSignatures(): Promise<PlanSignatures>;
 }
 
-export interface PlannedFleet {
+interface PlannedFleet {
   readonly fleet: ResolvedFleet;
   readonly outcomes: readonly HostOutcome[];
   /** The hosts that apply changes first. */
@@ -50,7 +50,7 @@ export interface PlannedFleet {
 }
 
 /** An observer of a plan. */
-export interface PlanFleetView {
+interface PlanFleetView {
   readonly reporter: Reporter;
   readonly ports: FleetPorts;
   /** Warnings about the fleet file, before the hosts are inspected. */

@@ -17,7 +17,7 @@ export interface SavedPlanRequest {
 }
 
 /** A saved plan and its verified signer; null: the signature was not verified. */
-export interface ReadPlan {
+interface ReadPlan {
   readonly plan: SavedPlan;
   readonly signer: PlanSigner | null;
 }

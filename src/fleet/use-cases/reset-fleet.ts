@@ -45,7 +45,7 @@ export interface ResetFleetRequest {
 }
 
 /** Ports of `fleet reset`. */
-export interface ResetFleetPorts extends FleetRunPorts, FleetFilePorts {
+interface ResetFleetPorts extends FleetRunPorts, FleetFilePorts {
   /** Records of runs over fleets. */
   runJournals(): Promise<RunJournals>;
 }
@@ -58,7 +58,7 @@ export interface ResetQuestion {
 }
 
 /** An observer of a reset. */
-export interface ResetFleetView {
+interface ResetFleetView {
   /** Warnings about the fleet file, before the run. */
   warning(problem: Problem): void;
   /** Earlier resets left no selected host unfinished. */
@@ -68,7 +68,7 @@ export interface ResetFleetView {
   begin(run: InterruptedRun): ResetRunView;
 }
 
-export interface ResetRunView {
+interface ResetRunView {
   readonly ports: FleetPorts;
   /** Reporter of messages that concern no single host. */
   readonly reporter: Reporter;
@@ -81,7 +81,7 @@ export interface ResetRunView {
   close(): void;
 }
 
-export interface ResetFleetResult {
+interface ResetFleetResult {
   /** A dry run found changes. */
   readonly isPending: boolean;
   /** Null: all hosts succeeded. */

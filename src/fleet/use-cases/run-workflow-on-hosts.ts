@@ -48,7 +48,7 @@ export interface OpenedCommand {
 }
 
 /** Results of the hosts. */
-export interface HostsResult {
+interface HostsResult {
   readonly outcomes: readonly HostOutcome[];
   /** Results of the hosts that did not fail. */
   readonly results: readonly WorkflowResult[];
@@ -57,14 +57,14 @@ export interface HostsResult {
 }
 
 /** Problems of the hosts. */
-export interface HostsFailure {
+interface HostsFailure {
   readonly problems: readonly Problem[];
   /** 4 when some hosts succeeded, otherwise their common exit code. */
   readonly exitCode: ExitCode;
 }
 
 /** Ports for running a workflow on hosts. */
-export type HostsPorts = RunTime & HostConnections & LockOwnerPorts;
+type HostsPorts = RunTime & HostConnections & LockOwnerPorts;
 
 /** No canary, and the default limit of failed hosts. */
 const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, maxUnavailable: null, maxFail: null };

@@ -38,9 +38,9 @@ export interface HostKeyFinding {
 }
 
 /** `failed`: the key was not read, or could not be recorded. */
-export type HostKeyState = HostKeyVerdict['kind'] | 'recorded' | 'failed';
+type HostKeyState = HostKeyVerdict['kind'] | 'recorded' | 'failed';
 
-export interface TrustResult {
+interface TrustResult {
   /** Jump hosts come first. */
   readonly findings: readonly HostKeyFinding[];
   /** Whether the key of a host is still unknown. */

@@ -17,7 +17,7 @@ export interface UpgradedKubeletRequest {
   readonly forget: boolean;
 }
 
-export interface UpgradedNodeSettings {
+interface UpgradedNodeSettings {
   readonly timeouts: Timeouts | undefined;
   /** All patches of the directory; null: no directory was given. */
   readonly patches: readonly PlannedPatch[] | null;

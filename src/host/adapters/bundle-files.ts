@@ -25,7 +25,7 @@ import { fullImageName } from '../cri/runtime-commands.ts';
 import type { RangedFile } from '../operation/large-file.ts';
 
 /** The interruption of the process. */
-export interface Interruption {
+interface Interruption {
   readonly signal: AbortSignal;
   /** Calls a listener before the process exits without waiting. Returns a function that removes the listener. */
   readonly onForcedExit?: ((listener: () => void) => () => void) | undefined;

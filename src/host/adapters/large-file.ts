@@ -17,7 +17,7 @@ const AGENT_FILE = 'kubeletadm-agent.mjs';
  * The running program: a script and its interpreter, which are the same for a single executable application
  * of Node.js.
  */
-export interface RunningProgram {
+interface RunningProgram {
   readonly script: string;
   readonly executable: string;
 }

@@ -65,7 +65,7 @@ const manifest = z.strictObject({
 
 export type BundledImages = Readonly<z.output<typeof image>>;
 export type BundledPackage = Readonly<z.output<typeof installable>>;
-export type BundledFile = Readonly<z.output<typeof file>>;
+type BundledFile = Readonly<z.output<typeof file>>;
 export type BundleContent = BundledImages | BundledPackage | BundledFile;
 
 /** The list of contents of a bundle, with their purpose. */

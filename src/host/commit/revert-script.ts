@@ -8,7 +8,7 @@ export const COMMIT_DIRECTORY = '/var/lib/kubeletadm';
 export const REVERT_UNIT = 'kubeletadm-revert';
 
 /** Only root can open this file: any process that can open a file can lock it. */
-export const MUTEX_FILE = '/run/kubeletadm.mutex';
+const MUTEX_FILE = '/run/kubeletadm.mutex';
 
 /**
  * A shell function that makes the revert script and the writing programs mutually exclusive. A program whose

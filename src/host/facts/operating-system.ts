@@ -1,7 +1,7 @@
 import { defineFact } from './fact.ts';
 
 /** The Linux distribution of a host. `packageFamily` determines the file of `KUBELET_EXTRA_ARGS`. */
-export interface OperatingSystem {
+interface OperatingSystem {
   readonly uid: number | null;
   /** `uname -m`, e.g. `x86_64`. */
   readonly machine: string | null;

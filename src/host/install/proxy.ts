@@ -127,7 +127,7 @@ export function planProxyRemoval(facts: RemovedProxyFacts | null): PhasePlan {
 /** Destinations that every node reaches directly. */
 const LOCAL = ['localhost', '127.0.0.1', '::1'] as const;
 
-export interface ProxyPlanInput {
+interface ProxyPlanInput {
   readonly proxy: ProxySetting;
   /** `user:password`, encoded for a URL; null: none. */
   readonly credentials: Secret | null;

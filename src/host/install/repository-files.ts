@@ -2,7 +2,7 @@ import { renderTemplate, type Templates } from '../../codec/render-template.ts';
 import type { PackageRepository } from '../operation/install-model.ts';
 import type { PackageManager } from '../operation/package-facts.ts';
 
-export interface RepositoryPaths {
+interface RepositoryPaths {
   readonly key: string;
   readonly list: string;
 }
@@ -27,7 +27,7 @@ export function repositoryKeyUrl(manager: PackageManager, url: string): string {
 /** The template of the file of any repository. */
 const TEMPLATES = { apt: '/etc/apt/sources.list.d/repository.list', rpm: '/etc/yum.repos.d/repository.repo' } as const;
 
-export interface RepositoryFileInput {
+interface RepositoryFileInput {
   readonly manager: PackageManager;
   readonly repository: PackageRepository;
   /** As `repositoryUrl` returns it. */

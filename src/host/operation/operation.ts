@@ -15,7 +15,7 @@ export type OperationOf<K extends Operation['kind']> = Extract<Operation, { read
  * mode and owner, fsync, rename, fsync of the directory. Symbolic links are followed, missing parents are
  * created (0755).
  */
-export type FileOperation =
+type FileOperation =
   | {
       readonly kind: 'write-file';
       readonly path: string;
@@ -137,7 +137,7 @@ export interface JournalOperation {
 }
 
 /** An operation on the lock of a host, or on a change that waits for its confirmation. */
-export type LockOrCommitOperation =
+type LockOrCommitOperation =
   /** Rejects the following operations (HostLockedError) while another run holds the lock of the host. */
   | { readonly kind: 'take-lock'; readonly lock: LockRequest }
   /** No effect unless that owner holds the lock. */

@@ -110,7 +110,7 @@ function lastOf(directives: readonly PlacedDirective[], name: string): readonly 
   return own.slice(own.findLastIndex(({ value }) => value === '') + 1);
 }
 
-export interface UnitVariable extends CommandLinePlace {
+interface UnitVariable extends CommandLinePlace {
   readonly value: string;
 }
 

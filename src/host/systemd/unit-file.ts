@@ -19,7 +19,7 @@ export function parseUnitFile(text: string): readonly UnitDirective[] {
 }
 
 /** A line that systemd ignores with a warning in its journal. */
-export interface IgnoredLine {
+interface IgnoredLine {
   readonly line: number;
   readonly text: string;
 }

@@ -23,7 +23,7 @@ import { decodeEvent, decodeList, decodeObject, type RequestContext } from './de
 import { readTextFile } from './read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './send-request.ts';
 
-export interface KubeClusterOptions {
+interface KubeClusterOptions {
   /**
    * A path, or the text of a file already read; relative paths in it are relative to the folder of that file.
    */

@@ -17,7 +17,7 @@ import { checkServerIdentity } from './server-identity.ts';
 import { tunnelAgent } from './tunnel.ts';
 
 /** Agent and authentication headers of a request. */
-export interface OpenConnection {
+interface OpenConnection {
   /** Keeps connections alive, so that many requests share one TLS handshake. */
   readonly agent: Agent;
   /** Authorization and impersonation. */

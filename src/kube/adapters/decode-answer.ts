@@ -11,7 +11,7 @@ export interface RequestContext extends Pick<ApiRequest, 'what' | 'method' | 'pa
   readonly server: string;
 }
 
-export interface ListPage {
+interface ListPage {
   /** As sent: apiVersion and kind are on the list only. */
   readonly items: readonly JsonObject[];
   readonly resourceVersion: string;

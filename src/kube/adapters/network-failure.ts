@@ -1,7 +1,7 @@
 import { type ProxyRefusal, showProxy } from '../proxy.ts';
 
 /** The reason why a connection failed, and a hint. */
-export interface NetworkFailure {
+interface NetworkFailure {
   readonly why: string;
   readonly hint: string;
   /** False when the request may have reached the server although no response arrived. */

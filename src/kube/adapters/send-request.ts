@@ -28,12 +28,12 @@ export interface ApiRequest {
   readonly proxied?: boolean;
 }
 
-export interface ApiResponse {
+interface ApiResponse {
   readonly status: number;
   readonly body: JsonObject;
 }
 
-export interface SenderOptions {
+interface SenderOptions {
   readonly server: string;
   readonly connection: Connection;
   readonly clock: Clock;

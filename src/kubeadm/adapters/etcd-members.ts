@@ -19,7 +19,7 @@ import {
 } from '../../kube/etcd-cluster.ts';
 import { type EtcdCredentials, type EtcdFailure, validateEtcdCredentials } from '../control-plane/etcd-credentials.ts';
 
-export interface EtcdMembersOptions extends EtcdCredentials {
+interface EtcdMembersOptions extends EtcdCredentials {
   /** `https://ADDRESS:2379` of the members; the first one that responds is used. */
   readonly endpoints: readonly string[];
   readonly dial?: Dial | undefined;

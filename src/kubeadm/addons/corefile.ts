@@ -53,7 +53,7 @@ const PLUGINS: Readonly<Record<string, Readonly<Record<string, Releases>>>> = {
 /** Entries of the `hosts` plugin. */
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{1,4}:[:0-9A-Fa-f]+)/;
 
-export interface CorefileVerdict {
+interface CorefileVerdict {
   /** Why CoreDNS cannot be upgraded between these versions, as a clause; null: it can. */
   readonly issue: string | null;
   /** `loadbalance prefer`, `route53`: plugins and options whose compatibility must be verified by hand. */

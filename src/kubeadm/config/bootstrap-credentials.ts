@@ -3,7 +3,7 @@ import { Secret } from '../../base/text/secret.ts';
 import type { KubeconfigContext, KubeconfigUser } from '../../kube/kubeconfig.ts';
 
 /** A user entry of a kubeconfig; sensitive values are Secrets. */
-export interface CredentialEntry {
+interface CredentialEntry {
   readonly [member: string]: Json | Secret | CredentialEntry | readonly (Json | Secret | CredentialEntry)[];
 }
 
@@ -22,7 +22,7 @@ export function tokenCredentials(token: Secret): BootstrapCredentials {
 }
 
 /** Content of the files that a user entry refers to. */
-export interface CredentialFiles {
+interface CredentialFiles {
   readonly certificate: string | undefined;
   readonly key: string | undefined;
   readonly token: string | undefined;

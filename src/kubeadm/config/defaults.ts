@@ -85,7 +85,7 @@ export type DefaultedNodeRegistration = Filled<
   'name' | 'criSocket' | 'kubeletExtraArgs' | 'ignorePreflightErrors' | 'imagePullPolicy' | 'imagePullSerial'
 >;
 
-export interface DefaultedInit extends InitConfiguration {
+interface DefaultedInit extends InitConfiguration {
   readonly bootstrapTokens: readonly DefaultedBootstrapToken[];
   readonly nodeRegistration: DefaultedNodeRegistration & { readonly taints: readonly Taint[] };
   readonly localAPIEndpoint: Required<ApiEndpoint>;
@@ -109,7 +109,7 @@ export interface DefaultedCluster extends ClusterConfiguration {
   readonly caCertificateValidityPeriod: DurationText;
 }
 
-export interface DefaultedJoin extends JoinConfiguration {
+interface DefaultedJoin extends JoinConfiguration {
   readonly discovery: Discovery;
   readonly nodeRegistration: DefaultedNodeRegistration;
   readonly caCertPath: string;
@@ -117,13 +117,13 @@ export interface DefaultedJoin extends JoinConfiguration {
   readonly timeouts: Required<Timeouts>;
 }
 
-export interface DefaultedReset extends ResetConfiguration {
+interface DefaultedReset extends ResetConfiguration {
   readonly certificatesDir: string;
   readonly criSocket: string;
   readonly timeouts: Required<Timeouts>;
 }
 
-export interface DefaultedUpgrade extends UpgradeConfiguration {
+interface DefaultedUpgrade extends UpgradeConfiguration {
   readonly apply: Filled<UpgradeApply, 'certificateRenewal' | 'etcdUpgrade' | 'imagePullPolicy' | 'imagePullSerial'>;
   readonly node: Filled<UpgradeNode, 'certificateRenewal' | 'etcdUpgrade' | 'imagePullPolicy' | 'imagePullSerial'>;
   readonly plan: Filled<UpgradePlan, 'etcdUpgrade'>;

@@ -28,7 +28,7 @@ import type {
 export interface ConfigDocument {
   readonly [member: string]: ConfigValue;
 }
-export type ConfigValue = JsonObject[string] | Secret | readonly ConfigValue[] | { readonly [member: string]: ConfigValue };
+type ConfigValue = JsonObject[string] | Secret | readonly ConfigValue[] | { readonly [member: string]: ConfigValue };
 
 /**
  * ClusterConfiguration as kubeadm stores it in kube-system/kubeadm-config: zero members are omitted where Go

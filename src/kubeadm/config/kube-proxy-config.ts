@@ -11,7 +11,7 @@ import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
 const HEADER = { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration' } as const;
 
 /** Input for kubeadm's values. */
-export interface KubeProxyDefaultsInput {
+interface KubeProxyDefaultsInput {
   /** Advertise address of the local API endpoint; its family determines the bind address. */
   readonly advertiseAddress: string;
   readonly podSubnet?: string | undefined;

@@ -15,7 +15,7 @@ import { type ModelPart, readModel } from './read-model.ts';
 import type { SchemaVersion } from './suggest-field.ts';
 import { modelFindings } from './validate.ts';
 
-export interface LoadOptions {
+interface LoadOptions {
   /** The kinds that the command reads. Documents of other known kinds are skipped with a warning. */
   readonly kinds: readonly ConfigKind[];
   /**

@@ -7,7 +7,7 @@ import { type ConfigDocument, encodeAsWritten, renderConfig, secretsOf } from '.
 import { checkValues, type LoadedConfig, loadConfig } from './load.ts';
 import type { ModelKind, Timeouts } from './model.ts';
 
-export interface Migration {
+interface Migration {
   /** The file in v1beta4, with invalid values as they are; null when the structure of a document is invalid. */
   readonly output: SensitiveText | null;
   readonly problems: readonly Problem[];

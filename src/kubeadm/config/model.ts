@@ -104,7 +104,7 @@ export interface EnvVarSource {
   readonly fileKeyRef?: { readonly volumeName: string; readonly path: string; readonly key: string; readonly optional?: boolean };
 }
 
-export interface KeyRef {
+interface KeyRef {
   readonly name?: string;
   readonly key: string;
   readonly optional?: boolean;

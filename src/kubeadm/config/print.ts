@@ -22,7 +22,7 @@ import { kubeProxyConfiguration } from './kube-proxy-config.ts';
 
 export type DefaultsAction = 'init' | 'join' | 'reset' | 'upgrade';
 
-export interface PrintOptions {
+interface PrintOptions {
   /** Hostname of the local host: the node name in `join-defaults`. */
   readonly hostname: string;
   /** Printed as `kubernetesVersion`, e.g. `1.36.0`. */

@@ -1,7 +1,7 @@
 import { parseSemanticVersion } from '../../base/semantic-version.ts';
 
 /** Facts of a minor that may be those of the minor before; `manifests` includes the objects of the cluster. */
-export type AssumedFact = 'pause image' | 'manifests';
+type AssumedFact = 'pause image' | 'manifests';
 
 /** What a control plane of one minor runs in addition to the Kubernetes images, and the feature gates of its kubeadm. */
 export interface ReleaseFacts {

@@ -90,7 +90,7 @@ export interface V1beta3JoinConfiguration {
   readonly patches?: Patches;
 }
 
-export interface V1beta3Models {
+interface V1beta3Models {
   readonly InitConfiguration: V1beta3InitConfiguration;
   readonly ClusterConfiguration: V1beta3ClusterConfiguration;
   readonly JoinConfiguration: V1beta3JoinConfiguration;

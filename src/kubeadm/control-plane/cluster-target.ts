@@ -18,7 +18,7 @@ export interface OperatorClusterTarget {
 }
 
 /** Uses the credentials of a host. */
-export interface HostClusterTarget {
+interface HostClusterTarget {
   readonly kubeconfig: HostKubeconfig;
   /** As `OperatorClusterTarget.root`; the kubeconfig of a host references no file. */
   readonly root?: KubeconfigRoot;

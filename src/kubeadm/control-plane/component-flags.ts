@@ -23,7 +23,7 @@ interface KnownComponent {
   readonly flags: readonly ComponentFlag[];
 }
 
-export type ComponentFlags = Readonly<Record<StaticPodName, KnownComponent>>;
+type ComponentFlags = Readonly<Record<StaticPodName, KnownComponent>>;
 
 export async function loadComponentFlags(): Promise<ComponentFlags> {
   const { default: data } = await import('../data/component-flags.json', { with: { type: 'json' } });

@@ -7,7 +7,7 @@ import type { StaticPodName } from './paths.ts';
 import { PROBE_PORT } from './probes.ts';
 
 /** The parts in which the static Pods of the control plane differ. */
-export interface StaticPodParts {
+interface StaticPodParts {
   readonly name: StaticPodName;
   readonly image: string;
   readonly command: readonly string[];

@@ -25,7 +25,7 @@ export interface ClusterInfo {
 }
 
 /** Result of the signature check of a token. */
-export type SignatureState =
+type SignatureState =
   | 'valid'
   /** No signature: the token is unknown or expired, or the content is not signed yet. */
   | 'missing'

@@ -9,7 +9,7 @@ import { CA_MOUNT_DIRS, type HostCaDirectory, type StaticPodName } from '../cont
 import { hostClock } from './host-clock.ts';
 
 /** Capacity of the host. Null: not known (an image). */
-export interface HostSize {
+interface HostSize {
   readonly cpus: number | null;
   readonly memoryBytes: number | null;
 }

@@ -6,7 +6,7 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
 /** The Node whose kubelet gets the permissions that its agent needs. */
-export interface AgentRights {
+interface AgentRights {
   readonly nodeName: string;
   /** UID of the Node, which owns the RBAC objects. Null: not known. */
   readonly nodeUid: string | null;

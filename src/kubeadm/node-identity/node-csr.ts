@@ -10,7 +10,7 @@ export const SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 export const CSRS = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest' } as const;
 
 /** State of a CSR: the latest decision of the approver and the signer. */
-export type CsrState =
+type CsrState =
   | { readonly kind: 'pending' }
   | { readonly kind: 'approved' }
   | { readonly kind: 'issued' }

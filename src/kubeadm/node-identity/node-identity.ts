@@ -112,7 +112,7 @@ function isSignedBy({ x509 }: CertificateContent, challenge: string, signature: 
   }
 }
 
-export interface ClaimInput {
+interface ClaimInput {
   /** Host name for messages. */
   readonly host: string;
   readonly proof: NodeProof;

@@ -1,7 +1,7 @@
 import { type ClientIdentity, registeredNode } from '../../kubelet/facts/kubelet-identity.ts';
 import { readFlagsEnv } from '../../kubelet/flags/flags-env.ts';
 
-export interface NodeNameFacts {
+interface NodeNameFacts {
   readonly identity: ClientIdentity;
   /** Text of the node settings saved on the host; empty: none. */
   readonly nodeSettings: string;

@@ -49,7 +49,7 @@ export interface ServingFacts {
   readonly podCidrBits: readonly number[];
 }
 
-export interface CsrRefusal {
+interface CsrRefusal {
   /**
    * CSR_RESERVED_NAME: name of the API server, a Service or a Pod. CSR_NAME_OF_ANOTHER_NODE: another Node or
    * host has the same name. CSR_FOREIGN_NAME: not known for the node. CSR_INVALID_NAME: not a DNS name.
@@ -60,7 +60,7 @@ export interface CsrRefusal {
 }
 
 /** A SAN of a CSR, with the sources that confirm it for the node. */
-export interface CheckedSan {
+interface CheckedSan {
   /** `DNS:node2`, escaped for printing. */
   readonly san: string;
   /** Strongest source first; empty: no source. */

@@ -16,7 +16,7 @@ import type { NodeRegistration } from '../config/model.ts';
 export const NODE_SETTINGS_PATH = '/var/lib/kubelet/kubeletadm-node.yaml';
 
 /** A KubeletConfiguration for one node only, and the name of its source file. */
-export interface SavedOverlay {
+interface SavedOverlay {
   readonly source: string;
   readonly content: JsonObject;
   /** Its owner, which names its drop-in file: `baseline`, `group edge`. */

@@ -154,7 +154,7 @@ function directoryLists(paths: readonly string[]) {
 
 const LEFTOVERS_PHASE = 'leftovers';
 
-export interface LeftoversInput {
+interface LeftoversInput {
   /** Whether the plan lists them. Otherwise they are only queried after the other phases, which change them. */
   readonly isPlanned: boolean;
   /** Paths of files that an earlier phase removes, and of directories that it empties. */

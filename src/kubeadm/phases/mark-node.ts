@@ -32,7 +32,7 @@ export interface MarkNodeInput extends NodeMarks {
 }
 
 /** A Node, and the record of the labels and taints that earlier runs applied; null: not known. */
-export interface FoundNode {
+interface FoundNode {
   readonly node: KubeObject;
   readonly record: MarksRecord | null;
 }

@@ -10,7 +10,7 @@ import { CERTS_TOKEN_DESCRIPTION, CERTS_TTL, KUBEADM_CERTS, kubeadmCertsRbac } f
 import { readTokenSecret, remainingMs, tokenSecret, tokenSecretRef } from '../token/token-secret.ts';
 import { findObjects } from './find-objects.ts';
 
-export interface UploadedFile {
+interface UploadedFile {
   /** Its key in the Secret. */
   readonly entry: string;
   /** Null: the file does not exist; its value stays empty. */

@@ -8,7 +8,7 @@ import type { CertificateParameters, CertificateSpec } from '../../x509/certific
 import { controlPlaneServer, localServer } from '../control-plane/model.ts';
 import type { PkiConfiguration } from './alt-names.ts';
 
-export type KubeconfigName = 'admin' | 'super-admin' | 'kubelet' | 'controller-manager' | 'scheduler';
+type KubeconfigName = 'admin' | 'super-admin' | 'kubelet' | 'controller-manager' | 'scheduler';
 
 /** A kubeconfig with a client certificate. `name` is that of its phase below `kubeconfig/`. */
 export interface KubeconfigDefinition {

@@ -6,7 +6,7 @@ import type { HostFileReader } from './validate-kubeconfig.ts';
 import { clientCertificateOf } from './validate-kubeconfig.ts';
 
 /** A renewable certificate of a control plane: signed by a CA, or the client certificate of a kubeconfig. */
-export interface Renewable {
+interface Renewable {
   /** Name of its phase below `certs/`, or its file name: `admin.conf`. */
   readonly name: string;
   readonly longName: string;
@@ -19,7 +19,7 @@ export interface Renewable {
 }
 
 /** Directories of the certificates of a control plane. */
-export interface PkiDirectories {
+interface PkiDirectories {
   readonly cluster: Pick<ClusterConfiguration, 'etcd'> & { readonly certificatesDir: string };
   readonly kubernetesDir: string;
 }

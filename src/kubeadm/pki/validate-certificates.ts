@@ -4,7 +4,7 @@ import type { FoundCertificate, NodeCertificates } from '../../kubelet/facts/nod
 import { certificateBlocks, privateKeyBlock } from '../../x509/pem-blocks.ts';
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 
-export type CertificateState = 'ok' | 'warning' | 'error';
+type CertificateState = 'ok' | 'warning' | 'error';
 
 /** A certificate of a host and the result of its validation. */
 export interface CertificateVerdict {

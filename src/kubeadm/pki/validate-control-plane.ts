@@ -5,7 +5,7 @@ import type { CertificateContent } from '../../x509/read-certificate.ts';
 import type { FoundCa, FoundRenewable } from './renewable.ts';
 import { type CertificateVerdict, timeIssues, type ValidationOptions } from './validate-certificates.ts';
 
-export interface ControlPlaneCertificates {
+interface ControlPlaneCertificates {
   readonly certificates: readonly FoundRenewable[];
   readonly cas: readonly FoundCa[];
   /** Content of the file at a path; null: no such file. */

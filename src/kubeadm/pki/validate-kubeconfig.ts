@@ -16,7 +16,7 @@ export interface ValidatedKubeconfig {
   readonly action: 'keep' | 'make' | 'leave';
 }
 
-export interface ExistingKubeconfig {
+interface ExistingKubeconfig {
   readonly definition: KubeconfigDefinition;
   readonly path: string;
   readonly text: string;

@@ -54,7 +54,7 @@ export interface DesiredPki {
  * keep: exists and is valid · make: generate with its key · certify: generate for the existing key · leave:
  * does not exist and is not generated.
  */
-export type PkiAction = 'keep' | 'make' | 'certify' | 'leave';
+type PkiAction = 'keep' | 'make' | 'certify' | 'leave';
 
 export interface ValidatedCertificate {
   readonly definition: CertificateDefinition;

@@ -34,7 +34,7 @@ export interface NodeOverlay extends SourceDocument {
 /** Kubelets from this minor on read `--config-dir` without an environment variable. */
 const FIRST_CONFIG_DIR_MINOR: Minor = 30;
 
-export interface ConfigDropInsInput extends NodeConfigInput {
+interface ConfigDropInsInput extends NodeConfigInput {
   readonly templates: Templates;
   /** The documents of `overlays`, in the same order. */
   readonly named: readonly NodeOverlay[];
@@ -42,7 +42,7 @@ export interface ConfigDropInsInput extends NodeConfigInput {
   readonly layered: LayeredConfig;
 }
 
-export interface ConfigDropInsDesign {
+interface ConfigDropInsDesign {
   /** config.yaml: the cluster, the detected fields of the host, patches and instance-config. */
   readonly base: LayeredConfig;
   /** The drop-in files, and a text that explains them. */

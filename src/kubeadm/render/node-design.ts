@@ -15,7 +15,7 @@ import { checkFlagsEnv } from './group-design.ts';
 import { rootFile, type UnitFilesDesign } from './unit-files.ts';
 
 /** The group of a host, and the inputs that are particular to the host. */
-export interface NodeDesignInput {
+interface NodeDesignInput {
   readonly group: GroupDesign;
   readonly templates: Templates;
   readonly catalogue: Catalogue;

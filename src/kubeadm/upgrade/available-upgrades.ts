@@ -31,7 +31,7 @@ export interface AvailableUpgrade {
   readonly kubeadm: string;
 }
 
-export interface AvailableUpgradesInput {
+interface AvailableUpgradesInput {
   /** The version of the cluster: the newest of its API servers. */
   readonly cluster: SemanticVersion;
   /** The version of kubeadm whose behaviour this is: `v1.36.2`. */

@@ -22,7 +22,7 @@ export interface ClusterMigrationInput {
   readonly force?: boolean;
 }
 
-export interface MigratedCluster {
+interface MigratedCluster {
   /** With the new `kubernetesVersion`, without feature gates that the new kubeadm does not know. */
   readonly cluster: ClusterConfiguration;
   /** The new text of key `kubelet`, and whether it carries kubeadm's hash as before. Null: the ConfigMap does not exist. */

@@ -101,7 +101,7 @@ export function manifestDigest(text: string): string {
  * - `removed`: while the etcd data was replaced;
  * - `other`: verified, changed by someone else, or not part of the upgrade. It is not rolled back.
  */
-export type RecordedManifest = 'written' | 'before' | 'removed' | 'other';
+type RecordedManifest = 'written' | 'before' | 'removed' | 'other';
 
 /** @param text the manifest on the host; null: it does not exist */
 export function recordedManifest(record: UpgradeRecord | null, name: StaticPodName, text: string | null): RecordedManifest {

@@ -23,7 +23,7 @@ export interface UpgradeVersions {
   readonly allowReleaseCandidates: boolean;
 }
 
-export interface VersionVerdict {
+interface VersionVerdict {
   /** Refused even with `--force`. */
   readonly mandatory: readonly Problem[];
   /** Refused without `--force`. */

@@ -10,7 +10,7 @@ import { type DocumentPorts, type DocumentsRequest, resolveInitDocuments } from 
 
 /** The addons of a cluster, by the names of their phases. */
 export const ADDONS = ['coredns', 'kube-proxy'] as const;
-export type Addon = (typeof ADDONS)[number];
+type Addon = (typeof ADDONS)[number];
 
 /**
  * The objects of addons in the order in which kubeadm prints them. Nothing is read from a cluster; without an address in

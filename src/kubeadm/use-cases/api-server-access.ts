@@ -12,10 +12,10 @@ import type { ClusterConnections } from '../ports.ts';
 type ProbePorts = Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;
 
 /** Connects to a remote host. */
-export type ConnectHost = () => Promise<Host>;
+type ConnectHost = () => Promise<Host>;
 
 /** An API server and the CAs that verify it. */
-export interface ApiServerProbe {
+interface ApiServerProbe {
   /** `https://ADDRESS:PORT` */
   readonly server: string;
   readonly trust: Trust;
@@ -30,7 +30,7 @@ const PROBE_MS = 5_000;
  * Whether an API server answers, with any status. TLS verification fails when another server has the same address in
  * another network; without a CA, an answer that is not JSON is one of another server.
  */
-export async function isApiServerReachable(services: ProbePorts, probe: ApiServerProbe): Promise<boolean> {
+async function isApiServerReachable(services: ProbePorts, probe: ApiServerProbe): Promise<boolean> {
   const answer = await probeApiServer(services, probe);
   return answer.kind === 'answer' && (probe.trust.kind !== 'unverified' || /^\s*\{/.test(answer.text));
 }

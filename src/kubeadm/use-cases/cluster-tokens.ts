@@ -18,7 +18,7 @@ import { requireValid } from './load-config-file.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
 
 /** Ports of the commands for bootstrap tokens. */
-export type TokenPorts = OpenClusterPorts &
+type TokenPorts = OpenClusterPorts &
   Pick<LocalFiles, 'input' | 'acceptsUnknownFields'> &
   Pick<RunTime, 'clock'> &
   Pick<SecretSource, 'newToken'>;
@@ -36,7 +36,7 @@ export interface CreateTokensRequest {
 }
 
 /** The plan of a dry run, or the token or join command to print. */
-export type CreatedTokens = { readonly plan: PlanDocument } | { readonly line: Secret | SensitiveText };
+type CreatedTokens = { readonly plan: PlanDocument } | { readonly line: Secret | SensitiveText };
 
 /** The tokens of a cluster. A Secret that is not a valid token is listed as a problem. */
 export function listClusterTokens(services: TokenPorts, request: KubeconfigRequest): ReturnType<typeof listTokens> {

@@ -13,9 +13,9 @@ import { durationMs } from './node-options.ts';
 import { resolveKubeconfigPath } from './open-cluster.ts';
 
 /** Ports of discovery. */
-export type DiscoverPorts = Pick<LocalFiles, 'input'> & RunTime & Pick<ClusterConnections, 'web' | 'connectCluster'>;
+type DiscoverPorts = Pick<LocalFiles, 'input'> & RunTime & Pick<ClusterConnections, 'web' | 'connectCluster'>;
 
-export interface DiscoveryInput {
+interface DiscoveryInput {
   readonly join: JoinConfiguration;
   /** `--ca-cert`: a complete CA certificate instead of its pin. */
   readonly caFile: string | undefined;

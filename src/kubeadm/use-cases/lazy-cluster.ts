@@ -2,7 +2,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from './open-cluster.ts';
 
-export interface LazyCluster {
+interface LazyCluster {
   /** Connects on the first call. Throws AppError NO_API_SERVER when no API server is configured. */
   readonly open: () => Promise<Cluster>;
   readonly close: () => Promise<void>;

@@ -2,7 +2,7 @@ import type { Warning } from '../../host/plan/change.ts';
 import { controlPlaneImages, workerImages } from '../control-plane/images.ts';
 import { type DocumentPorts, type DocumentsRequest, resolveInitDocuments } from './resolve-init-documents.ts';
 
-export interface ListedImages {
+interface ListedImages {
   readonly images: readonly string[];
   /** Those of them that other hosts than control planes need. */
   readonly workerImages: readonly string[];

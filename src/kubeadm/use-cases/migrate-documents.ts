@@ -6,7 +6,7 @@ import { type TextOptions, validateDocuments } from './validate-documents.ts';
 
 type MigrationRules = Pick<TextOptions, 'asKubeadm' | 'exists'>;
 
-export interface MigratedDocuments {
+interface MigratedDocuments {
   readonly output: SensitiveText;
   readonly warnings: readonly Problem[];
 }

@@ -35,7 +35,7 @@ export interface NodeRequest extends FieldsRequest {
   readonly droppedFlags: readonly string[];
 }
 
-export interface NodeOptionsInput {
+interface NodeOptionsInput {
   readonly config: LoadedConfig;
   readonly kind: 'init' | 'join';
   readonly node: NodeRequest;

@@ -13,7 +13,7 @@ import type { ClusterConnections, SecretSource } from '../ports.ts';
 import { type NodeTrust, nodeTrust } from '../workflows/node/identify-node.ts';
 
 /** URL and CA of an API server. */
-export interface ApiServerAddress {
+interface ApiServerAddress {
   readonly server: string;
   readonly caPem: string;
 }
@@ -46,7 +46,7 @@ export interface OpenedCluster {
   readonly warnings: readonly Warning[];
 }
 
-export interface OpenClusterRun {
+interface OpenClusterRun {
   /** An API server that is not configured or reachable is no error. */
   readonly dryRun?: boolean;
   /** The run writes files to a directory. */

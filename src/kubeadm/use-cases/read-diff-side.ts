@@ -26,7 +26,7 @@ export interface DiffSide {
   readonly configOf: (minor: Minor) => ReadConfig;
 }
 
-export interface ReadConfig {
+interface ReadConfig {
   /** In the shape of `decodeKubeletConfiguration`. */
   readonly config: JsonObject;
   /** Fields that this kubelet ignores. */

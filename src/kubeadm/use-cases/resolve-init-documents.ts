@@ -17,7 +17,7 @@ export interface DocumentsRequest {
   readonly flags: Flags;
 }
 
-export interface ResolvedInitDocuments {
+interface ResolvedInitDocuments {
   readonly config: LoadedConfig;
   /** With defaults; the version is a release. */
   readonly cluster: DefaultedCluster;

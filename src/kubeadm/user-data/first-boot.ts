@@ -5,7 +5,7 @@ import { type JoinFileSource, joinUnit } from './join-unit.ts';
 import type { FirstBoot, HostEntry } from './model.ts';
 import type { HostProxy } from './proxy.ts';
 
-export interface FirstBootInput {
+interface FirstBootInput {
   /** The directory that `--rootfs` names, as entries of the host. */
   readonly entries: readonly HostEntry[];
   readonly joinFile: JoinFileSource;

@@ -12,7 +12,7 @@ export type JoinFileSource =
       readonly caPem: string | null;
     };
 
-export interface JoinUnitInput {
+interface JoinUnitInput {
   readonly joinFile: JoinFileSource;
   readonly caPath: string | undefined;
   readonly program: string;

@@ -14,13 +14,13 @@ export interface HostFileEntry extends Ownership {
   readonly content: Buffer;
 }
 
-export interface HostDirectoryEntry extends Ownership {
+interface HostDirectoryEntry extends Ownership {
   readonly kind: 'directory';
   readonly path: string;
 }
 
 /** A symbolic link. */
-export interface HostLinkEntry {
+interface HostLinkEntry {
   readonly kind: 'link';
   readonly path: string;
   readonly target: string;

@@ -3,7 +3,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { readTokenSecret, type StoredToken, TOKEN_SECRETS, TOKEN_SELECTOR, tokenSecretRef } from '../token/token-secret.ts';
 
-export interface ListedTokens {
+interface ListedTokens {
   readonly tokens: readonly StoredToken[];
   /** One message per Secret of the bootstrap token type that contains no valid token. */
   readonly problems: readonly string[];

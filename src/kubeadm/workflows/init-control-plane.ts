@@ -92,7 +92,7 @@ export interface InitControlPlaneOptions extends ControlPlaneOptions, ApiServerR
   readonly withholdCertificateKey: boolean;
 }
 
-export interface InitControlPlaneInput extends ApiServerBootstrapInput {
+interface InitControlPlaneInput extends ApiServerBootstrapInput {
   readonly superApi: ApiAccess;
   readonly admins: ClusterAdminsInput;
   readonly pull: PullImagesInput;

@@ -6,7 +6,7 @@ import { criSockets } from '../../kubelet/facts/cri-socket.ts';
 import { applyNodeDefaults, withScheme } from '../config/defaults.ts';
 import { type PullImagesInput, pullImages } from '../phases/pull-images.ts';
 
-export interface PullImagesOptions {
+interface PullImagesOptions {
   readonly images: readonly string[];
   /** Undefined: detected on the host. */
   readonly criSocket: string | undefined;

@@ -11,7 +11,7 @@ import { type ApiAccess, type ApiServerBootstrapInput, deferUntilApiServer } fro
 import { type ApiServerRouteOptions, apiServerRoutes } from './control-plane/api-server-routes.ts';
 import { observeControlPlaneHost } from './upgrade/control-plane-host.ts';
 
-export interface WaitOnHostOptions {
+interface WaitOnHostOptions {
   readonly nodeRegistration: NodeRegistration;
   readonly timeouts: Timeouts;
 }

@@ -3,7 +3,7 @@ import type { Minor } from './catalogue.ts';
 import type { FeatureGates } from './feature-gates.ts';
 
 /** Input of a conditional default. */
-export interface DefaultFacts {
+interface DefaultFacts {
   /** As written, before defaulting. */
   readonly config: JsonObject;
   readonly minor: Minor;
@@ -11,7 +11,7 @@ export interface DefaultFacts {
 }
 
 /** @returns the value of the field; undefined: unset */
-export type ConditionalDefault = (facts: DefaultFacts, usual: Json) => Json | undefined;
+type ConditionalDefault = (facts: DefaultFacts, usual: Json) => Json | undefined;
 
 /**
  * Defaults that depend on other fields or on gates, by path.

@@ -16,7 +16,7 @@ export type GateFault =
   /** `set`: the one of both gates that the configuration sets. */
   | { readonly kind: 'dependency'; readonly gate: string; readonly needs: string; readonly set: string | null };
 
-export interface ResolvedGates extends FeatureGates {
+interface ResolvedGates extends FeatureGates {
   readonly faults: readonly GateFault[];
 }
 

@@ -6,7 +6,7 @@ import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configu
 import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
 import { deprecatedFields } from '../validate/deprecation-rules.ts';
 
-export interface CleanConfigz {
+interface CleanConfigz {
   /** Fields that all nodes can share. */
   readonly shared: JsonObject;
   /** Host-specific fields. */
@@ -15,7 +15,7 @@ export interface CleanConfigz {
   readonly masked: readonly string[];
 }
 
-export interface CleanOptions {
+interface CleanOptions {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
   /** Omit values equal to the kubelet's defaults. */

@@ -4,7 +4,7 @@ import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from './decode.ts';
 
 /** A form of a scalar that is valid in place of its own type, such as a template of a fleet file. */
-export interface JsonSchemaOptions {
+interface JsonSchemaOptions {
   readonly alternative?: JsonObject | undefined;
   /** Whether every field may be null, as in an overlay, which removes a field so. */
   readonly isRemovable?: boolean | undefined;

@@ -13,7 +13,7 @@ const KUBELET_KIND = 'KubeletConfiguration';
  */
 const MAX_GUESSES = 100;
 
-export interface UnknownFieldContext {
+interface UnknownFieldContext {
   readonly catalogue: Catalogue;
   readonly minor: Minor;
   readonly lenient: boolean;

@@ -34,7 +34,7 @@ function invalid(node: string, why: string): AppError {
 }
 
 /** A kubelet's API on its own host. */
-export interface KubeletServer {
+interface KubeletServer {
   /** `https://127.0.0.1:10250`. */
   readonly url: string;
   /** The file that begins with the serving certificate. */

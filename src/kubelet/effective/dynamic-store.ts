@@ -6,7 +6,7 @@ import type { Minor } from '../catalogue/catalogue.ts';
 export const LAST_DYNAMIC_MINOR: Minor = 23;
 
 /** The checkpoint assigned to a kubelet. */
-export interface AssignedCheckpoint {
+interface AssignedCheckpoint {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly key: string;

@@ -26,7 +26,7 @@ export interface ExplainedField extends LayerValue {
   readonly lost: readonly LayerValue[];
 }
 
-export interface ExplainedFlag {
+interface ExplainedFlag {
   readonly name: string;
   readonly value: string;
   readonly source: string;
@@ -203,7 +203,7 @@ export function explainConfigz(
 }
 
 /** The checkpoint of a ConfigMap that a kubelet runs. */
-export interface NamedCheckpoint {
+interface NamedCheckpoint {
   readonly path: string;
   /** `ConfigMap kube-system/node-config`. */
   readonly name: string;

@@ -49,7 +49,7 @@ export interface ObservedKubelet extends ObservedSetups {
 }
 
 /** A file that systemd reads for the start of a kubelet. */
-export interface UnitFileTime {
+interface UnitFileTime {
   readonly path: string;
   /** Unix seconds; null: unknown. */
   readonly modifiedAt: number | null;

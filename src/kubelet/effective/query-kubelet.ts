@@ -22,7 +22,7 @@ export interface KubeletToQuery {
   readonly cgroupVersion: 1 | 2 | null;
 }
 
-export interface FindOptions {
+interface FindOptions {
   readonly catalogue: Catalogue;
   /** The binary; default: the host's kubelet. */
   readonly path?: string | undefined;

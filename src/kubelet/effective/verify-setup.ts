@@ -7,7 +7,7 @@ import { configInputOf, readKubeletSetup } from './kubelet-setup.ts';
 import { layerRunningConfig } from './running-config.ts';
 
 /** The configuration that a restarted kubelet must read. */
-export interface ExpectedSetup {
+interface ExpectedSetup {
   readonly phase: string;
   readonly reader: KubeletVersionContext;
   /** The effective configuration of all files and flags, as text. */

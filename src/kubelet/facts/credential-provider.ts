@@ -10,7 +10,7 @@ import type { FactQuery, FileFact } from '../../host/facts/query.ts';
 export const CREDENTIAL_PROVIDER_FLAGS = ['image-credential-provider-bin-dir', 'image-credential-provider-config'] as const;
 
 /** A path of a flag with which the kubelet exits ("Failed to register CRI auth plugins"). */
-export interface MissingPath {
+interface MissingPath {
   readonly flag: (typeof CREDENTIAL_PROVIDER_FLAGS)[number];
   /** A clause. */
   readonly why: string;

@@ -13,7 +13,7 @@ export type KubeletAcceptance =
   | { readonly verdict: 'refused'; readonly cause: string; readonly hint: string; readonly isHost: boolean }
   | { readonly verdict: 'unknown'; readonly why: string };
 
-export interface KubeletAcceptanceInput {
+interface KubeletAcceptanceInput {
   /** Path of the binary on the host; if missing, the binary of the same name on PATH is used. */
   readonly kubeletPath: string;
   /** Text of the KubeletConfiguration. */

@@ -3,7 +3,7 @@ import { quoteValue } from '../../codec/document-problems.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import { KUBELET_PROGRAM } from '../../kube/well-known.ts';
 
-export interface KubeletBinary {
+interface KubeletBinary {
   /** e.g. `v1.36.2`. */
   readonly version: string;
   /** Path, e.g. `/usr/bin/kubelet`. */

@@ -3,7 +3,7 @@ import { defineFact } from '../../host/facts/fact.ts';
 /**
  * Facts for kubeadm's node preflight checks, in addition to files. Null: unknown (an image, another system).
  */
-export interface NodeChecks {
+interface NodeChecks {
   /** Names of swap areas in use. */
   readonly swaps: readonly string[] | null;
   readonly cgroupVersion: 1 | 2 | null;

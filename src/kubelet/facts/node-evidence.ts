@@ -25,7 +25,7 @@ export interface NodeEvidence {
   readonly addresses: readonly string[] | null;
 }
 
-export interface NodeEvidenceOptions {
+interface NodeEvidenceOptions {
   /** What the host has to sign: `challengeOf` a nonce that was never used. */
   readonly challenge: string;
   /** kubeconfig of the kubelet; default /etc/kubernetes/kubelet.conf. */

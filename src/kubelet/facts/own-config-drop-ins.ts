@@ -28,14 +28,3 @@ export function isOwnConfigDropIn(path: string): boolean {
 export function ownConfigDropInPaths(names: readonly string[]): readonly string[] {
   return names.map((name) => `${KUBELET_CONF_D}/${name}`).filter(isOwnConfigDropIn);
 }
-
-/**
- * The drop-in files that a kubelet reads after a change.
- * @param present drop-in files in its directory now
- * @param own drop-in files that kubeletadm writes; the present own ones are removed
- * @returns in merge order: names in byte order, a directory at the position of its name
- */
-export function configDropInsAfter<T extends { readonly path: string }>(present: readonly T[], own: readonly T[]): readonly T[] {
-  const key = ({ path }: T): string => path.replaceAll('/', '\0');
-  return [...present.filter(({ path }) => !isOwnConfigDropIn(path)), ...own].toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
-}

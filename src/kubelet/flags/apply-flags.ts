@@ -5,7 +5,7 @@ import { valueAt } from '../documents/values.ts';
 import { combineWithFile, readFlagValue } from './flag-value.ts';
 
 /** A field set by flags, in the form of the configuration file. */
-export interface FlagSetting {
+interface FlagSetting {
   /** e.g. `authentication.x509.clientCAFile`. */
   readonly path: string;
   /**
@@ -19,7 +19,7 @@ export interface FlagSetting {
   readonly last: Arg;
 }
 
-export interface UnreadableFlag {
+interface UnreadableFlag {
   readonly flag: Flag;
   readonly last: Arg;
   readonly path: string;
@@ -27,7 +27,7 @@ export interface UnreadableFlag {
   readonly why: string;
 }
 
-export interface AppliedFlags {
+interface AppliedFlags {
   readonly settings: readonly FlagSetting[];
   readonly unreadable: readonly UnreadableFlag[];
 }

@@ -7,7 +7,7 @@ export interface FlagOptions {
 }
 
 /** `index`: position of its first word. */
-export interface CommandLineFlag extends Arg {
+interface CommandLineFlag extends Arg {
   readonly index: number;
 }
 

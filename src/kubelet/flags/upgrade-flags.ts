@@ -3,7 +3,7 @@ import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import { parseCommandLine } from './command-line.ts';
 import { readFlagsEnv } from './flags-env.ts';
 
-export interface UpgradeFlagsOptions {
+interface UpgradeFlagsOptions {
   readonly minor: Minor;
   readonly catalogue: Catalogue;
   /** Move the socket to instance-config.yaml. */

@@ -190,7 +190,7 @@ export interface Trial {
   readonly baseline: TrialBaseline | null;
 }
 
-export interface Assessment {
+interface Assessment {
   readonly history: HealthHistory;
   readonly failure: Failure | null;
 }

@@ -18,7 +18,7 @@ const LONGEST_CAUSE = 500;
 const CHECK_MS = 2_000;
 
 /** Follows the exits of a kubelet during a wait. */
-export interface CrashWatch {
+interface CrashWatch {
   /**
    * @param unit null: not known
    * @throws AppError KUBELET_UNHEALTHY as soon as waiting longer cannot help

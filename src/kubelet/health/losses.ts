@@ -8,7 +8,7 @@ import { isActive, type NodePod } from '../workload/pod.ts';
  * - `static-pod-gone`: the kubelet no longer runs a static pod
  * - `pod-not-started`: the kubelet cannot start a container of the pod again (`RunContainerError`, ...)
  */
-export type PodLossKind = 'pod-rejected' | 'pod-evicted' | 'static-pod-gone' | 'pod-not-started';
+type PodLossKind = 'pod-rejected' | 'pod-evicted' | 'static-pod-gone' | 'pod-not-started';
 
 /** A pod that ran before a change of the kubelet's configuration and does not run now. */
 export interface PodLoss {

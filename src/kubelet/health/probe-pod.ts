@@ -19,7 +19,7 @@ export type ProbeResult =
   | { readonly state: 'failed'; readonly why: string }
   | { readonly state: 'unusable'; readonly why: string };
 
-export interface ProbePodOptions {
+interface ProbePodOptions {
   readonly name: string;
   /** An image whose program waits, and that is normally on the node: the pause image. */
   readonly image: string;

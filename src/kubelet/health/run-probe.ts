@@ -14,7 +14,7 @@ import { PROBE_NAME, type ProbeResult, probePod, readProbe } from './probe-pod.t
 export type ProbeOutcome = Exclude<ProbeResult, { readonly state: 'starting' }> | { readonly state: 'not-run'; readonly why: string };
 
 /** A probe pod now; `unknown`: the API server did not answer. */
-export type ProbeReading = ProbeResult | ProbeOutcome | { readonly state: 'unknown'; readonly seen: string };
+type ProbeReading = ProbeResult | ProbeOutcome | { readonly state: 'unknown'; readonly seen: string };
 
 /** A probe pod, created through the API server or as a static pod of the kubelet. */
 export interface ProbeDriver {

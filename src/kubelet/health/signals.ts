@@ -1,5 +1,5 @@
 /** The agent checks a kubelet in a trial; a command over SSH checks it before it confirms a change. */
-export type HealthUser = 'agent' | 'ssh';
+type HealthUser = 'agent' | 'ssh';
 
 /**
  * When a signal ends a change.

@@ -13,7 +13,7 @@ import { PROBE_MS } from './signals.ts';
 import { type ProbedKubelet, removeStaleProbe, type StaticProbe, type StaticProbePorts, staticProbe } from './static-probe.ts';
 
 /** The pods of a node during a trial. */
-export interface WorkloadObservation {
+interface WorkloadObservation {
   /** Null: the pods before the trial, or the current ones, are not known. */
   readonly losses: readonly PodLoss[] | null;
   /** Null: no probe pod is used. */
@@ -36,7 +36,7 @@ export interface WorkloadWatch {
   removeStaleProbePod(kubelet: ProbedKubelet): Promise<void>;
 }
 
-export interface WorkloadWatchOptions extends StaticProbePorts {
+interface WorkloadWatchOptions extends StaticProbePorts {
   readonly cluster: Cluster;
 }
 

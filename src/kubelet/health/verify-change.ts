@@ -25,7 +25,7 @@ import {
 import { limitsOf } from './signals.ts';
 import { type PodVerification, recordWorkload, reportUnchecked, UNCHECKED } from './verify-pods.ts';
 
-export interface ChangeToVerify {
+interface ChangeToVerify {
   readonly phase: string;
   /** The effective configuration of all files and flags; null: no previous one. */
   readonly before: string | null;

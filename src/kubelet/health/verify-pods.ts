@@ -25,13 +25,13 @@ export interface PodVerification {
 }
 
 /** The pods of a node after a change. */
-export interface ObservedPods {
+interface ObservedPods {
   readonly losses: readonly PodLoss[];
   /** Reason to wait although no pod is lost, as a clause; null: none. */
   readonly pending: string | null;
 }
 
-export interface WorkloadTarget {
+interface WorkloadTarget {
   readonly cluster: Cluster;
   /** The Node before the change, or a new Node; it was Ready. */
   readonly node: KubeObject;

@@ -26,7 +26,7 @@ const STAY_PAUSE = quickAtFirst({ quickMs: 100, forMs: 2_000, slowMs: 500 });
 const ATTEMPTS = 24;
 
 /** Waits until the kubelet has stayed healthy for a while. Throws KUBELET_UNHEALTHY. */
-export type StaysHealthy = () => Promise<void>;
+type StaysHealthy = () => Promise<void>;
 
 /**
  * Waits until the kubelet is healthy and stays so: see `waitForStartedKubelet`.

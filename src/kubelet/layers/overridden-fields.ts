@@ -4,7 +4,7 @@ import { inlineValue } from '../../codec/inline-value.ts';
 import { type LayeredConfig, leavesOf } from './layers.ts';
 
 /** A field of the local configuration for which a kubelet uses the value of a ConfigMap. */
-export interface OverriddenField {
+interface OverriddenField {
   readonly path: string;
   /** Undefined here and below: unset. */
   readonly desired: Json | undefined;

@@ -65,7 +65,7 @@ export interface PatchFile {
   readonly text: string;
 }
 
-export interface PatchPlan {
+interface PatchPlan {
   /** In order of application. */
   readonly patches: readonly PlannedPatch[];
   /** Files with patches. */

@@ -4,7 +4,7 @@ import { inlineValue } from '../../codec/inline-value.ts';
 import { type Catalogue, type Field, formatMinor, type Minor } from '../catalogue/catalogue.ts';
 import type { FieldEdit, Migrated, MigrationStep } from './migration-step.ts';
 
-export interface FieldMigrationOptions {
+interface FieldMigrationOptions {
   readonly from: Minor;
   readonly to: Minor;
   readonly catalogue: Catalogue;

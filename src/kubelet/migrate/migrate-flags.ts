@@ -12,14 +12,14 @@ import { combineWithFile, readFlagValue } from '../flags/flag-value.ts';
 import type { FieldEdit, MigrationStep } from './migration-step.ts';
 import { REMOVED_FLAGS, UNKNOWN_REMOVAL } from './removed-flags.ts';
 
-export interface MigratedFlags {
+interface MigratedFlags {
   /** The remaining flags, in the given order. */
   readonly flags: readonly Arg[];
   readonly edits: readonly FieldEdit[];
   readonly steps: readonly MigrationStep[];
 }
 
-export interface FlagMigrationOptions {
+interface FlagMigrationOptions {
   readonly from: Minor;
   readonly to: Minor;
   readonly catalogue: Catalogue;

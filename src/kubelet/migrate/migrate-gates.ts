@@ -2,7 +2,7 @@ import { type Catalogue, formatMinor, type GateEntry, type Minor } from '../cata
 import { GROUP_GATES } from '../catalogue/feature-gates.ts';
 import type { MigrationStep } from './migration-step.ts';
 
-export interface MigratedGates {
+interface MigratedGates {
   /** The remaining gates. */
   readonly gates: Readonly<Record<string, boolean>>;
   readonly steps: readonly MigrationStep[];

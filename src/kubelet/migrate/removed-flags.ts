@@ -1,5 +1,5 @@
 /** Replacement of a removed flag. */
-export interface RemovedFlag {
+interface RemovedFlag {
   /** A clause for display. */
   readonly message: string;
   /** Whether no behaviour is lost for this value. */

@@ -13,10 +13,7 @@ export const OLDEST_NODEJS_VERSION: readonly [number, number] = [20, 19];
  * Type of a program file: the bundle, which needs Node.js on the host, or an executable for one machine type
  * (`uname -m`).
  */
-export type ProgramKind =
-  | { readonly kind: 'bundle' }
-  | { readonly kind: 'executable'; readonly machine: string }
-  | { readonly kind: 'other' };
+type ProgramKind = { readonly kind: 'bundle' } | { readonly kind: 'executable'; readonly machine: string } | { readonly kind: 'other' };
 
 /** `e_machine` of ELF files, named as by `uname -m`. */
 const MACHINES: Readonly<Record<number, string>> = {

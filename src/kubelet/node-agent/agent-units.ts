@@ -31,7 +31,7 @@ export function renderPointerDropIn(templates: Templates, directory: string, com
 /** Directories hidden by ProtectHome. */
 const HOMES = /^(?:\/home|\/root|\/run\/user)\//;
 
-export interface AgentUnitInput {
+interface AgentUnitInput {
   /** The program and its arguments as systemd words. */
   readonly command: readonly string[];
   /** Writable, as the directory of static pods. */

@@ -15,12 +15,12 @@ export const NATIVE_DIRECTORY = '/var/lib/kubelet/dynamic-config';
 export const FIRST_GATED_MINOR = 22;
 const GATE = 'DynamicKubeletConfig';
 
-export interface NativeFlagsOptions {
+interface NativeFlagsOptions {
   readonly directory: string;
   readonly minor: Minor;
 }
 
-export type NativeFlags =
+type NativeFlags =
   /** Others already configured these flags. */
   | { readonly kind: 'up-to-date' }
   | { readonly kind: 'drop-in'; readonly text: string }

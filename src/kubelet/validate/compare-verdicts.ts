@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import type { KubeletAcceptance } from '../facts/kubelet-acceptance.ts';
 
-export interface OwnVerdict {
+interface OwnVerdict {
   readonly file: string;
   /**
    * kubeletadm finds no error that prevents a kubelet from reading the file; unknown and duplicate fields do

@@ -8,7 +8,7 @@ import { textAt } from '../documents/values.ts';
 import { podLogsDirIssue, volumePluginDirIssue } from '../validate/directory-rules.ts';
 
 /** A change of the configuration of a host. */
-export interface DirectoryChange {
+interface DirectoryChange {
   /** Effective, with absolute paths. */
   readonly before: JsonObject;
   readonly after: JsonObject;
@@ -17,7 +17,7 @@ export interface DirectoryChange {
 }
 
 /** A directory that the kubelet must not use. */
-export interface DirectoryIssue {
+interface DirectoryIssue {
   readonly path: 'podLogsDir' | 'volumePluginDir';
   /** As a clause. */
   readonly why: string;

@@ -34,7 +34,7 @@ export function managerStateTexts(rootDir: string): Fact<ReadonlyMap<string, str
 }
 
 /** A state file with which the kubelet would exit. */
-export interface OutdatedState {
+interface OutdatedState {
   readonly path: string;
   readonly content: string;
   /** A clause. */

@@ -10,7 +10,7 @@ export interface Amounts {
 }
 
 /** A container that waits for its start, with the kubelet's reason (`RunContainerError`, ...). */
-export interface WaitingContainer {
+interface WaitingContainer {
   readonly name: string;
   readonly reason: string;
   readonly message: string;

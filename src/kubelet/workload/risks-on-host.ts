@@ -10,7 +10,7 @@ import { readPodInput } from './read-pod-input.ts';
 import { type RiskFactsOptions, readRiskFacts } from './risk-facts.ts';
 import type { RiskInput } from './risk-input.ts';
 
-export interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor' | 'catalogue'>, Omit<RiskFactsOptions, 'rootDir'> {
+interface RisksOnHostOptions extends Pick<RiskInput, 'nodeName' | 'minor' | 'catalogue'>, Omit<RiskFactsOptions, 'rootDir'> {
   readonly host: Host;
   /** Null: the pods, the Node and the DNS Services are unknown. */
   readonly cluster: Cluster | null;

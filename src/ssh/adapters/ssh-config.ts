@@ -10,7 +10,7 @@ import { readSshConfigLines } from '../config.ts';
 import { compileGlobSegment } from '../glob.ts';
 import type { SshConfig } from '../resolve-target.ts';
 
-export interface LoadSshConfigOptions {
+interface LoadSshConfigOptions {
   /** Replaces both default files; `none` for no file, as with `ssh -F`. */
   readonly configFile?: string | undefined;
   /** Environment variables of the process. */

@@ -22,7 +22,7 @@ export interface OpensshTransportOptions {
 }
 
 /** Connections of the system's ssh to jump hosts, one each, and the directory of all control sockets. */
-export interface OpensshShared {
+interface OpensshShared {
   /** A path for a new socket. */
   newSocketPath(): { readonly directory: string; readonly id: string };
   readonly jumps: Map<string, Jump>;

@@ -28,7 +28,7 @@ export interface SshTransportOptions extends HostKeyPolicy {
 }
 
 /** Private keys, agents and connections to jump hosts: read, requested and opened once for all hosts. */
-export interface SshShared {
+interface SshShared {
   readonly identities: Identities;
   readonly jumpHosts: JumpHosts;
 }

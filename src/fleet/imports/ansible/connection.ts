@@ -9,7 +9,7 @@ import { splitHostLine } from './shell-words.ts';
  * The connection settings that Ansible's variables declare for a host, as fleet settings, and the other
  * variables.
  */
-export interface ImportedConnection {
+interface ImportedConnection {
   readonly written: FleetLayer;
   readonly warnings: readonly Problem[];
   /** Reason to exclude the host: Ansible does not connect over SSH. */

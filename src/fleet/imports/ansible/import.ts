@@ -6,7 +6,7 @@ import { importConnection, splitUser } from './connection.ts';
 import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, UNSUPPORTED_VALUE } from './inventory.ts';
 import type { InventoryList } from './read-list.ts';
 
-export interface AnsibleImport {
+interface AnsibleImport {
   readonly inventory: ImportedInventory;
   readonly problems: readonly Problem[];
 }

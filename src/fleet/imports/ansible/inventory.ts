@@ -1,7 +1,7 @@
 import type { InventoryList } from './read-list.ts';
 
 /** A value of an inventory variable: one JSON scalar, or a marker for a list or an object. */
-export type AnsibleValue = string | number | boolean | null | typeof UNSUPPORTED_VALUE;
+type AnsibleValue = string | number | boolean | null | typeof UNSUPPORTED_VALUE;
 
 /** A list or an object, which templates do not support. */
 export const UNSUPPORTED_VALUE: unique symbol = Symbol('unsupported value');

@@ -36,7 +36,7 @@ export type RestoreComponent = (
   },
 ) => Promise<string>;
 
-export interface RestoreEtcdData {
+interface RestoreEtcdData {
   readonly phase: string;
   /** Part of the names of the directories with replaced and restored data. */
   readonly timestamp: string;

@@ -14,7 +14,7 @@ import type { StaticPodName } from '../../control-plane/paths.ts';
 import { type ManifestFacts, type MirrorPod, mirrorPodRef, readManifest, readMirrorPod } from '../../upgrade/static-pod-state.ts';
 
 /** A static Pod that is expected to run. */
-export interface ExpectedPod {
+interface ExpectedPod {
   readonly phase: string;
   readonly component: StaticPodName;
   readonly nodeName: string;
@@ -36,7 +36,7 @@ export interface ExpectedPod {
 }
 
 /** Observes whether a component answers on its health endpoint after its manifest was restored. */
-export interface HealthWatch {
+interface HealthWatch {
   readonly observe: (isHealthy: boolean) => void;
   readonly hasAnswered: () => boolean;
 }

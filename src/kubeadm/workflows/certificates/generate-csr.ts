@@ -21,14 +21,14 @@ import { CERTIFICATES, certificateParametersOf, pkiPath, specOf } from '../../pk
 import { clientSpecOf, KUBECONFIGS, type KubeconfigDefinition } from '../../pki/kubeconfig-list.ts';
 import { pkiKubeconfigUnusable, pkiUnreadable } from '../../pki/pki-problems.ts';
 
-export interface GenerateCsrOptions {
+interface GenerateCsrOptions {
   readonly issuer: CertificateIssuer;
   readonly init: InitConfiguration;
   readonly cluster: ClusterConfiguration;
   readonly kubernetesDir: string;
 }
 
-export interface GenerateCsrInput {
+interface GenerateCsrInput {
   readonly certificates: WriteFilesInput;
   readonly kubeconfigs: WriteFilesInput;
 }

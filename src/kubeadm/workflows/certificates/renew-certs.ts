@@ -18,7 +18,7 @@ import { pkiKeyMismatch, pkiNoControlPlane, pkiUnreadable, pkiUsagesUnknown } fr
 import { type FoundRenewable, RENEWABLE_NAMES } from '../../pki/renewable.ts';
 import { type ExistingCertificates, inspectCertificates, type PkiSettings } from './inspect-certificates.ts';
 
-export interface RenewCertsOptions extends PkiSettings {
+interface RenewCertsOptions extends PkiSettings {
   readonly issuer: CertificateIssuer;
   /** Renews only certificates that expire within this time; null: all. */
   readonly withinMs: number | null;
@@ -26,7 +26,7 @@ export interface RenewCertsOptions extends PkiSettings {
   readonly onInspected?: (existing: ExistingCertificates) => void;
 }
 
-export type RenewCertsInput = ReadonlyMap<string, WriteFilesInput>;
+type RenewCertsInput = ReadonlyMap<string, WriteFilesInput>;
 
 /**
  * Renews certificates of a control plane with the CAs on its host: new key, same names. Renews every certificate,
@@ -89,7 +89,7 @@ export function reasonToSkip({ certificate, isExternal, caBase }: FoundRenewable
   return `the certificate is valid until ${formatRfc3339(certificate.notAfter)}`;
 }
 
-export interface RenewWith extends Pick<ExistingCertificates, 'cluster' | 'found' | 'facts'> {
+interface RenewWith extends Pick<ExistingCertificates, 'cluster' | 'found' | 'facts'> {
   readonly issuer: CertificateIssuer;
   readonly now: Date;
 }

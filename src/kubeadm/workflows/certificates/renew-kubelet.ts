@@ -21,7 +21,7 @@ import { type ApiServerTarget, bootstrapFiles } from '../node/bootstrap-files.ts
 import { challengeHost, identifyBy, type NodeTrust } from '../node/identify-node.ts';
 import { readJoinedConfig } from '../node/joined-config.ts';
 
-export interface RenewKubeletOptions {
+interface RenewKubeletOptions {
   readonly templates: Templates;
   /** The given bootstrap token; null: a temporary token is created. */
   readonly token: Secret | null;
@@ -39,7 +39,7 @@ export interface RenewKubeletOptions {
   readonly kubeletHealthCheckMs: number;
 }
 
-export interface RenewInput {
+interface RenewInput {
   readonly token: TemporaryTokenInput;
   readonly renew: RenewKubeletInput;
 }

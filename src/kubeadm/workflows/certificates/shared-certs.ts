@@ -64,7 +64,7 @@ export function newCertificateKey(issuer: CertificateIssuer): Secret {
   return formatCertificateKey(issuer.secureRandomBytes(CERTIFICATE_KEY_BYTES));
 }
 
-export interface DownloadOptions {
+interface DownloadOptions {
   readonly clusterConfiguration: DefaultedCluster;
   /** Connected with the bootstrap token, which may read the Secret. */
   readonly cluster: Cluster;

@@ -17,7 +17,7 @@ export type ConnectControlPlane = (options: {
   readonly host: Host;
 }) => Promise<Cluster>;
 
-export interface ApiAccessOptions {
+interface ApiAccessOptions {
   readonly connect: ConnectControlPlane;
   /** The local API endpoint; null: the server of the kubeconfig, which may be another host. */
   readonly local: { readonly server: string; readonly port: number } | null;

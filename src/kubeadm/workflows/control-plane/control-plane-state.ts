@@ -10,7 +10,7 @@ import { clientIdentity } from '../../../kubelet/facts/kubelet-identity.ts';
 import { manifestPath } from '../../control-plane/paths.ts';
 
 /** Progress of a host towards a control plane. */
-export type ControlPlaneState =
+type ControlPlaneState =
   /** The host has no static Pod manifest of an API server. */
   | 'none'
   /** An interrupted run left the manifest: the kubelet has not joined, or the Node lacks the control plane label. */

@@ -115,7 +115,7 @@ export function withAdvertiseAddress<Options extends ControlPlaneOptions>(option
   return { ...options, localAPIEndpoint: { ...localAPIEndpoint, advertiseAddress: nodeIP } };
 }
 
-export interface PrepareControlPlaneInput {
+interface PrepareControlPlaneInput {
   readonly node: ObservedNode;
   readonly observed: ObservedControlPlane;
   readonly cluster: DefaultedCluster;

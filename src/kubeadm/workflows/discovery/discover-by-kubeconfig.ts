@@ -29,7 +29,7 @@ export interface KubeconfigDiscovery {
 }
 
 /** The cluster and the credentials of a kubeconfig. */
-export interface KubeconfigFinding {
+interface KubeconfigFinding {
   readonly apiServer: ApiServerTarget;
   readonly credentials: BootstrapCredentials;
 }

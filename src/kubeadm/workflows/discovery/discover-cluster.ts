@@ -45,11 +45,11 @@ export type DiscoveryPlan =
   /** `shown` is the URL without secrets. */
   | { readonly kind: 'url'; readonly url: string; readonly shown: string; readonly tlsBootstrapToken: Secret | undefined };
 
-export interface DiscoveryPorts extends DiscoveryContext {
+interface DiscoveryPorts extends DiscoveryContext {
   connectCluster(target: OperatorClusterTarget): Promise<Cluster>;
 }
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   /** `timeouts.discovery`. */
   readonly timeoutMs: number;
   /** The local host queries the API server on behalf of other hosts. */

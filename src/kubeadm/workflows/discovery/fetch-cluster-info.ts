@@ -5,7 +5,7 @@ import { CLUSTER_INFO_PATH } from '../../discovery/cluster-info.ts';
 import { type ClusterInfoReading, readClusterInfoAnswer } from '../../discovery/read-cluster-info.ts';
 import { type Deadline, type DiscoveryContext, requestTimeoutMs } from './wait-for.ts';
 
-export interface ClusterInfoRequest {
+interface ClusterInfoRequest {
   /** e.g. `https://10.0.0.1:6443`. */
   readonly server: string;
   /** Name of the server in messages. */

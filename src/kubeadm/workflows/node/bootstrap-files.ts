@@ -9,7 +9,7 @@ import { type BootstrapCredentials, tokenCredentials } from '../../config/bootst
 /** URL of the API server and the CA that verifies it. */
 export type ApiServerTarget = Omit<KubeconfigServer, 'clusterName'>;
 
-export interface BootstrapTarget extends ApiServerTarget {
+interface BootstrapTarget extends ApiServerTarget {
   /** `clusterName` of the ClusterConfiguration. */
   readonly clusterName: string;
   /** Path of the CA that signs client certificates (clientCAFile of the kubelet). */

@@ -17,7 +17,7 @@ import type { ObservedNode } from './observe-node.ts';
 import { observeNodeSource, type SourcePayload } from './observe-node-source.ts';
 
 /** The node, its new files, and the cluster that has its Node. */
-export interface CheckedSource {
+interface CheckedSource {
   readonly node: ObservedNode;
   readonly design: NodeDesign;
   /** Null: the Node cannot be read. */
@@ -25,7 +25,7 @@ export interface CheckedSource {
   readonly setups: SetupChange;
 }
 
-export interface CheckedConfigSource {
+interface CheckedConfigSource {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
 }

@@ -12,9 +12,9 @@ import { isIgnored } from '../../preflight/check.ts';
 import type { NodeDesign } from '../../render/node-design.ts';
 
 /** The preflight check, and the code of its problems. */
-export const FIELD_NOT_IN_FORCE = 'FieldNotInForce';
+const FIELD_NOT_IN_FORCE = 'FieldNotInForce';
 
-export interface CheckedFields {
+interface CheckedFields {
   readonly host: string;
   readonly design: NodeDesign;
   readonly setups: SetupChange;

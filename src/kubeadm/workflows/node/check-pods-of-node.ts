@@ -16,7 +16,7 @@ import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
 /** The node, its new files, and the cluster that knows its pods. */
-export interface CheckedNode {
+interface CheckedNode {
   readonly node: ObservedNode;
   readonly design: NodeDesign;
   /** Null: the pods of the node are unknown. */
@@ -26,7 +26,7 @@ export interface CheckedNode {
   readonly setups: SetupChange;
 }
 
-export interface CheckedPods {
+interface CheckedPods {
   readonly warnings: readonly Warning[];
   readonly refusals: readonly Problem[];
 }

@@ -15,12 +15,12 @@ import { readEditedKubeletConfig } from './init-settings.ts';
 import type { NodeOptions } from './node-options.ts';
 import type { ObservedNode } from './observe-node.ts';
 
-export interface FirstNodeOptions extends NodeOptions {
+interface FirstNodeOptions extends NodeOptions {
   /** The user's KubeletConfiguration for all nodes. */
   readonly kubelet: SourceDocument | null;
 }
 
-export interface FirstNode {
+interface FirstNode {
   readonly node: ObservedNode;
   readonly cluster: DefaultedCluster;
   readonly controlPlaneMinor: Minor;

@@ -32,7 +32,7 @@ import { nodeSettingsOf } from './node-settings-of.ts';
 import type { ObservedNode } from './observe-node.ts';
 import { observeSetups } from './observe-setups.ts';
 
-export interface DesignOptions extends PreflightInput {
+interface DesignOptions extends PreflightInput {
   readonly node: ObservedNode;
   readonly cluster: LayeredConfig;
   /** The user declared the cluster's KubeletConfiguration in this run. */

@@ -34,7 +34,7 @@ import { observeNodeSource } from './observe-node-source.ts';
 import { observeLocalWords } from './observe-setups.ts';
 import { readNodeConfig } from './read-node-config.ts';
 
-export interface ExplainHostOptions {
+interface ExplainHostOptions {
   readonly catalogue: Catalogue;
   /** Serves /configz of the kubelet; null: no cluster is used. */
   readonly cluster: Cluster | null;

@@ -22,7 +22,7 @@ import { foreignFlags, observeKubeadmUnit, SOCKET_FLAG, startsKubelet, whyNotKep
 import type { NodeOptions } from './node-options.ts';
 
 /** The effect of a takeover on a flag, a file or a field. */
-export interface TakeoverItem {
+interface TakeoverItem {
   /** `--node-ip=10.0.0.5`, `/etc/kubernetes/kubelet.env`, `maxPods: 50`. */
   readonly what: string;
   /** Where it is now. */
@@ -39,7 +39,7 @@ export interface Takeover {
   readonly items: readonly TakeoverItem[];
 }
 
-export interface TakeoverOptions {
+interface TakeoverOptions {
   readonly catalogue: Catalogue;
   readonly templates: NodeOptions['templates'];
   readonly signal?: AbortSignal | undefined;

@@ -22,7 +22,7 @@ export interface NodeTrust {
   readonly nameHint: string;
 }
 
-export interface NodeTrustOptions {
+interface NodeTrustOptions {
   /** Connected with the operator's credentials. */
   readonly cluster: Cluster;
   /** CA of the operator's kubeconfig; null: it has none. */
@@ -63,7 +63,7 @@ export function nodeTrust({ cluster, caPem, newId, nameHint }: NodeTrustOptions)
 }
 
 /** A host whose Node is to be identified. */
-export interface NodeToIdentify {
+interface NodeToIdentify {
   readonly trust: NodeTrust;
   /** Node name given by the operator; null: none. */
   readonly named: string | null;
@@ -87,7 +87,7 @@ export interface IdentifiedNode {
 }
 
 /** A challenge to a host and the fact query that answers it. */
-export interface NodeChallenge {
+interface NodeChallenge {
   readonly challenge: string;
   readonly fact: ReturnType<typeof nodeEvidence>;
 }

@@ -37,7 +37,7 @@ export const NODE_SOURCE_FACTS = combineFacts({
 });
 
 /** The configuration of a kubelet as its host shows it. */
-export interface ObservedSource {
+interface ObservedSource {
   readonly host: HostSource;
   /** Drop-in files of `--config-dir`, in merge order. */
   readonly dropIns: readonly HostText[];

@@ -19,7 +19,7 @@ import { CONFIG_DROP_IN_NAMES, ownConfigDropInPaths } from '../../../kubelet/fac
 import { POINTER_DROP_IN } from '../../../kubelet/node-agent/agent-units.ts';
 import { hashInPath } from '../../../kubelet/node-agent/layout.ts';
 
-export interface PlannedNode extends Pick<SetupOptions, 'catalogue' | 'minor'> {
+interface PlannedNode extends Pick<SetupOptions, 'catalogue' | 'minor'> {
   readonly facts: Pick<HostFacts, 'unit' | 'os'>;
   /** Files of the kubelet that the run writes: configuration, flags, unit. */
   readonly files: readonly DesiredFile[];

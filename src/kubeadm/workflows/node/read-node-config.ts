@@ -14,7 +14,7 @@ import { readConfigz } from '../../../kubelet/effective/configz.ts';
 import { configzPath } from '../../../kubelet/health/kubelet-path.ts';
 
 /** The effective configuration of a kubelet, from /configz. */
-export interface NodeConfigz {
+interface NodeConfigz {
   readonly minor: Minor;
   /** e.g. `v1.36.2`. */
   readonly version: string;

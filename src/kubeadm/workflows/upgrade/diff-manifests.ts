@@ -13,7 +13,7 @@ import { manifestPath } from '../../control-plane/paths.ts';
 import { caDirectoriesOf } from '../../facts/control-plane-host.ts';
 import { apiEndpointOf, KUBERNETES_COMPONENTS, missingManifests, proxyVariablesOf } from '../../upgrade/static-pod-state.ts';
 
-export interface DiffManifestsOptions {
+interface DiffManifestsOptions {
   /** Of kubeadm-config. */
   readonly cluster: ClusterConfiguration;
   /** `v1.36.2` */

@@ -17,7 +17,7 @@ import { readConfigMapDocument } from '../node/cluster-documents.ts';
 import { type CheckedCluster, checkUpgrade } from './checks.ts';
 import { componentVersions } from './component-versions.ts';
 
-export interface PlanUpgradeOptions {
+interface PlanUpgradeOptions {
   /** Of kubeadm-config. */
   readonly cluster: ClusterConfiguration;
   /** `v1.36.2`; null: the release server is asked. */
@@ -30,7 +30,7 @@ export interface PlanUpgradeOptions {
   readonly releaseOf: (label: string) => Promise<string | null>;
 }
 
-export interface PlannedUpgrade {
+interface PlannedUpgrade {
   readonly plan: UpgradePlanResult;
   readonly warnings: readonly Warning[];
   /** Not empty: the cluster cannot be upgraded now. */

@@ -22,7 +22,7 @@ export const COMPONENT_CERTIFICATES: Readonly<Record<StaticPodName, readonly str
 /** Renewed after all components. */
 export const ADMIN_KUBECONFIGS: readonly string[] = ['admin.conf', 'super-admin.conf'];
 
-export interface RenewedCertificates {
+interface RenewedCertificates {
   /** The files of the renewed certificates; those of an external CA are omitted. */
   readonly of: (names: readonly string[]) => readonly DesiredFile[];
   /** The existing content of a certificate, key or kubeconfig; null: it does not exist. */

@@ -37,7 +37,7 @@ export interface UpgradeApplyOptions extends ControlPlaneUpgradeOptions {
   readonly showConfig: ((cluster: ReturnType<typeof encodeClusterConfiguration>) => void) | null;
 }
 
-export interface UpgradeApplyInput extends ControlPlaneUpgradeInput {
+interface UpgradeApplyInput extends ControlPlaneUpgradeInput {
   readonly uploadKubeadm: UploadKubeadmConfigInput;
   readonly uploadKubelet: UploadKubeletConfigInput;
 }

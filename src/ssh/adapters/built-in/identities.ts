@@ -12,13 +12,13 @@ import type { SshTarget } from '../../target.ts';
 export type AskPassphrase = (identityFile: string) => Promise<Secret | undefined>;
 
 /** A key to log in with; `method` prepares it when it is tried. */
-export interface KeyCandidate {
+interface KeyCandidate {
   readonly label: string;
   /** @param onSkipped is called when the key cannot sign with an algorithm that the host accepts */
   method(onSkipped: (why: string) => void): Promise<KeyMethod>;
 }
 
-export type KeyMethod =
+type KeyMethod =
   | { readonly kind: 'ready'; readonly method: ssh2.PublicKeyAuthMethod | ssh2.AgentAuthMethod }
   | { readonly kind: 'skipped'; readonly why: string };
 

@@ -27,7 +27,7 @@ export interface RemoteRun {
 }
 
 /** `refused`: the host opened no session for the command, and it did not run. */
-export type RemoteOutcome = { readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error };
+type RemoteOutcome = { readonly kind: 'ended'; readonly result: RunResult } | { readonly kind: 'refused'; readonly cause: Error };
 
 /**
  * Runs one command in its own session.

@@ -23,7 +23,7 @@ export interface Master {
   end(): Promise<void>;
 }
 
-export interface MasterOptions {
+interface MasterOptions {
   /** Replaces the configuration files of the user and the system. */
   readonly configFile?: string | undefined;
   /** Directory of the control sockets of this process; its path is short. */

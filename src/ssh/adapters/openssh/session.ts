@@ -21,7 +21,7 @@ const STOP_TIMEOUT_MS = 2000;
  * `refused`: the host opened no session; `gone`: the connection had ended. In both cases the command did not
  * run.
  */
-export type SessionOutcome =
+type SessionOutcome =
   | { readonly kind: 'ended'; readonly result: RunResult }
   | { readonly kind: 'refused'; readonly why: string }
   | { readonly kind: 'gone' };

@@ -1,12 +1,12 @@
 import { execa } from 'execa';
 
-export interface KeygenResult {
+interface KeygenResult {
   readonly failed: boolean;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface KeygenRun {
+interface KeygenRun {
   /** Default: the program of the PATH. */
   readonly program?: string | undefined;
   /** Default: none. */
