@@ -35,7 +35,8 @@ export function runPullImages(services: Services, request: PullImagesCommandRequ
     open: () => openPullImages(services, request),
     afterwards: ({ images }) => {
       const prefix = services.programName === 'kubeadm' ? '[config/images] ' : '';
-      if (!plan.dryRun && plan.format === 'text') services.output.stdout(images.map((image) => `${prefix}Pulled ${image}\n`).join(''));
+      if (!request.run.dryRun && plan.format === 'text')
+        services.output.stdout(images.map((image) => `${prefix}Pulled ${image}\n`).join(''));
     },
   });
 }

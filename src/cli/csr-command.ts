@@ -5,7 +5,7 @@ import type { CommandOptions, On } from './command.ts';
 import type { CsrApproveRequest, CsrListRequest } from './csr.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import { addClusterOptions, addHostOption, addSshOptions, addTableOptions } from './options.ts';
-import { flagText, hostsRequest, kubeconfigRequest, planRequest, selectorOf, tableRequest } from './request-parts.ts';
+import { flagText, hostsRequest, kubeconfigRequest, runRequest, selectorOf, tableRequest, verbosityOf } from './request-parts.ts';
 
 /** `csr list`, `csr approve`. */
 export function defineCsr(csr: Command, on: On): void {
@@ -53,8 +53,8 @@ function approveRequest(args: readonly string[], options: CommandOptions): CsrAp
   const sources = sourcesRequest(options);
   if (names.length === 0 && options.all !== true && sources.hosts.addresses.length === 0)
     throw usageError('csr approve: no CSR selected', 'Pass names of CSRs, --host for the nodes on these hosts, or --all');
-  const { dryRun, verbosity } = planRequest(options);
-  return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, dryRun, verbosity };
+  const { dryRun } = runRequest(options);
+  return { ...sources, names, trustNodeStatus: options.trustNodeStatus === true, dryRun, verbosity: verbosityOf(options) };
 }
 
 const CSR_TYPES = /^(?:csr|certificatesigningrequests?(?:\.certificates\.k8s\.io)?)$/i;

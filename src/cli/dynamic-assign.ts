@@ -43,7 +43,7 @@ export async function runDynamicReset(services: Services, request: DynamicResetR
 async function assign(services: Services, request: AssignToNodesRequest & { readonly plan: PlanRequest }): Promise<ExitCode> {
   const { assigned, plan } = request;
   const { verbosity, format } = plan;
-  const asEvents = !plan.dryRun && format === 'json';
+  const asEvents = !request.run.dryRun && format === 'json';
   const reporter = asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' });
   const title = assigned === null ? 'dynamic reset' : 'dynamic assign';
   const watch = watchRollout(services, { reporter, title, rollout: request.rollout, asEvents });

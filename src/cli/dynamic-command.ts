@@ -96,6 +96,7 @@ function definePush(dynamic: Command, on: On): void {
       pushed: pushedFile(soleFile(args), options),
       cluster: kubeconfigRequest(options),
       plan: planRequest(options),
+      run: runRequest(options),
     }),
     async () => (await import('./dynamic-push.ts')).runDynamicPush,
   );
@@ -394,6 +395,7 @@ function resetRequest(args: readonly string[], options: CommandOptions): Dynamic
     reason: readReason(options),
     cluster: kubeconfigRequest(options),
     plan: planRequest(options),
+    run: runRequest(options),
   };
 }
 

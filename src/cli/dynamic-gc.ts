@@ -24,7 +24,7 @@ export async function runDynamicGc(services: Services, request: DynamicGcRequest
     return runOpened(services, plan, { title: 'dynamic gc', open: () => openCheckpointCollection(services, request, hosts) });
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const { changes, cluster, deleted } = await collectConfigMaps(services, request, reporter);
-  if (plan.dryRun) return showClusterPlan(services, plan, { phase: 'dynamic-gc', plans: plansOf(changes), cluster });
+  if (request.run.dryRun) return showClusterPlan(services, plan, { phase: 'dynamic-gc', plans: plansOf(changes), cluster });
   const { format } = plan;
   const lines =
     deleted.length === 0

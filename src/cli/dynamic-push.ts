@@ -15,7 +15,7 @@ export async function runDynamicPush(services: Services, request: DynamicPushReq
   const { plan } = request;
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const { push, cluster, warnings } = await pushFile(services, request, reporter);
-  if (plan.dryRun) return showClusterPlan(services, plan, { phase: 'dynamic-push', plans: [push.plan], cluster, warnings });
+  if (request.run.dryRun) return showClusterPlan(services, plan, { phase: 'dynamic-push', plans: [push.plan], cluster, warnings });
   showPushed(services, plan.format, push);
   return 0;
 }

@@ -94,11 +94,10 @@ function jsonPathOf(options: CommandOptions): JsonPathFormat | undefined {
   return readJsonPathFormat(flagText(options, 'output') ?? '', options.allowMissingTemplateKeys === false ? 'refused' : 'ignored');
 }
 
-/** `--dry-run`, `-o`, `--exit-code` and `--show-origin`. */
+/** `-o`, `--exit-code` and `--show-origin`. */
 export function planRequest(options: CommandOptions): PlanRequest {
   return {
     ...outputRequest(options),
-    dryRun: options.dryRun === true,
     failsIfChanged: options.exitCode === true,
     showOrigin: options.showOrigin === true,
   };

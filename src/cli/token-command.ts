@@ -98,6 +98,7 @@ function createRequest([token]: readonly string[], options: CommandOptions): Tok
     controlPlane,
     cluster: kubeconfigRequest(options),
     plan: planRequest(options),
+    dryRun: options.dryRun === true,
   };
 }
 

@@ -24,7 +24,7 @@ export interface TokenListRequest {
   readonly output: TableRequest & { readonly verbosity: number };
 }
 
-export interface TokenCreateRequest extends Omit<CreateTokensRequest, 'dryRun'> {
+export interface TokenCreateRequest extends CreateTokensRequest {
   readonly plan: PlanRequest;
 }
 
@@ -51,7 +51,7 @@ export async function runTokenList(services: Services, { cluster, output }: Toke
  */
 export async function runTokenCreate(services: Services, { plan, ...request }: TokenCreateRequest): Promise<ExitCode> {
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
-  const created = await createClusterTokens(services, { ...request, dryRun: plan.dryRun }, reporter);
+  const created = await createClusterTokens(services, request, reporter);
   services.output.stdout('plan' in created ? renderPlan(created.plan, plan.format) : `${created.line.reveal()}\n`);
   return 0;
 }

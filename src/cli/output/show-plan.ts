@@ -12,8 +12,6 @@ import { type DocumentFormat, type OutputRequest, renderDocument } from './show-
 
 /** Options for printing and applying a plan. */
 export interface PlanRequest extends OutputRequest {
-  /** The plan is printed, and nothing is changed. */
-  readonly dryRun: boolean;
   /** Exit code 6 for a dry run with pending changes. */
   readonly failsIfChanged: boolean;
   /** Each written line names its source. */

@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { applyClusterChange } from '../../host/apply.ts';
 import type { ClusterChange } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { planGarbage } from '../workflows/collect-garbage.ts';
@@ -11,7 +12,7 @@ export interface CollectRequest {
   readonly olderThan: { readonly ms: number };
   readonly namespace: string;
   readonly cluster: KubeconfigRequest;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
 }
 
 interface CollectedConfigMaps {
@@ -28,7 +29,7 @@ interface CollectedConfigMaps {
  */
 export async function collectConfigMaps(
   services: OpenClusterPorts & Pick<RunTime, 'clock'>,
-  { olderThan, namespace, cluster: named, plan }: CollectRequest,
+  { olderThan, namespace, cluster: named, run }: CollectRequest,
   reporter: Reporter,
 ): Promise<CollectedConfigMaps> {
   const opened = lazyCluster(services, named, { writes: reporter });
@@ -36,7 +37,7 @@ export async function collectConfigMaps(
     const cluster = await opened.open();
     const changes = await planGarbage(cluster, { namespace, now: services.clock.now(), olderThanMs: olderThan.ms });
     const deleted: string[] = [];
-    if (plan.dryRun) return { changes, cluster, deleted };
+    if (run.dryRun) return { changes, cluster, deleted };
     for (const change of changes) {
       await applyClusterChange(cluster, change);
       if (change.kind === 'delete-object') deleted.push(change.ref.name);

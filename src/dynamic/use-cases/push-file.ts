@@ -3,6 +3,7 @@ import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import { configSourceFailure } from '../../kubelet/layers/config-source.ts';
@@ -51,7 +52,7 @@ interface PushFile {
 export interface PushRequest {
   readonly pushed: PushedFileRequest;
   readonly cluster: KubeconfigRequest;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
 }
 
 interface PushedFile {
@@ -68,7 +69,7 @@ interface PushedFile {
  */
 export async function pushFile(
   services: OpenClusterPorts & PushFilePorts,
-  { pushed, cluster: named, plan: { dryRun } }: PushRequest,
+  { pushed, cluster: named, run: { dryRun } }: PushRequest,
   reporter: Reporter,
 ): Promise<PushedFile> {
   const text = await services.input.readText(pushed.file);

@@ -8,6 +8,7 @@ import type { PushedFileRequest } from '../../dynamic/use-cases/push-file.ts';
 import type { ValidationRequest } from '../../dynamic/use-cases/require-good-payload.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ConfigSource } from '../../kubelet/layers/config-source.ts';
@@ -23,7 +24,7 @@ export interface NodesRequest {
   readonly cluster: KubeconfigRequest;
   /** `--reason`, recorded with the assignment. */
   readonly reason: string | undefined;
-  readonly plan: { readonly dryRun: boolean };
+  readonly run: RunSettings;
 }
 
 /** The assigned source: a ConfigMap, or a file that is pushed first. */
@@ -66,7 +67,7 @@ export async function assignToNodes(
     const names = await findNodeNames(services, cluster, choice, { changes: true });
     const reverts = rollout.onFailure === 'revert';
     const checked = await checkAssignment(services, cluster, { names, backend, assigned, force, allowPodLoss, reverts, reporter });
-    if (request.plan.dryRun) {
+    if (request.run.dryRun) {
       const by = assignedBy(services, { allowsPodLoss: allowPodLoss, reason });
       return { kind: 'planned', plans: planRollout(checked, rollout, by), cluster };
     }

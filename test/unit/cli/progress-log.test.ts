@@ -127,7 +127,7 @@ describe('a command for hosts without a terminal', () => {
         targets: [{ address: 'n1' }],
         cluster: null,
         planHost: (context, run) => planWorkflow(workflow, context, null, run),
-        plan: { ...OUTPUT, dryRun: false, failsIfChanged: false, showOrigin: false },
+        plan: { ...OUTPUT, failsIfChanged: false, showOrigin: false },
         writing: { breakLock: false, confirmMs: undefined },
         reporter,
         warnings: [],
