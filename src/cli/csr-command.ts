@@ -38,7 +38,7 @@ function addSources(command: Command, hostText: string): Command {
   addOptionGroup(command, HEADINGS.host, (host) =>
     host.option(
       '-f, --file <file>',
-      "fleet file whose names and addresses are compared with the CSRs, and that --host may name hosts of; '-' for standard input",
+      "fleet file whose names and addresses are compared with the CSRs, and in which --host looks up names; '-' for standard input",
     ),
   );
   return addSshOptions(command);

@@ -1,8 +1,7 @@
 import type { Impact } from './plan/impact.ts';
 
 /**
- * A change that would end pods of the node: it is refused, permitted with a warning, or not checked because the plan is
- * never applied.
+ * What to do with a change that would end pods of the node: refuse it, warn, or ignore it because the plan is never applied.
  */
 type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
 
@@ -17,7 +16,7 @@ export interface RunSettings {
   readonly skipPhases: readonly string[];
   /** Run only this phase, or the children of this parent. Undefined: all phases. */
   readonly onlyPhase?: string | undefined;
-  /** The most disruptive impact on a running kubelet that is applied. Undefined: every impact. */
+  /** The most disruptive impact on a running kubelet that is applied. Undefined: every impact; the options of commands set a default. */
   readonly allow?: Impact | undefined;
   readonly podLoss: PodLossPolicy;
   /** Preflight checks whose errors are shown as warnings; `all`: every check. */

@@ -13,7 +13,7 @@ export interface RolloutMember {
   readonly isVerified?: boolean;
   /** A member starts when all members of lower stages have ended. Default: 0. */
   readonly stage?: number | undefined;
-  /** Changed while no other member is, and inspected after similar members that already started have ended. */
+  /** Changed while no other member is, and inspected after the other exclusive members that already started have ended. */
   readonly isExclusive?: boolean | undefined;
   /** Required by the others: if this member fails, they are not started. */
   readonly isNeeded?: boolean | undefined;
@@ -30,7 +30,7 @@ export interface RolloutRules {
   /** Maximum number of failures before no further member is started; null: no limit. */
   readonly maxFail: number | null;
   /**
-   * Default limits: failed changes stop the rest if they exceed one, a tenth of the changed members, or ten.
+   * Default limits: failed changes above 10% of the changed members (at least 1, at most 10) stop the rest.
    * After a canary the number of members changed at the same time is at most twice the number of successful
    * minus failed members, so that the limit takes effect before all are changed. Default: false.
    */

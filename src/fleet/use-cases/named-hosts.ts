@@ -20,9 +20,9 @@ interface HostNames {
 
 /** The use of hosts that are found by name. */
 interface NameUse {
-  /** The hosts or their Nodes are changed: the hosts are not asked for their Nodes, because their answer proves nothing. */
+  /** The hosts or their Nodes are changed: the hosts are not asked for their Nodes, because a host could claim any Node. */
   readonly changes: boolean;
-  /** A name that is not in the fleet file of the command line is an address. Default: it is refused. */
+  /** A name that is not in the file of `--fleet` is an address. Default: it is refused. */
   readonly allowsAddresses?: boolean;
 }
 
@@ -42,7 +42,7 @@ async function findHosts(
   { names, file, connection }: HostNames,
   { changes, allowsAddresses = false }: NameUse,
 ): Promise<FoundHosts> {
-  // `user@address` and `address:port` are no names; an IP address is one only in the file of the command line.
+  // `user@address` and `address:port` are no names; an IP address is looked up only in the file of `--fleet`.
   const asked = names.filter((name) => !/[@:]/.test(name) && (file !== undefined || parseIp(name) === null));
   const isRead = asked.length > 0 && (file !== undefined || (await isFleetFile(services, fleetFileOf(file))));
   const fleet = isRead ? await readFleet(services, { file }) : null;

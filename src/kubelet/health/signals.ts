@@ -54,8 +54,8 @@ const asSeen = (seen: string): string => seen;
 const seconds = (ms: number): string => `${ms / 1000} s`;
 
 /**
- * The signals that a kubelet fails with its configuration, in the order of docs/health.md, which is made of this table by
- * `npm run reference`. A signal that waits for no person may not last longer than a minute.
+ * The signals of a configuration with which a kubelet fails, in the order of docs/health.md, whose table `npm run reference`
+ * writes. Most limits are at most a minute.
  */
 export const SIGNALS = {
   crash: {
