@@ -17,6 +17,8 @@ export interface KubeletFinalizeInput {
   /** `rotateCertificates` of its configuration. */
   readonly rotates: boolean;
   readonly health: HealthTarget;
+  /** The Node by which the API server may show that the kubelet has started completely. */
+  readonly nodeName: string;
 }
 
 interface Facts {
@@ -37,8 +39,8 @@ export const kubeletFinalize = definePhase<KubeletFinalizeInput, Facts>({
   observe: ({ host, signal }, { certDir }) =>
     observe(host, combineFacts({ files: fileFacts([KUBELET_CONF, pemPath(certDir)]), init: initSystem }), signal),
   plan: planFinalize,
-  verify: async (context, { health }, { init }, applied) =>
-    init === 'systemd' && applied.length > 0 ? waitForStartedKubelet(context, NAME, health) : undefined,
+  verify: async (context, { health, nodeName }, { init }, applied) =>
+    init === 'systemd' && applied.length > 0 ? waitForStartedKubelet(context, NAME, health, nodeName) : undefined,
 });
 
 function pemPath(certDir: string): string {

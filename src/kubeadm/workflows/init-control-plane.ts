@@ -38,7 +38,7 @@ import { KUBECONFIGS } from '../pki/kubeconfig-list.ts';
 import type { NodeDesign } from '../render/node-design.ts';
 import { type PreparedUpload, prepareUpload } from './certificates/shared-certs.ts';
 import type { ApiAccess } from './control-plane/api-access.ts';
-import { type ApiServerBootstrapInput, deferUntilApiServer } from './control-plane/api-access.ts';
+import { type ApiServerBootstrapInput, deferUntilApiServer, withApiServer } from './control-plane/api-access.ts';
 import { type ApiServerRouteOptions, type ApiServerRoutes, apiServerRoutes, findRunning } from './control-plane/api-server-routes.ts';
 import type { ConnectEtcd } from './control-plane/etcd-access.ts';
 import { externalEtcdFindings } from './control-plane/external-etcd.ts';
@@ -139,7 +139,7 @@ export const initControlPlaneWorkflow: Workflow<InitControlPlaneOptions, InitCon
     deferUntilApiServer(uploadCerts, (input) => input.uploadCerts),
     deferUntilApiServer(markControlPlane, (input) => input.mark),
     deferUntilApiServer(bootstrapToken, (input) => input.bootstrapToken),
-    kubeletFinalize.select((input) => input.finalize),
+    withApiServer(kubeletFinalize, (input) => input.finalize),
     deferUntilApiServer(addonCoredns, (input) => input.coredns),
     deferUntilApiServer(addonKubeProxy, (input) => input.kubeProxy),
     deferUntilApiServer(showJoinCommand, (input) => input.show),
@@ -346,7 +346,7 @@ function inputOf(options: InitControlPlaneOptions, designed: Designed): InitCont
 function finalizeInput({ registration }: ObservedNode, design: NodeDesign, { health }: KubeletStartInput): KubeletFinalizeInput {
   const flag = (name: string): string | undefined => argValue(registration.kubeletExtraArgs, name);
   const rotates = (flag('rotate-certificates') ?? String(design.layered.config.rotateCertificates)) === 'true';
-  return { certDir: flag('cert-dir') ?? KUBELET_PKI_DIR, rotates, health };
+  return { certDir: flag('cert-dir') ?? KUBELET_PKI_DIR, rotates, health, nodeName: registration.name };
 }
 
 function showInput(

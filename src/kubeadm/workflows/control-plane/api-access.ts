@@ -135,6 +135,22 @@ export function deferUntilApiServer<Whole extends ApiServerBootstrapInput, Part>
   };
 }
 
+/** Adapts a phase that can do without the API server to a workflow that starts its own: the phase uses it if it is up. */
+export function withApiServer<Whole extends ApiServerBootstrapInput, Part>(
+  phase: DefinedPhase<Part>,
+  select: (input: Whole) => Part,
+): Phase<Whole> {
+  const ifUp = async (context: PhaseContext, api: ApiAccess): Promise<Cluster | null> => {
+    try {
+      return await api.reach(context);
+    } catch (error) {
+      if (isAppError(error)) return null;
+      throw error;
+    }
+  };
+  return { ...phase.select(select), contextFor: async (context, { api }) => ({ ...context, cluster: await ifUp(context, api) }) };
+}
+
 /** The error for an unreachable API server, or unreachable etcd members that the API server lists. */
 export function apiServerNotUp(host: string): AppError {
   const message = 'the API server of this control plane is unreachable, or admin.conf does not exist on the host';

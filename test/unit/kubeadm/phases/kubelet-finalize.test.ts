@@ -6,13 +6,19 @@ import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { kubeletFinalize } from '../../../../src/kubeadm/phases/kubelet-finalize.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
+import { fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { fakeUnit } from '../../../support/fake-units.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const CONF = '/etc/kubernetes/kubelet.conf';
 const PEM = '/var/lib/kubelet/pki/kubelet-client-current.pem';
-const INPUT = { certDir: '/var/lib/kubelet/pki', rotates: true, health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 10_000 } };
+const INPUT = {
+  certDir: '/var/lib/kubelet/pki',
+  rotates: true,
+  health: { url: 'http://127.0.0.1:10248/healthz', timeoutMs: 20_000 },
+  nodeName: 'cp-1',
+};
 const ca = await createCa();
 const { certPem, keyPem } = await ca.issueClient({ commonName: 'system:node:cp-1', organizations: ['system:nodes'] });
 const embedded = clientCertificateKubeconfig({
@@ -54,6 +60,21 @@ describe('kubelet-finalize', () => {
       changes: [],
       noop: expect.stringContaining(PEM),
     });
+  });
+
+  it.each([
+    ['without an API server', null, 10_000],
+    ['with a Node that the restarted kubelet reported as Ready', 30, 0],
+    ['with a Node that only the earlier process reported as Ready', 0, 10_000],
+  ])('requires that the restarted kubelet stays healthy: %s', async (_, heartbeat, expected) => {
+    const { host, context } = world({ [CONF]: embedded, [PEM]: 'pem\n' });
+    const cluster = fakeCluster();
+    const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime: new Date((heartbeat ?? 0) * 1000).toISOString() }];
+    await cluster.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'cp-1' }, status: { conditions } });
+    const own = { ...context, cluster: heartbeat === null ? null : cluster };
+    await applyPhases([kubeletFinalize], own, INPUT, await planPhases([kubeletFinalize], own, INPUT));
+    expect(host.text(CONF)).toContain(PEM);
+    expect(context.clock.elapsedMs).toBe(expected);
   });
 
   it('waits for the first rotated certificate', async () => {
