@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { RunTime } from '../src/base/clock.ts';
 import type { LocalFiles } from '../src/base/local-files.ts';
 import { parseGoDuration } from '../src/base/text/go-duration.ts';
-import { kubeletCluster } from '../src/dynamic/agent/kubelet-cluster.ts';
+import { kubeletCluster } from '../src/dynamic/agent/cluster-access.ts';
 import { runAgent } from '../src/dynamic/agent/run-agent.ts';
 import { readNodes } from '../src/dynamic/workflows/read-nodes.ts';
 import type { HostConnections } from '../src/fleet/ports.ts';

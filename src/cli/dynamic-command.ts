@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
-import type { RolloutOptions } from '../dynamic/rollout.ts';
-import type { AdditionalFile, PushedFileRequest } from '../dynamic/use-cases/push-file.ts';
-import type { ValidationRequest } from '../dynamic/use-cases/require-good-payload.ts';
+import type { AdditionalFile, PushedFileRequest, ValidationRequest } from '../dynamic/use-cases/push-file.ts';
+import type { RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { hostsOf } from '../fleet/amount.ts';
 import type { AssignedRequest } from '../fleet/use-cases/assign-to-nodes.ts';
 import type { NodeChoice } from '../fleet/use-cases/find-node-names.ts';

@@ -1,11 +1,11 @@
 import { formatProblem, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { namesText } from '../base/text/name-ranges.ts';
-import { minReadyOf, type RolloutOptions } from '../dynamic/rollout.ts';
-import { isRolledBack } from '../dynamic/status/assess-progress.ts';
+import { isRolledBack } from '../dynamic/status/assess-node-config.ts';
 import { assignmentEventNotCreated } from '../dynamic/use-cases/assign.ts';
 import { stateText } from '../dynamic/workflows/assign-config.ts';
-import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/rollout-listener.ts';
+import type { RolloutListener, RolloutOutcome } from '../dynamic/workflows/rollout.ts';
+import { minReadyOf, type RolloutOptions } from '../dynamic/workflows/rollout.ts';
 import { estimateRestMs } from '../fleet/run/run-steps.ts';
 import { describeSource } from '../kubelet/layers/config-source.ts';
 import { nodeDocument } from './dynamic-status.ts';

@@ -4,7 +4,7 @@ import type { ProblemPage } from '../../base/problem-entries.ts';
 import type { Reporters } from '../../base/reporter.ts';
 import type { Text } from '../../base/text/styled.ts';
 import type { AgentHostPort } from '../../dynamic/ports.ts';
-import type { ConfigSigner } from '../../dynamic/signing/sign-config.ts';
+import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
 import type { RunJournals } from '../../fleet/history/journal.ts';
 import type { PlanSignatures } from '../../fleet/plan/plan-signatures.ts';
 import type { HostConnections, HostKeySource, LocalCommands, ProgramSource, SshConfigSource } from '../../fleet/ports.ts';

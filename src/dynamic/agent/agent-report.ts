@@ -6,7 +6,7 @@ import { KUBELET_CONF } from '../../kube/well-known.ts';
 import type { ClientIdentity } from '../../kubelet/facts/kubelet-identity.ts';
 import { AGENT_SERVICE, POINTER_DROP_IN } from '../../kubelet/node-agent/agent-units.ts';
 import { pointerFile } from '../../kubelet/node-agent/layout.ts';
-import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
+import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './cluster-access.ts';
 import { type AgentState, desiredPayload, neededHashes } from './state.ts';
 
 /** A checkpoint on disk. */

@@ -25,7 +25,7 @@ import {
   rollbackPointerFile,
   stateFiles,
 } from '../../kubelet/node-agent/layout.ts';
-import { type AccessProblem, formatAccess, parseAccess } from './access-problem.ts';
+import { type AccessProblem, formatAccess, parseAccess } from './cluster-access.ts';
 import type { AgentState } from './state.ts';
 import { formatStateFile, parseStateFile } from './state-file.ts';
 

@@ -4,8 +4,8 @@ import { type FollowCollectionOptions, listWatch } from '../../kube/list-watch.t
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { type ConfigSource, describeSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import type { AgentEvent } from './next.ts';
-import { preparationKey, readNodeAssignment, readNodeProperties } from './node-assignment.ts';
 import type { AssignedObject } from './prepare-assigned.ts';
+import { preparationKey, readNodeAssignment, readNodeProperties } from './prepare-assigned.ts';
 
 /** Event of a watched ConfigMap. */
 export type ConfigMapMessage =

@@ -1,5 +1,5 @@
 import { isAppError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -9,7 +9,14 @@ import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/ob
 import { queryKubelet } from '../../kubelet/effective/query-kubelet.ts';
 import type { ParsedHostFile } from '../../kubelet/effective/running-config.ts';
 import { cgroupDriverIssue, runtimeCgroupDriver } from '../../kubelet/facts/cgroup-driver.ts';
-import { type ConfigSource, describeSource } from '../../kubelet/layers/config-source.ts';
+import {
+  ALLOW_POD_LOSS_ANNOTATION,
+  CONFIG_SOURCE_ANNOTATION,
+  type ConfigSource,
+  describeSource,
+  parseSourceAnnotation,
+  RETRY_ANNOTATION,
+} from '../../kubelet/layers/config-source.ts';
 import { checkpointDirectory, PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import { checkDirectories } from '../../kubelet/workload/check-directories.ts';
 import { managerStateTexts, rootDirOf, type UnusableState, unusableManagerStates } from '../../kubelet/workload/manager-states.ts';
@@ -17,10 +24,9 @@ import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { describeRisk } from '../../kubelet/workload/pod-risks.ts';
 import { findRisksOnHost } from '../../kubelet/workload/risks-on-host.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
-import type { NodeProperties } from './node-assignment.ts';
 import type { ChangePolicy, PayloadNode } from './payload-changes.ts';
-import { expectedConfigz, type PreparedPayload, preparePayload } from './prepare-payload.ts';
-import type { Fault } from './state.ts';
+import { expectedConfigz, GROUP_LABEL, type PreparedPayload, preparePayload } from './prepare-payload.ts';
+import type { Fault, SyncFailure } from './state.ts';
 
 export interface PrepareOptions {
   readonly host: Host;
@@ -208,4 +214,54 @@ async function driverIssue(
 export function expectedOf(payload: ParsedHostFile, kubelet: ObservedKubelet, catalogue: Catalogue): JsonObject {
   const { minor, flags } = kubelet;
   return expectedConfigz(payload, { minor, catalogue, flags, dropIns: kubelet.setup.dropIns });
+}
+
+/** Assignment of a Node. */
+type NodeAssignment =
+  | { readonly kind: 'nothing' }
+  /** Invalid, or in a namespace that this agent does not read. */
+  | { readonly kind: 'unusable'; readonly issue: SyncFailure }
+  | { readonly kind: 'source'; readonly source: ConfigSource };
+
+/**
+ * Reads the assignment of a Node.
+ * @param namespace namespace whose ConfigMaps the agent reads
+ */
+export function readNodeAssignment(node: KubeObject, namespace: string): NodeAssignment {
+  const { source, issue } = parseSourceAnnotation(node.metadata.annotations?.[CONFIG_SOURCE_ANNOTATION]);
+  if (issue !== null) return { kind: 'unusable', issue: { code: 'UNKNOWN_SOURCE', cause: `${CONFIG_SOURCE_ANNOTATION}: ${issue}` } };
+  if (source === null) return { kind: 'nothing' };
+  if (source.namespace === namespace) return { kind: 'source', source };
+  const cause = `${describeSource(source)}: this agent reads only ConfigMaps of namespace ${namespace}`;
+  return { kind: 'unusable', issue: { code: 'DOWNLOAD_FAILED', cause } };
+}
+
+/** Properties of a Node that affect how a ConfigMap is prepared for it. */
+interface NodeProperties {
+  readonly group: string | null;
+  /** Marked unschedulable. */
+  readonly isCordoned: boolean;
+  /** Value of the annotation that requests a retry of a rejected payload. */
+  readonly retry: string | null;
+  /** The assignment that may end pods, as `describeSource` writes it. */
+  readonly allowsPodLossOf: string | null;
+}
+
+export function readNodeProperties({ metadata, spec }: KubeObject): NodeProperties {
+  return {
+    group: metadata.labels?.[GROUP_LABEL] ?? null,
+    isCordoned: isJsonObject(spec) && spec.unschedulable === true,
+    retry: metadata.annotations?.[RETRY_ANNOTATION] ?? null,
+    allowsPodLossOf: metadata.annotations?.[ALLOW_POD_LOSS_ANNOTATION] ?? null,
+  };
+}
+
+/** A key that is equal for equal results: a version of a ConfigMap, read for a Node with the same properties. */
+export function preparationKey(
+  source: ConfigSource,
+  { metadata: { uid, resourceVersion } }: KubeObject,
+  properties: NodeProperties,
+): string {
+  const { group, isCordoned, retry, allowsPodLossOf } = properties;
+  return JSON.stringify([describeSource(source), uid, resourceVersion, group, isCordoned, retry, allowsPodLossOf]);
 }

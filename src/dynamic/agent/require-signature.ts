@@ -1,14 +1,13 @@
-import { isJsonObject } from '../../base/json.ts';
+import { z } from 'zod';
+import { isJsonObject, parseJsonObject } from '../../base/json.ts';
 import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { configMapData } from '../../kube/object.ts';
 import { acceptedFile } from '../../kubelet/node-agent/layout.ts';
 import { type Signer, signerName } from '../../ssh/signer.ts';
-import { type AcceptedRevision, formatAccepted, parseAccepted } from '../signing/accepted-revision.ts';
-import { type ConfigSigners, parseSigners, type SignerLimits } from '../signing/signers.ts';
+import { type ConfigSigners, parseSigners, type SignerLimits, signatureVerdict } from '../signing/signers.ts';
 import { parseStatement, SIGNATURE_KEY, STATEMENT_KEY, sha256Of, statementMismatch } from '../signing/statement.ts';
-import { signatureVerdict } from '../signing/verify-signature.ts';
 import { type AssignedObject, type PreparedAssignment, type PrepareOptions, prepareAssigned } from './prepare-assigned.ts';
 import type { Payload } from './state.ts';
 
@@ -171,4 +170,30 @@ function replayOf(revision: number, digest: string, accepted: AcceptedRevision |
   if (accepted === null || revision > accepted.revision || digest === accepted.statement) return null;
   const what = revision === accepted.revision ? 'is that of another ConfigMap' : 'is older than';
   return `the signed revision ${revision} ${what} ${revision === accepted.revision ? 'that this node accepted' : `the accepted revision ${accepted.revision}`}. To return to an earlier content, sign it again with dynamic push --sign KEY`;
+}
+
+/** The signed configuration that a node accepted last. Its file survives restarts of the agent and `dynamic enable`. */
+interface AcceptedRevision {
+  readonly revision: number;
+  /** SHA-256 of the signed statement. */
+  readonly statement: string;
+  /** SHA-256 of the file of signers with which the signature was verified. */
+  readonly signers: string;
+  readonly signer: Signer;
+}
+
+const ACCEPTED = z.strictObject({
+  revision: z.int().positive(),
+  statement: z.string(),
+  signers: z.string(),
+  signer: z.strictObject({ fingerprint: z.string(), principal: z.string().optional(), pattern: z.string().optional() }),
+});
+
+function formatAccepted({ revision, statement, signers, signer }: AcceptedRevision): string {
+  return `${JSON.stringify({ revision, statement, signers, signer })}\n`;
+}
+
+/** Null: the file is damaged. */
+function parseAccepted(text: string): AcceptedRevision | null {
+  return ACCEPTED.safeParse(parseJsonObject(text)).data ?? null;
 }

@@ -11,20 +11,16 @@ import { kubeletBinary } from '../../kubelet/facts/kubelet-version.ts';
 import type { Timing } from '../../kubelet/health/assess.ts';
 import { workloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { describeSource } from '../../kubelet/layers/config-source.ts';
-import { type AccessProblem, describeAccess, READ_CONFIG_MAP } from './access-problem.ts';
 import { canReplaceManagerState } from './agent-policy.ts';
-import { agentStateMachine } from './agent-state-machine.ts';
 import { type CheckpointStore, checkpointStore, type StoredAgent } from './checkpoint-store.ts';
-import { clusterAccess } from './cluster-access.ts';
+import { type AccessProblem, clusterAccess, describeAccess, READ_CONFIG_MAP } from './cluster-access.ts';
 import { configzSource } from './configz-source.ts';
-import { createEventQueue } from './event-queue.ts';
-import { execute } from './execute.ts';
+import { agentReporter, agentStateMachine, execute, type ReportAgentMessage } from './execute.ts';
 import { type ConfigMapMessage, followAssignment, watchObject } from './follow-assignment.ts';
 import { forbiddenCheckpoints } from './forbidden-checkpoints.ts';
 import { kubeletWatch } from './kubelet-watch.ts';
 import { managerStateSwitches } from './manager-state-switch.ts';
 import { type AgentEvent, nextTimer } from './next.ts';
-import { agentReporter, type ReportAgentMessage } from './node-event-reporter.ts';
 import { type AssignedObject, requireStartable } from './prepare-assigned.ts';
 import { statusReporter } from './report-status.ts';
 import { prepareVerified } from './require-signature.ts';
@@ -259,4 +255,48 @@ function reportDamaged({ damaged, state }: StoredAgent, report: ReportAgentMessa
 async function kubeletVersion(host: Host): Promise<string | null> {
   const found = await observe(host, kubeletBinary);
   return found !== null && 'version' in found ? found.version : null;
+}
+
+/** Messages in order of arrival, for one reader. */
+interface EventQueue<T> {
+  put(message: T): void;
+  /**
+   * Returns the next message, or null when none arrived within `ms`.
+   * @param ms null: waits without a limit
+   */
+  take(ms: number | null): Promise<T | null>;
+}
+
+/** Creates a queue; `take` rejects with the reason of the signal when it is aborted. */
+function createEventQueue<T>(clock: Clock, signal: AbortSignal): EventQueue<T> {
+  const messages: T[] = [];
+  let wake: () => void = () => undefined;
+  return {
+    put: (message) => {
+      messages.push(message);
+      wake();
+    },
+    take: async (ms) => {
+      signal.throwIfAborted();
+      if (messages.length > 0) return messages.shift() as T;
+      const stop = new AbortController();
+      const abort = () => stop.abort(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      try {
+        const arrival = new Promise<void>((resolve, reject) => {
+          wake = resolve;
+          stop.signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        });
+        const timeout = ms === null ? [] : [clock.sleep(ms, stop.signal).catch(() => undefined)];
+        await Promise.race([arrival, ...timeout]);
+        signal.throwIfAborted();
+        arrival.catch(() => undefined);
+      } finally {
+        wake = () => undefined;
+        signal.removeEventListener('abort', abort);
+        stop.abort();
+      }
+      return messages.shift() ?? null;
+    },
+  };
 }

@@ -1,12 +1,23 @@
 import type { RunTime } from '../../base/clock.ts';
+import { isJsonObject, type Json } from '../../base/json.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import { applyClusterChange } from '../../host/apply.ts';
-import type { ClusterChange } from '../../host/plan/change.ts';
+import type { ClusterChange, ObjectChange } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import type { RunSettings } from '../../host/run-settings.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import type { KubeconfigRequest, OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
-import { planGarbage } from '../workflows/collect-garbage.ts';
+import {
+  CONFIG_SOURCE_ANNOTATION,
+  CONFIG_STATUS_ANNOTATION,
+  parseConfigSource,
+  parseIdentity,
+  parseSourceAnnotation,
+  parseStatusAnnotation,
+} from '../../kubelet/layers/config-source.ts';
+import { PUSHED_LABEL } from '../workflows/push-config.ts';
 
 export interface CollectRequest {
   readonly olderThan: { readonly ms: number };
@@ -47,3 +58,48 @@ export async function collectConfigMaps(
     await opened.close();
   }
 }
+
+interface GarbageOptions {
+  readonly namespace: string;
+  readonly now: Date;
+  /** Younger ConfigMaps are kept, because they may be about to be assigned. */
+  readonly olderThanMs: number;
+}
+
+/**
+ * Plans the removal of ConfigMaps created by `dynamic push` that no Node names as assigned, active or last
+ * known good.
+ * @returns in order of their names
+ */
+export async function planGarbage(cluster: Cluster, { namespace, now, olderThanMs }: GarbageOptions): Promise<readonly ObjectChange[]> {
+  const { items } = await cluster.list({ apiVersion: 'v1', kind: 'ConfigMap', namespace }, { labelSelector: `${PUSHED_LABEL}=true` });
+  const nodes = await cluster.list({ apiVersion: 'v1', kind: 'Node' });
+  const used = new Set(nodes.items.flatMap(namedBy));
+  const isOld = ({ metadata }: KubeObject): boolean => now.getTime() - Date.parse(metadata.creationTimestamp ?? '') >= olderThanMs;
+  return items
+    .filter((object) => !used.has(`${namespace}/${object.metadata.name}`) && isOld(object))
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    .map((object) => ({
+      kind: 'delete-object',
+      ref: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: object.metadata.name },
+      reason: 'not assigned, active or last known good on any node',
+    }));
+}
+
+/** `namespace/name` of every ConfigMap that a Node names. */
+function namedBy(node: KubeObject): readonly string[] {
+  const spec = (node.spec ?? {}) as { readonly configSource?: Json };
+  const status = (node.status ?? {}) as { readonly config?: Json };
+  const annotations = node.metadata.annotations ?? {};
+  const reported = isJsonObject(status.config) ? status.config : {};
+  const byAgent = parseStatusAnnotation(annotations[CONFIG_STATUS_ANNOTATION]);
+  const sources = [
+    parseConfigSource(spec.configSource).source,
+    parseSourceAnnotation(annotations[CONFIG_SOURCE_ANNOTATION]).source,
+    ...MEMBERS.map((member) => parseIdentity(reported[member])),
+    ...MEMBERS.map((member) => byAgent?.[member] ?? null),
+  ];
+  return sources.flatMap((source) => (source === null ? [] : [`${source.namespace}/${source.name}`]));
+}
+
+const MEMBERS = ['assigned', 'active', 'lastKnownGood'] as const;

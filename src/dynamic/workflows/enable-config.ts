@@ -35,14 +35,19 @@ import {
 import { type InstalledAgent, readInstalledAgent } from '../../kubelet/node-agent/installed-agent.ts';
 import { signersFile } from '../../kubelet/node-agent/layout.ts';
 import { NATIVE_DROP_IN, nativeFlags } from '../../kubelet/node-agent/native-flags.ts';
-import { planPointerDropIn } from '../agent/plan-pointer-drop-in.ts';
-import { type AgentAssignmentInput, agentAssignment } from '../phases/agent-assignment.ts';
-import { type AgentProgramInput, agentDirectory, agentOldPrograms, agentProgram } from '../phases/agent-program.ts';
-import { type AgentSignersInput, agentSigners, signatureProblem } from '../phases/agent-signers.ts';
+import {
+  type AgentProgramInput,
+  type AgentSignersInput,
+  agentDirectory,
+  agentOldPrograms,
+  agentProgram,
+  agentSigners,
+  signatureProblem,
+} from '../phases/agent-program.ts';
 import { configSourceDropped } from '../status/dynamic-problems.ts';
 import type { Backend } from '../status/node-config.ts';
-import { moveAssignment } from './move-assignment.ts';
-import { type DynamicHost, observeDynamicHost } from './observe-dynamic-host.ts';
+import { type AgentAssignmentInput, agentAssignment, moveAssignment } from './move-assignment.ts';
+import { type DynamicHost, observeDynamicHost, planPointerDropIn } from './observe-dynamic-host.ts';
 
 export interface EnableOptions {
   readonly templates: Templates;

@@ -3,9 +3,9 @@ import type { KubeObject } from '../../kube/object.ts';
 import { assessNodeConfig } from '../status/assess-node-config.ts';
 import { CONFIG_EVENT_REASON } from '../status/config-event.ts';
 import { type Backend, readNodeConfig } from '../status/node-config.ts';
-import { type AssessedNode, eventsByNode } from './read-nodes.ts';
+import { type AssessedNode, assessNodes, eventsByNode } from './read-nodes.ts';
 
-export interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onIssue' | 'longestDelayMs'> {
+interface FollowNodesOptions extends Pick<FollowCollectionOptions, 'cluster' | 'clock' | 'random' | 'onIssue' | 'longestDelayMs'> {
   readonly signal: AbortSignal;
   readonly backend?: Backend | undefined;
   /** Only Nodes with these labels are watched. */
@@ -26,7 +26,7 @@ interface FollowedNodes {
  * to watch, both are listed about every second.
  * @param names empty: all
  */
-export function followNodes(names: readonly string[], options: FollowNodesOptions): FollowedNodes {
+function followNodes(names: readonly string[], options: FollowNodesOptions): FollowedNodes {
   const { backend, onChange, labelSelector } = options;
   const [only] = names.length === 1 ? names : [];
   const isNamed = new Set(names);
@@ -107,4 +107,80 @@ export async function watchNodes(names: readonly string[], { onNodes, ...options
     if (!signal.aborted) notify();
   }
   await followed.ended;
+}
+
+/** The current state of the nodes of a rollout. */
+export interface NodeFeed {
+  /**
+   * Returns the nodes; deleted ones are missing.
+   * @throws AppError as long as the nodes cannot be read
+   */
+  read(): Promise<readonly AssessedNode[]>;
+  close(): Promise<void>;
+}
+
+type NodeFeedOptions = Omit<FollowNodesOptions, 'onChange' | 'onIssue' | 'longestDelayMs'>;
+
+/** Limit of the retry delay, so that a recovered API server is noticed soon. */
+const LONGEST_DELAY_MS = 5_000;
+/** After a failed watch the nodes are listed: only a second failure means that the nodes cannot be read. */
+const FAILURES_BY_KIND = 2;
+
+/**
+ * Opens a feed of nodes. The nodes are read once and then watched, so that reading the feed causes no
+ * requests.
+ * @throws AppError NODE_NOT_FOUND (exit code 2), and the errors of the first read
+ */
+export async function openNodeFeed(names: readonly string[], options: NodeFeedOptions): Promise<NodeFeed> {
+  const { cluster, clock, backend, signal } = options;
+  const stop = new AbortController();
+  let failures: readonly unknown[] = [];
+  let first: readonly AssessedNode[] | null = await assessNodes(cluster, names, { now: clock.now(), backend });
+  const follow = (labelSelector: string | undefined, until: AbortSignal) =>
+    followNodes(names, {
+      ...options,
+      labelSelector,
+      signal: AbortSignal.any([signal, stop.signal, until]),
+      longestDelayMs: LONGEST_DELAY_MS,
+      onChange: () => {
+        failures = [];
+      },
+      onIssue: (error) => {
+        failures = [...failures, error];
+      },
+    });
+  let widening = new AbortController();
+  let followed = follow(options.labelSelector, widening.signal);
+  let isByLabel = options.labelSelector !== undefined;
+
+  /** A node that lost its label still exists. */
+  const widenFor = async (validated: readonly AssessedNode[]): Promise<boolean> => {
+    if (!isByLabel || validated.length === names.length) return false;
+    const existing = new Set(validated.map(({ config }) => config.name));
+    const missing = names.filter((name) => !existing.has(name));
+    const found = await Promise.all(missing.map((name) => cluster.get({ apiVersion: 'v1', kind: 'Node', name })));
+    if (found.every((node) => node === null)) return false;
+    isByLabel = false;
+    widening.abort();
+    widening = new AbortController();
+    followed = follow(undefined, widening.signal);
+    return true;
+  };
+
+  return {
+    read: async () => {
+      if (failures.length >= FAILURES_BY_KIND) throw failures.at(-1);
+      const validated = followed.validate(clock.now());
+      if (validated !== null && !(await widenFor(validated))) {
+        first = null;
+        return validated;
+      }
+      // The watch has delivered nothing yet.
+      return first ?? (await assessNodes(cluster, names, { now: clock.now(), backend }));
+    },
+    close: async () => {
+      stop.abort();
+      await followed.ended;
+    },
+  };
 }

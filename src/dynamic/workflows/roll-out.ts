@@ -4,14 +4,13 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { isTemporaryError } from '../../kube/cluster-problems.ts';
 import { type ConfigSource, sameSource } from '../../kubelet/layers/config-source.ts';
 import { nextStep, type RolloutRules } from '../../maintenance/next-step.ts';
-import type { RolloutStage } from '../rollout.ts';
-import { assessProgress, type Goal, isRunningDesired } from '../status/assess-progress.ts';
+import { assessProgress, type Goal, isRunningDesired } from '../status/assess-node-config.ts';
 import { kubeletNotReached } from '../status/dynamic-problems.ts';
 import type { Backend } from '../status/node-config.ts';
 import { type AssignedBy, applyAssignment, createAssignmentEvent, planAssignment } from './assign-config.ts';
-import { type NodeFeed, openNodeFeed } from './node-feed.ts';
+import { type NodeFeed, openNodeFeed } from './follow-nodes.ts';
 import type { AssessedNode } from './read-nodes.ts';
-import type { RolloutListener, RolloutOutcome, RolloutResult } from './rollout-listener.ts';
+import type { RolloutListener, RolloutOutcome, RolloutResult, RolloutStage } from './rollout.ts';
 
 /** A node and its new assignment; null: none. */
 export interface RolloutTarget {

@@ -1,11 +1,10 @@
 import type { Reporter } from '../../base/reporter.ts';
-import type { RolloutOptions } from '../../dynamic/rollout.ts';
-import type { ConfigSigner } from '../../dynamic/signing/sign-config.ts';
+import type { ConfigSigner } from '../../dynamic/signing/statement.ts';
 import type { Backend } from '../../dynamic/status/node-config.ts';
 import { type Assigned, assignedBy, checkAssignment, executeAssignment, planRollout } from '../../dynamic/use-cases/assign.ts';
 import type { DynamicRollout, RolloutEnd, RolloutPorts } from '../../dynamic/use-cases/perform-rollout.ts';
-import type { PushedFileRequest } from '../../dynamic/use-cases/push-file.ts';
-import type { ValidationRequest } from '../../dynamic/use-cases/require-good-payload.ts';
+import type { PushedFileRequest, ValidationRequest } from '../../dynamic/use-cases/push-file.ts';
+import type { RolloutOptions } from '../../dynamic/workflows/rollout.ts';
 import type { PhasePlan } from '../../host/plan/change.ts';
 import type { ClusterName } from '../../host/plan/document.ts';
 import type { RunSettings } from '../../host/run-settings.ts';

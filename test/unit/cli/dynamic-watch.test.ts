@@ -5,7 +5,7 @@ import { textReporter } from '../../../src/cli/adapters/reporter-text.ts';
 import { watchRollout } from '../../../src/cli/dynamic-watch.ts';
 import type { Display, Output } from '../../../src/cli/output/services.ts';
 import { readNodeConfig } from '../../../src/dynamic/status/node-config.ts';
-import type { RolloutOutcome } from '../../../src/dynamic/workflows/rollout-listener.ts';
+import type { RolloutOutcome } from '../../../src/dynamic/workflows/rollout.ts';
 
 const START = Date.parse('2030-01-01T00:00:00Z');
 const NOW = START + 60_000;

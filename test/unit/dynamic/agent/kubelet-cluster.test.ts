@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { kubeletCluster } from '../../../../src/dynamic/agent/kubelet-cluster.ts';
+import { kubeletCluster } from '../../../../src/dynamic/agent/cluster-access.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 

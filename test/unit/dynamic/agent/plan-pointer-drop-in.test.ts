@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planPointerDropIn } from '../../../../src/dynamic/agent/plan-pointer-drop-in.ts';
+import { planPointerDropIn } from '../../../../src/dynamic/workflows/observe-dynamic-host.ts';
 import { execStartWords, type UnitTexts } from '../../../../src/host/systemd/exec-start.ts';
 import { POINTER_DROP_IN } from '../../../../src/kubelet/node-agent/agent-units.ts';
 import { formatPointer, pointerFile } from '../../../../src/kubelet/node-agent/layout.ts';

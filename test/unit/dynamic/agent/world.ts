@@ -2,7 +2,7 @@ import { nodeResources } from '../../../../lab/hosts/stand-in-admission.ts';
 import { isJsonObject, type JsonObject } from '../../../../src/base/json.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import { parseSource, sourceToJson } from '../../../../src/codec/source.ts';
-import type { AccessProblem } from '../../../../src/dynamic/agent/access-problem.ts';
+import type { AccessProblem } from '../../../../src/dynamic/agent/cluster-access.ts';
 import { runAgent } from '../../../../src/dynamic/agent/run-agent.ts';
 import type { AgentState } from '../../../../src/dynamic/agent/state.ts';
 import { CONFIG_CONDITION } from '../../../../src/dynamic/agent/status.ts';

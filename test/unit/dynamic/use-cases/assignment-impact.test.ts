@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reportImpact } from '../../../../src/dynamic/use-cases/assignment-impact.ts';
+import { reportImpact } from '../../../../src/dynamic/use-cases/assign.ts';
 import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const CHANGE = { field: 'systemReserved[memory]', before: null, after: '64Gi', impact: 'unsafe' } as const;

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import type { Clock } from '../../../../src/base/clock.ts';
-import { type NodeFeed, openNodeFeed } from '../../../../src/dynamic/workflows/node-feed.ts';
+import { type NodeFeed, openNodeFeed } from '../../../../src/dynamic/workflows/follow-nodes.ts';
 import { clusterRefused, clusterUnreachable, isTemporaryError } from '../../../../src/kube/cluster-problems.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-import { planGarbage } from '../../../../src/dynamic/workflows/collect-garbage.ts';
+import { planGarbage } from '../../../../src/dynamic/use-cases/collect-config-maps.ts';
 import { PUSHED_LABEL } from '../../../../src/dynamic/workflows/push-config.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
