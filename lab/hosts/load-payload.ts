@@ -4,7 +4,7 @@ import { parseSource } from '../../src/codec/source.ts';
 import { CONFIG_ERRORS } from '../../src/dynamic/error-texts.ts';
 import type { Catalogue, Minor } from '../../src/kubelet/catalogue/catalogue.ts';
 import { syntaxOf } from '../../src/kubelet/documents/decode.ts';
-import { resolveRelativePaths } from '../../src/kubelet/effective/host-paths.ts';
+import { resolveRelativePaths } from '../../src/kubelet/effective/running-config.ts';
 import { validateKubeletConfiguration } from '../../src/kubelet/validate/validate.ts';
 
 /** A valid configuration, or the kubelet's reported reason and log line for an invalid one. */

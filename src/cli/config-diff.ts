@@ -1,6 +1,6 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import { type CompareRequest, compareConfigs } from '../fleet/use-cases/compare-configs.ts';
-import { diffDocument, renderDiff } from '../kubelet/effective/render-diff.ts';
+import { diffDocument, renderDiff } from '../kubelet/effective/render.ts';
 import type { Services } from './output/services.ts';
 import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 

@@ -1,9 +1,9 @@
 import type { Arg } from '../base/arg.ts';
 import { AppError, type ExitCode, usageError } from '../base/errors.ts';
 import { renderFlagsEnv } from '../kubelet/flags/flags-env.ts';
+import type { MigrationStep } from '../kubelet/migrate/migrate-fields.ts';
 import { type FilesMigration, type MigrateFilesRequest, migrateFiles } from '../kubelet/migrate/migrate-files.ts';
 import { lossyStepsError, resultText, stepText } from '../kubelet/migrate/migrate-kubelet.ts';
-import type { MigrationStep } from '../kubelet/migrate/migration-step.ts';
 import type { Services } from './output/services.ts';
 import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 

@@ -1,8 +1,7 @@
 import type { ExitCode } from '../base/errors.ts';
 import type { KubeletsRequest } from '../fleet/use-cases/open-kubelets.ts';
 import { loadCatalogue } from '../kubelet/catalogue/load-catalogue.ts';
-import { readValidatedMinor } from '../kubelet/minor-option.ts';
-import { OTHER_MINOR_CODE } from '../kubelet/validate/other-minor.ts';
+import { OTHER_MINOR_CODE, readValidatedMinor } from '../kubelet/minor-option.ts';
 import { VERSION } from '../version.ts';
 import type { FileVerdict } from './output/file-verdict.ts';
 import type { Services } from './output/services.ts';

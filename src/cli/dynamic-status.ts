@@ -13,7 +13,7 @@ import {
 import type { AssessedNode } from '../dynamic/workflows/read-nodes.ts';
 import { type NodeChoice, openNodeNames } from '../fleet/use-cases/find-node-names.ts';
 import type { KubeconfigRequest } from '../kubeadm/use-cases/open-cluster.ts';
-import type { Assigner } from '../kubelet/effective/assigned-by.ts';
+import type { Assigner } from '../kubelet/effective/node-source.ts';
 import {
   describeIdentity,
   describeSource,

@@ -3,7 +3,7 @@ import { joinLines } from '../base/text/styled.ts';
 import { renderTable } from '../base/text/table.ts';
 import { type ExplainNodeRequest, explainNode, explainNodeTakeover } from '../fleet/use-cases/explain-node.ts';
 import type { Takeover } from '../kubeadm/workflows/node/explain-takeover.ts';
-import { renderNodeExplanation } from '../kubelet/effective/render-node-explanation.ts';
+import { renderNodeExplanation } from '../kubelet/effective/render.ts';
 import type { Services } from './output/services.ts';
 import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 

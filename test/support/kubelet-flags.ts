@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { type FlagSources, readFlagSources } from '../../src/kubelet/migrate/read-flag-sources.ts';
+import { type FlagSources, readFlagSources } from '../../src/kubelet/migrate/migrate-files.ts';
 
 /** Sources of test/data/kubelet-flags.yaml. */
 export interface KubeletFlags {

@@ -15,10 +15,10 @@ import { type ObservedKubelet, observeKubelet } from '../../kubelet/effective/ob
 import { type ParsedHostFile, parseHostFile } from '../../kubelet/effective/running-config.ts';
 import type { Observation } from '../../kubelet/health/assess.ts';
 import type { TrialBaseline } from '../../kubelet/health/baseline.ts';
-import { minorOfNode, type NodeReport, readNodeReport } from '../../kubelet/health/node-report.ts';
+import { minorOfNode, type NodeReport, readNodeReport } from '../../kubelet/health/observe-change.ts';
+import type { ProbedKubelet } from '../../kubelet/health/run-probe.ts';
 import { pauseImageOn } from '../../kubelet/health/run-probe.ts';
 import { missingShutdownLock } from '../../kubelet/health/shutdown-lock.ts';
-import type { ProbedKubelet } from '../../kubelet/health/static-probe.ts';
 import type { WorkloadWatch } from '../../kubelet/health/trial-pods.ts';
 import { PAYLOAD_FILE } from '../../kubelet/node-agent/layout.ts';
 import { shutdownField, shutdownSeconds } from '../../kubelet/workload/shutdown-risks.ts';

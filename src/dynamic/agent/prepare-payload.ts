@@ -9,6 +9,7 @@ import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
 import { layerRunningConfig, type ParsedHostFile, parseHostFile, withoutNulls } from '../../kubelet/effective/running-config.ts';
 import type { ConfigIdentity } from '../../kubelet/layers/config-source.ts';
 import { leavesOf, mergeConfig } from '../../kubelet/layers/layers.ts';
+import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/minor-option.ts';
 import {
   type CheckpointFiles,
   checkpointDirectory,
@@ -18,7 +19,6 @@ import {
   PAYLOAD_FILE,
 } from '../../kubelet/node-agent/layout.ts';
 import { type ClassifiedChange, classifyChanges } from '../../kubelet/validate/classify-changes.ts';
-import { type OtherMinorWarning, otherMinorWarning } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument, OVERLAY_KIND } from './overlay.ts';
 import {

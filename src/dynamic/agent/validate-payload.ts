@@ -3,9 +3,9 @@ import { isJsonObject } from '../../base/json.ts';
 import { parseSource, type SourceDocument } from '../../codec/source.ts';
 import { type Catalogue, formatMinor, type Minor, nearestKnownMinor } from '../../kubelet/catalogue/catalogue.ts';
 import { decodeKubeletConfiguration, syntaxOf } from '../../kubelet/documents/decode.ts';
+import { OTHER_MINOR_CODE } from '../../kubelet/minor-option.ts';
 import { FIRST_GATED_MINOR } from '../../kubelet/node-agent/native-flags.ts';
 import { validateKubeletFile } from '../../kubelet/validate/kubelet-file.ts';
-import { OTHER_MINOR_CODE } from '../../kubelet/validate/other-minor.ts';
 import { isStartupRule, type ValidationOptions, validateKubeletConfiguration } from '../../kubelet/validate/validate.ts';
 import { asKubeletDocument, isOverlayDocument } from './overlay.ts';
 

@@ -2,8 +2,8 @@ import { NAMESPACE_ANNOTATION } from '../../kube/agent-namespace.ts';
 import { conditionOf, isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type Minor, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
-import { type Assigner, readAssigner } from '../../kubelet/effective/assigned-by.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
+import { type Assigner, readAssigner } from '../../kubelet/effective/node-source.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,

@@ -10,7 +10,7 @@ import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { KUBELET_API_VERSION, KUBELET_KIND } from '../../kubelet/documents/decode.ts';
 import { readConfigz } from '../../kubelet/effective/configz.ts';
 import { configFieldChanges } from '../../kubelet/effective/field-changes.ts';
-import { configzPath } from '../../kubelet/health/kubelet-path.ts';
+import { configzPath } from '../../kubelet/health/observe-change.ts';
 import type { ConfigIdentity, ConfigSource } from '../../kubelet/layers/config-source.ts';
 import type { PodRisk } from '../../kubelet/workload/pod-risk.ts';
 import { findPodRisks } from '../../kubelet/workload/pod-risks.ts';

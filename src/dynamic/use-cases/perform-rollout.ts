@@ -9,7 +9,7 @@ import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { configMapData } from '../../kube/object.ts';
 import { createNamespace } from '../../kubeadm/phases/agent-rights.ts';
-import { pathNotChecked, reachKubelet } from '../../kubelet/health/kubelet-path.ts';
+import { pathNotChecked, reachKubelet } from '../../kubelet/health/observe-change.ts';
 import { type ConfigSource, describeSource, parseSourceArgument, sameSource } from '../../kubelet/layers/config-source.ts';
 import type { MemberOutcome } from '../../maintenance/member-outcome.ts';
 import { appendHash } from '../signing/config-map-hash.ts';
@@ -18,8 +18,14 @@ import { assignmentReplaced, rolloutBlocked, rolloutNotRecorded, rolloutStopped 
 import type { Backend } from '../status/node-config.ts';
 import { notFoundProblem } from '../workflows/assign-config.ts';
 import { type RolloutTarget, rollOut } from '../workflows/roll-out.ts';
-import type { RolloutListener, RolloutOutcome, RolloutResult } from '../workflows/rollout.ts';
-import { minReadyOf, type RolloutOptions, type RolloutStage } from '../workflows/rollout.ts';
+import {
+  minReadyOf,
+  type RolloutListener,
+  type RolloutOptions,
+  type RolloutOutcome,
+  type RolloutResult,
+  type RolloutStage,
+} from '../workflows/rollout.ts';
 
 export interface DynamicRollout {
   readonly names: readonly string[];

@@ -4,7 +4,7 @@ import type { ClusterChange } from '../../host/plan/change.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { nodeEvent } from '../../kube/node-event.ts';
 import { configMapData, type KubeObject } from '../../kube/object.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, type NewAssigner } from '../../kubelet/effective/assigned-by.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, type NewAssigner } from '../../kubelet/effective/node-source.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_SOURCE_ANNOTATION,

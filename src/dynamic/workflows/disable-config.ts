@@ -13,9 +13,9 @@ import { agentRightsRemoval } from '../../kubeadm/phases/agent-rights.ts';
 import { type ChangeUnitsInput, changeUnits } from '../../kubeadm/phases/change-units.ts';
 import type { NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
-import { ASSIGNED_BY_ANNOTATION } from '../../kubelet/effective/assigned-by.ts';
 import { LAST_DYNAMIC_MINOR } from '../../kubelet/effective/dynamic-store.ts';
 import { healthzOf } from '../../kubelet/effective/healthz-url.ts';
+import { ASSIGNED_BY_ANNOTATION } from '../../kubelet/effective/node-source.ts';
 import {
   ALLOW_POD_LOSS_ANNOTATION,
   CONFIG_REPORT_ANNOTATION,
@@ -24,8 +24,7 @@ import {
   RETRY_ANNOTATION,
 } from '../../kubelet/layers/config-source.ts';
 import { AGENT_DIRECTORY, PROGRAM_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
-import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTS_LINK, POINTER_DROP_IN } from '../../kubelet/node-agent/agent-units.ts';
-import { readInstalledAgent } from '../../kubelet/node-agent/installed-agent.ts';
+import { AGENT_SERVICE, AGENT_UNIT, AGENT_WANTS_LINK, POINTER_DROP_IN, readInstalledAgent } from '../../kubelet/node-agent/agent-units.ts';
 import { pointerFile } from '../../kubelet/node-agent/layout.ts';
 import { foreignDynamicConfigDir, NATIVE_DROP_IN } from '../../kubelet/node-agent/native-flags.ts';
 import { CONFIG_CONDITION } from '../agent/status.ts';

@@ -29,10 +29,11 @@ import {
   AGENT_UNIT,
   AGENT_WANTS_LINK,
   DROP_IN_DIRECTORY,
+  type InstalledAgent,
   POINTER_DROP_IN,
+  readInstalledAgent,
   renderAgentUnit,
 } from '../../kubelet/node-agent/agent-units.ts';
-import { type InstalledAgent, readInstalledAgent } from '../../kubelet/node-agent/installed-agent.ts';
 import { signersFile } from '../../kubelet/node-agent/layout.ts';
 import { NATIVE_DROP_IN, nativeFlags } from '../../kubelet/node-agent/native-flags.ts';
 import {

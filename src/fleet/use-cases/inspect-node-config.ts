@@ -12,7 +12,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, type OpenClusterPorts } from '../../kubeadm/use-cases/open-cluster.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
-import type { Assigner } from '../../kubelet/effective/assigned-by.ts';
+import type { Assigner } from '../../kubelet/effective/node-source.ts';
 import type { NamedHostPorts } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import type { WritingRequest } from './host-writing.ts';

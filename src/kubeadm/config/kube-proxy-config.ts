@@ -5,7 +5,7 @@ import type { SourceDocument } from '../../codec/source.ts';
 import type { ObjectNode } from '../../codec/type-node.ts';
 import { readTypeTable } from '../../codec/type-table.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import { unknownFieldOf } from '../../kubelet/documents/unknown-field-reporter.ts';
+import { unknownFieldOf } from '../../kubelet/documents/unknown-fields.ts';
 import { setAt } from '../../kubelet/layers/kubeadm-defaults.ts';
 
 const HEADER = { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration' } as const;

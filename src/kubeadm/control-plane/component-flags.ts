@@ -1,7 +1,7 @@
 import type { Arg } from '../../base/arg.ts';
 import type { Problem } from '../../base/errors.ts';
 import { parseSemanticVersion } from '../../base/semantic-version.ts';
-import { nearestFlag, type ProgramFlags, wrongFlagValue } from '../../kubelet/flags/check-flag.ts';
+import { nearestFlag, type ProgramFlags, wrongFlagValue } from '../../kubelet/flags/check-extra-args.ts';
 import type { ClusterConfiguration } from '../config/model.ts';
 import type { ConfigFinding } from '../config/origins.ts';
 import { releaseFacts } from '../config/releases.ts';

@@ -16,7 +16,7 @@ import { highestImpact } from '../../host/plan/impact.ts';
 import { revertChanges } from '../../host/plan/revert.ts';
 import { UNIT_FILE_PATHS } from '../../host/systemd/kubelet-unit-paths.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE, KUBERNETES_DIR } from '../../kube/well-known.ts';
-import { fieldsToShow } from '../../kubelet/diff/fields-in-force.ts';
+import { fieldsToShow } from '../../kubelet/diff/diff-configs.ts';
 import { encodeKubeletConfiguration } from '../../kubelet/documents/encode.ts';
 import {
   effectiveOf,

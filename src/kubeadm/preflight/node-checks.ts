@@ -3,7 +3,7 @@ import { type Cidr, cidrContains, type IpAddress, isLoopback, isUnspecified, par
 import { printable } from '../../base/text/printable.ts';
 import { NODE_USER_PREFIX } from '../../kube/well-known.ts';
 import { cgroupDriverIssue } from '../../kubelet/facts/cgroup-driver.ts';
-import { CRI_TIMEOUT_SECONDS } from '../../kubelet/facts/cri-state.ts';
+import { CRI_TIMEOUT_SECONDS } from '../../kubelet/facts/cri-socket.ts';
 import type { HostFacts } from '../../kubelet/facts/host-facts.ts';
 import type { CheckName } from '../config/check-names.ts';
 import type { Finding } from './check.ts';

@@ -2,9 +2,8 @@ import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/
 import { upTo } from '../../base/text/up-to.ts';
 import type { ObjectNode } from '../../codec/type-node.ts';
 import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
-import { defaultKubeletConfiguration } from '../defaults/default-kubelet-configuration.ts';
-import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
-import { deprecatedFields } from '../validate/deprecation-rules.ts';
+import { defaultKubeletConfiguration, effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { deprecatedFields } from '../validate/advice-rules.ts';
 
 interface CleanConfigz {
   /** Fields that all nodes can share. */

@@ -6,7 +6,7 @@ import type { SourceDocument } from '../../codec/source.ts';
 import { invalidJson } from '../../codec/typed-problems.ts';
 import type { YamlValue } from '../../codec/yaml-encode.ts';
 import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
-import { unknownFieldReporter } from './unknown-field-reporter.ts';
+import { unknownFieldReporter } from './unknown-fields.ts';
 
 /** The only version in all minors. */
 export const KUBELET_API_VERSION = 'kubelet.config.k8s.io/v1beta1';

@@ -4,14 +4,13 @@ import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../base/
 import { parseSource, type Source, type SourceNode, sourceToJson } from '../../codec/source.ts';
 import type { CommandLinePlace } from '../../host/systemd/exec-start.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
-import { defaultKubeletConfiguration, fillKubeletDefaults } from '../defaults/default-kubelet-configuration.ts';
-import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { defaultKubeletConfiguration, effectiveConfiguration, fillKubeletDefaults } from '../defaults/effective-configuration.ts';
 import { type DecodedKubeletConfiguration, decodeKubeletConfiguration, syntaxOf } from '../documents/decode.ts';
 import { encodeKubeletConfiguration } from '../documents/encode.ts';
-import { readFlagSettings } from '../flags/apply-flags.ts';
+import { textAt } from '../documents/values.ts';
+import { readFlagSettings } from '../flags/flag-value.ts';
 import { setAt } from '../layers/kubeadm-defaults.ts';
 import { addLayer, type LayeredConfig, type LayerName, leavesOf, mergeConfig, NO_LAYERS, type Origin } from '../layers/layers.ts';
-import { resolveRelativePaths } from './host-paths.ts';
 
 /** A file of the host. */
 export interface HostText {
@@ -214,4 +213,51 @@ export function withoutNulls(config: JsonObject, patch: Json): JsonObject {
 
 function withoutHeader({ apiVersion: _version, kind: _kind, ...fields }: JsonObject): JsonObject {
   return fields;
+}
+
+/**
+ * Fields with a path, and the first minor that resolves a relative path against the directory of the file.
+ */
+const PATH_FIELDS: readonly (readonly [string, Minor])[] = [
+  ['staticPodPath', 0],
+  ['authentication.x509.clientCAFile', 0],
+  ['tlsCertFile', 0],
+  ['tlsPrivateKeyFile', 0],
+  ['resolvConf', 0],
+  ['volumePluginDir', 20],
+  ['podLogsDir', 30],
+];
+
+/**
+ * Makes the relative paths of a configuration absolute, as the kubelet does when it loads the file.
+ * @param file absolute path of the file
+ * @see kubernetes/kubernetes pkg/kubelet/kubeletconfig/configfiles (1.20 to 1.36)
+ */
+export function resolveRelativePaths(config: JsonObject, file: string, minor: Minor): JsonObject {
+  const directory = file.slice(0, file.lastIndexOf('/'));
+  return PATH_FIELDS.reduce((current, [path, since]) => {
+    const value = textAt(current, path);
+    return value === '' || value.startsWith('/') || minor < since
+      ? current
+      : setAt(current, path.split('.'), cleanPath(`${directory}/${value}`));
+  }, config);
+}
+
+/**
+ * Whether a path is resolved against the directory of the file in this minor, but as a flag against the
+ * kubelet's working directory.
+ */
+export function isRelativePath(path: string, value: Json, minor: Minor): boolean {
+  const since = PATH_FIELDS.find(([field]) => field === path)?.[1];
+  return since !== undefined && minor >= since && typeof value === 'string' && value !== '' && !value.startsWith('/');
+}
+
+/** Removes `.`, `..` and double slashes, like Go's path/filepath.Clean. */
+function cleanPath(path: string): string {
+  const steps: string[] = [];
+  for (const step of path.split('/')) {
+    if (step === '..') steps.pop();
+    else if (step !== '' && step !== '.') steps.push(step);
+  }
+  return `/${steps.join('/')}`;
 }

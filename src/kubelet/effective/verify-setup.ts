@@ -1,7 +1,7 @@
 import { AppError, isAppError } from '../../base/errors.ts';
 import { observe } from '../../host/access/observe.ts';
 import type { PhaseContext } from '../../host/phase.ts';
-import { fieldsNotInForce, type KubeletVersionContext } from '../diff/fields-in-force.ts';
+import { fieldsNotInForce, type KubeletVersionContext } from '../diff/diff-configs.ts';
 import { kubeletCommandLine } from '../facts/kubelet-process.ts';
 import { configInputOf, readKubeletSetup } from './kubelet-setup.ts';
 import { layerRunningConfig } from './running-config.ts';

@@ -1,6 +1,6 @@
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import type { CommandFact, FactQuery } from '../../host/facts/query.ts';
-import { criCall, grpcStatus } from './cri-state.ts';
+import { criCall, grpcStatus } from './cri-socket.ts';
 
 export type CgroupDriver = 'systemd' | 'cgroupfs';
 

@@ -1,6 +1,5 @@
 import type { UnitState } from '../../host/facts/unit.ts';
 import { PATTERNS } from './kubelet-failure-patterns.ts';
-import { type KubeletRun, type ProcessEnd, splitRuns } from './kubelet-journal.ts';
 
 /**
  * The cause of a kubelet failure in the user's terms, and a hint. `fatal` causes do not resolve by waiting.
@@ -139,3 +138,187 @@ const NOT_EXECUTED: KubeletFailure = {
   hint: 'Install the kubelet at that path, or correct ExecStart',
   fatal: true,
 };
+
+/** What the journal shows of one process of the kubelet. */
+export interface KubeletRun {
+  /** Error messages as `message: error`, newest first. */
+  readonly messages: readonly string[];
+  /** Those of them that not every start prints. */
+  readonly errors: readonly string[];
+  /** Messages after which the kubelet exits, newest first. */
+  readonly exits: readonly string[];
+  /** The end of the process was logged, or its reason. */
+  readonly hasEnded: boolean;
+  /** Null: not logged. */
+  readonly end: ProcessEnd | null;
+}
+
+/** How systemd saw a process end. */
+export interface ProcessEnd {
+  readonly kind: 'exit' | 'signal';
+  /** Exit code, or number of the signal. */
+  readonly status: number;
+  readonly by: 'oom-killer' | 'watchdog' | null;
+}
+
+/**
+ * The messages before os.Exit(1), and those of Go for a crash: a run without them was ended from outside, or runs.
+ * @see kubernetes/kubernetes cmd/kubelet/app/server.go, pkg/kubelet/kubelet.go, pkg/kubelet/server/server.go,
+ *   pkg/kubelet/certificate/transport.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go, component-base/cli/run.go (1.36)
+ */
+const EXIT =
+  /^(?:command failed|Failed to run kubelet|Failed to parse kubelet flag|Failed to create a new kubelet configuration|Failed to listen and serve|Failed to create listener for |Failed to serve\b|Failed to start cAdvisor|Kubelet failed to get node info|Failed to start ContainerManager|Failed to initialize internal modules|Failed to register CRI auth plugins|No valid client certificate is found and the server is responsive|The currently active client certificate has expired and the server is responsive|panic: |fatal error: |Error: )/;
+
+/**
+ * Errors that every start prints under usual conditions: before the first certificate, before the Node exists, and with
+ * containerd 1.x. They are never the reason of an exit, and neither is "command failed" without its error.
+ * @see kubernetes/kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go, pkg/kubelet/kubelet_node_status.go,
+ *   pkg/kubelet/kubelet.go (1.36)
+ */
+const USUAL =
+  /(?:unable to (?:read|load) (?:\S+ ){0,4}existing bootstrap client config|RuntimeConfig from runtime service failed|Unable to read config path: path does not exist|Failed to set rlimit on max file handles|Error getting the current node from lister|Unable to register mirror pod because node is not registered yet|Stats initialization may not have completed yet|Skipping pod synchronization|^(?:command failed|Failed to run kubelet)$)/;
+
+/** A message of systemd about the unit. */
+const NOTICE = /^(?:\S{1,256}\.service: |(?:Start|Stopp?)(?:ed|ing) |Failed to start \S{1,256}\.service)/;
+/** A new process. The description of the unit, in `Started DESCRIPTION`, is free. */
+const START = /^(?:Start(?:ed|ing) |\S{1,256}\.service: Scheduled restart job)/;
+const STACK = /^(?:panic: |fatal error: |goroutine \d+ |SIG[A-Z]+: )/;
+
+interface OpenRun {
+  pid: string | null;
+  readonly messages: string[];
+  hasEnded: boolean;
+  end: ProcessEnd | null;
+  by: ProcessEnd['by'];
+  inStack: boolean;
+}
+
+function openRun(): OpenRun {
+  return { pid: null, messages: [], hasEnded: false, end: null, by: null, inStack: false };
+}
+
+/**
+ * The kubelet runs in a journal, oldest first. A run begins where systemd logs a start or the process ID changes. The
+ * journal may have the last message of a process after the notice of its end.
+ */
+export function splitRuns(journal: string): readonly KubeletRun[] {
+  const runs = [openRun()];
+  for (const entry of journalEntries(journal)) {
+    const current = runs.at(-1) as OpenRun;
+    const own = /^[IWEF]\d{4} \S+\s+(\d+) /.exec(entry)?.[1] ?? null;
+    const isBlank = current.pid === null && current.messages.length === 0 && !current.hasEnded;
+    if (NOTICE.test(entry)) {
+      if (!START.test(entry)) readNotice(current, entry);
+      else if (!isBlank) runs.push(openRun());
+      continue;
+    }
+    const changed = own !== null && current.pid !== null && own !== current.pid;
+    if (changed) runs.push(openRun());
+    readMessage(changed ? (runs.at(-1) as OpenRun) : current, entry, own);
+  }
+  return runs.map(({ messages: oldestFirst, hasEnded, end }) => {
+    const messages = oldestFirst.reverse();
+    const errors = messages.filter((text) => !USUAL.test(text));
+    const exits = errors.filter((text) => EXIT.test(text));
+    return { messages, errors, exits, hasEnded: hasEnded || exits.length > 0, end };
+  });
+}
+
+/** Reads a message of systemd about the end of a process. */
+function readNotice(run: OpenRun, notice: string): void {
+  if (/killed by the OOM killer|Failed with result 'oom-kill'/.test(notice)) run.by = 'oom-killer';
+  if (/: Watchdog timeout/.test(notice)) run.by = 'watchdog';
+  const match = /: Main process exited, code=(exited|killed|dumped), status=(\d{1,9})/i.exec(notice);
+  if (match !== null) run.end = { kind: match[1] === 'exited' ? 'exit' : 'signal', status: Number(match[2]), by: null };
+  if (match !== null || /: Failed with result |: Deactivated successfully/.test(notice)) run.hasEnded = true;
+  if (run.end !== null && run.by !== null) run.end = { ...run.end, by: run.by };
+}
+
+function readMessage(run: OpenRun, entry: string, pid: string | null): void {
+  run.pid = pid ?? run.pid;
+  const isPlain = pid === null && !entry.startsWith('{');
+  const isStack = isPlain && (run.inStack || STACK.test(entry));
+  if (isStack && (run.inStack || !EXIT.test(entry))) {
+    run.inStack = true;
+    return;
+  }
+  run.inStack = isStack;
+  const text = errorText(entry);
+  if (text !== null) run.messages.push(text);
+}
+
+/** Journal lines, with klog's form for long values (`err=<` up to `>`) joined. */
+function journalEntries(journal: string): readonly string[] {
+  const entries: string[] = [];
+  let open = false;
+  for (const line of lastLines(journal)) {
+    if (!open && line.trim() !== '') entries.push(line);
+    else if (open) entries.push(`${entries.pop()}\n${line}`);
+    open = open ? line.trim() !== '>' : /^[IWEF]\d{4} .*=<$/.test(line);
+  }
+  return entries;
+}
+
+/**
+ * Limits for journals of misbehaving hosts: more lines than requested, or longer lines than a kubelet prints.
+ */
+const MAX_LINES = 2000;
+const MAX_LINE = 64 * 1024;
+
+function lastLines(journal: string): readonly string[] {
+  return journal
+    .split('\n')
+    .slice(-MAX_LINES)
+    .map((line) => line.slice(0, MAX_LINE));
+}
+
+/**
+ * `message: error` of a log entry in klog format or JSON; null for information and warnings. Other lines
+ * unchanged.
+ */
+function errorText(entry: string): string | null {
+  const klog = /^([IWEF])\d{4} \S+\s+\d+ [^\]]+\] ([\s\S]*)$/.exec(entry);
+  if (klog) return klog[1] === 'I' || klog[1] === 'W' ? null : klogText(klog[2] as string);
+  return entry.startsWith('{') ? jsonText(entry) : entry.trim();
+}
+
+const QUOTED = /^"((?:[^"\\]|\\.)*)"/;
+
+/**
+ * The content of klog's form for long values, from `<` up to a line `>`; null for other values, or if the end
+ * is cut off.
+ */
+function linesOf(value: string): string | null {
+  const [first, ...lines] = value.split('\n');
+  const end = first === '<' ? lines.findIndex((line) => line.trim() === '>') : -1;
+  return end < 0 ? null : lines.slice(0, end).join('\n').trim();
+}
+
+function klogText(text: string): string {
+  const message = QUOTED.exec(text)?.[1];
+  if (message === undefined) return oneLine(text);
+  const at = text.indexOf(' err=');
+  const error = at < 0 ? '' : text.slice(at + ' err='.length);
+  const quoted = QUOTED.exec(error)?.[1];
+  const reported = quoted === undefined ? linesOf(error) : unquote(quoted);
+  return oneLine(unquote(message) + (reported === null ? '' : `: ${reported}`));
+}
+
+function jsonText(entry: string): string | null {
+  try {
+    const { msg, err, v } = JSON.parse(entry) as { msg?: unknown; err?: unknown; v?: unknown };
+    if (v !== undefined) return null;
+    return oneLine(err === undefined ? String(msg) : `${String(msg)}: ${String(err)}`);
+  } catch {
+    return null;
+  }
+}
+
+function unquote(text: string): string {
+  return text.replace(/\\(.)/g, (_, char: string) => ({ n: '\n', t: '\t' })[char] ?? char);
+}
+
+function oneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
+}

@@ -1,6 +1,5 @@
 import { printable } from '../../base/text/printable.ts';
-import type { TrialBaseline } from './baseline.ts';
-import type { PodLoss } from './losses.ts';
+import type { PodLoss, TrialBaseline } from './baseline.ts';
 import type { ProbeResult } from './probe-pod.ts';
 import { CPU_PERIOD_MS, limitsOf, SIGNALS, type Signal, type SignalLimits } from './signals.ts';
 

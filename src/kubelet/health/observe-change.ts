@@ -1,17 +1,52 @@
 import { firstMessage, isAppError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { ReportEvent } from '../../base/reporter.ts';
 import { API_PAUSE, waitUntil } from '../../base/wait-until.ts';
 import type { PhaseContext } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isNodeReady, nodeIssues, readyHeartbeat } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { fieldsNotInForce, type KubeletVersionContext } from '../diff/fields-in-force.ts';
+import { DEFAULT_MINOR, type Minor, nearestKnownMinor } from '../catalogue/catalogue.ts';
+import { fieldsNotInForce, type KubeletVersionContext } from '../diff/diff-configs.ts';
 import { readConfigz } from '../effective/configz.ts';
-import { sourceInForce } from '../effective/source-in-force.ts';
+import { sourceInForce } from '../effective/node-source.ts';
 import { type ConfigSource, describeSource } from '../layers/config-source.ts';
 import type { Observation } from './assess.ts';
-import { type ReachedKubelet, reachKubelet } from './kubelet-path.ts';
-import { pressuresOf } from './node-report.ts';
+
+/** The kubelet of a Node as the API server reaches it, which `kubectl logs`, `kubectl exec` and metrics-server need. */
+export interface ReachedKubelet {
+  /** The response of `/configz`; null: none, or the kubelet has no such path (`enableDebuggingHandlers: false`). */
+  readonly configz: JsonObject | null;
+  /** Reason why the kubelet cannot be reached, or access to it is denied, as a clause; null: it answered. */
+  readonly issue: string | null;
+}
+
+/** Sends a request to the kubelet of a Node through the API server. Only unexpected errors are thrown. */
+export async function reachKubelet(cluster: Cluster, nodeName: string): Promise<ReachedKubelet> {
+  try {
+    return { configz: await cluster.getRaw(configzPath(nodeName)), issue: null };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    if (error.code === 'CLUSTER_NOT_FOUND') return { configz: null, issue: null };
+    const message = firstMessage(error);
+    return { configz: null, issue: NO_CERTIFICATE.test(message) ? `${message}. ${APPROVE}` : message };
+  }
+}
+
+/** Path of the configz of a Node at the API server. */
+export function configzPath(nodeName: string): string {
+  return `/api/v1/nodes/${encodeURIComponent(nodeName)}/proxy/configz`;
+}
+
+/** A kubelet without a serving certificate ends the handshake with this alert (pkg/kubelet/certificate/kubelet.go, 1.36). */
+const NO_CERTIFICATE = /tls: internal error/;
+const APPROVE = 'The kubelet has no serving certificate (serverTLSBootstrap): approve its CSR with kubeletadm csr approve';
+
+/** The message for a kubelet that was unreachable before a change, shown with `-v 1`. */
+export function pathNotChecked(host: string, issue: string): ReportEvent {
+  const message = `the connection from the API server to the kubelet is not checked: ${issue}`;
+  return { level: 'info', code: 'KUBELET_PATH_NOT_CHECKED', host, message, verbosity: 1 };
+}
 
 /** The Node of a changed kubelet. */
 export interface NodeToVerify {
@@ -162,4 +197,36 @@ function readShown({ configz }: ReachedKubelet, { nodeName, ...reader }: Kubelet
     if (isAppError(error)) return null;
     throw error;
   }
+}
+
+/** State reported by the Node, as far as it concerns the running kubelet. */
+export type NodeReport = Pick<Observation, 'ready' | 'pressures'>;
+
+/**
+ * Reads the state of a Node, ignoring reports of a previous kubelet process.
+ * @param node null: the API server is unreachable
+ * @param startedAt start time of the kubelet, in milliseconds since 1970
+ */
+export function readNodeReport(node: KubeObject | null, startedAt: number): NodeReport {
+  if (node === null) return { ready: null, pressures: [] };
+  const issues = nodeIssues(node);
+  const heartbeat = Date.parse(readyHeartbeat(node) ?? '');
+  // Heartbeats are rounded to seconds.
+  const isFresh = Number.isNaN(heartbeat) ? false : heartbeat >= Math.floor(startedAt / 1000) * 1000;
+  const pressures = pressuresOf(node);
+  if (isNodeReady(node)) return { ready: isFresh ? { is: true, why: '' } : null, pressures };
+  const why = issues.find((text) => text.startsWith('Ready ')) ?? 'no reason reported';
+  // The node controller sets Unknown when the kubelet reports nothing.
+  return { ready: isFresh || why.startsWith('Ready is Unknown') ? { is: false, why } : null, pressures };
+}
+
+/** The minor of the catalogue nearest to the kubelet of a Node; the default if the Node has none. */
+export function minorOfNode(node: KubeObject | null): Minor {
+  const info = isJsonObject(node?.status) && isJsonObject(node.status.nodeInfo) ? node.status.nodeInfo.kubeletVersion : undefined;
+  return nearestKnownMinor(Number(/^v1\.(\d+)/.exec(String(info ?? ''))?.[1] ?? DEFAULT_MINOR));
+}
+
+/** The pressure conditions of a Node that are True. */
+export function pressuresOf(node: KubeObject): readonly string[] {
+  return nodeIssues(node).flatMap((text) => /^(\w+Pressure) is True/.exec(text)?.[1] ?? []);
 }

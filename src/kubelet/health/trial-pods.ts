@@ -6,11 +6,10 @@ import type { KubeObject } from '../../kube/object.ts';
 import { isActive, type NodePod, podsOfNode, readPod } from '../workload/pod.ts';
 import { readStaticPods } from '../workload/risk-facts.ts';
 import type { WorkloadBaseline } from './baseline.ts';
-import { type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
+import { type PodLoss, podLosses, runningPods, withoutStartErrors } from './baseline.ts';
 import { PROBE_NAME, PROBE_NAMESPACE, type ProbeResult } from './probe-pod.ts';
-import { runProbe } from './run-probe.ts';
+import { type ProbedKubelet, removeStaleProbe, runProbe, type StaticProbe, type StaticProbePorts, staticProbe } from './run-probe.ts';
 import { PROBE_MS } from './signals.ts';
-import { type ProbedKubelet, removeStaleProbe, type StaticProbe, type StaticProbePorts, staticProbe } from './static-probe.ts';
 
 /** The pods of a node during a trial. */
 interface WorkloadObservation {

@@ -7,11 +7,9 @@ import type { PhaseContext, VerifyCommit } from '../../host/phase.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { conditionOf, isNodeReady } from '../../kube/node-conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { fieldsToShow } from '../diff/fields-in-force.ts';
+import { fieldsToShow } from '../diff/diff-configs.ts';
 import { assessSignals, configzSignals, type FoundSignal, nodeSignals, podSignals, type SignalTimes, worstOf } from './assess.ts';
 import { checkCrashes, watchKubelet } from './crash-watch.ts';
-import { pathNotChecked, reachKubelet } from './kubelet-path.ts';
-import { pressuresOf } from './node-report.ts';
 import {
   type ExpectedChange,
   findNode,
@@ -20,6 +18,9 @@ import {
   type NodeToVerify,
   type ObservedChange,
   observeChange,
+  pathNotChecked,
+  pressuresOf,
+  reachKubelet,
   readNode,
 } from './observe-change.ts';
 import { limitsOf } from './signals.ts';

@@ -7,7 +7,7 @@ import type { PhaseContext } from '../../host/phase.ts';
 import { type Cluster, pollClient } from '../../kube/cluster.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isActive, isProbe, podsOfNode, readPod } from '../workload/pod.ts';
-import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from './losses.ts';
+import { type PodBefore, type PodLoss, podLosses, runningPods, withoutStartErrors } from './baseline.ts';
 import { type ApiProbe, apiProbe, deleteStaleProbePods, type ProbeOutcome, type ProbeWait, pauseImageOn, runProbe } from './run-probe.ts';
 import { ADMISSION_MS, limitsOf, PROBE_MS } from './signals.ts';
 

@@ -1,7 +1,7 @@
 import { type Document, isMap, isScalar, parseDocument } from 'yaml';
 import { upTo } from '../../base/text/up-to.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
-import type { FieldEdit } from './migration-step.ts';
+import type { FieldEdit } from './migrate-fields.ts';
 
 const FAILSAFE = { schema: 'failsafe', version: '1.1', uniqueKeys: false, logLevel: 'silent', prettyErrors: false } as const;
 

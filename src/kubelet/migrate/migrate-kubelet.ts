@@ -7,19 +7,17 @@ import { inlineValue } from '../../codec/inline-value.ts';
 import { entryOf, parseSource, type SourceDocument } from '../../codec/source.ts';
 import { encodeYaml, type YamlValue } from '../../codec/yaml-encode.ts';
 import { type Catalogue, formatMinor, type Minor } from '../catalogue/catalogue.ts';
-import { gatesOf } from '../defaults/default-kubelet-configuration.ts';
-import { effectiveConfiguration } from '../defaults/effective-configuration.ts';
+import { effectiveConfiguration, gatesOf } from '../defaults/effective-configuration.ts';
 import { diffConfigs } from '../diff/diff-configs.ts';
 import { decodeKubeletConfiguration, KUBELET_KIND, syntaxOf } from '../documents/decode.ts';
 import { valueAt } from '../documents/values.ts';
-import { readFlagSettings } from '../flags/apply-flags.ts';
+import { readFlagSettings } from '../flags/flag-value.ts';
 import { setAt } from '../layers/kubeadm-defaults.ts';
 import { validateKubeletConfiguration } from '../validate/validate.ts';
 import { editYaml } from './edit-yaml.ts';
-import { migrateFields } from './migrate-fields.ts';
+import type { FieldEdit, MigrationStep } from './migrate-fields.ts';
+import { migrateFields, migrateGates } from './migrate-fields.ts';
 import { migrateFlags } from './migrate-flags.ts';
-import { migrateGates } from './migrate-gates.ts';
-import type { FieldEdit, MigrationStep } from './migration-step.ts';
 
 export interface MigrateOptions {
   readonly from: Minor;

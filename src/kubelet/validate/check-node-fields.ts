@@ -4,8 +4,7 @@ import { withBigIntegers } from '../../codec/yaml-encode.ts';
 import type { Warning } from '../../host/plan/change.ts';
 import { KUBELET_CONFIG_FILE } from '../../kube/well-known.ts';
 import type { KubeletToCheck } from '../flags/check-extra-args.ts';
-import { enclosingPaths } from '../layers/enclosing-paths.ts';
-import { type FieldStep, formatOrigin, type LayeredConfig, leafPath } from '../layers/layers.ts';
+import { enclosingPaths, type FieldStep, formatOrigin, type LayeredConfig, leafPath } from '../layers/layers.ts';
 import { isStartupRule, validateKubeletConfiguration } from './validate.ts';
 
 /**

@@ -1,9 +1,8 @@
 import { quoteValue } from '../../codec/document-problems.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
-import { formatMinor } from '../catalogue/catalogue.ts';
+import { formatMinor, type Minor } from '../catalogue/catalogue.ts';
 import type { GateFault } from '../catalogue/feature-gates.ts';
 import { durationAt, entriesAt, isTrue, listAt, textAt, valueAt } from '../documents/values.ts';
-import type { Finding, Rule, RuleFacts } from './rule.ts';
+import type { Finding, NamedFinding, Rule, RuleFacts } from './rule.ts';
 
 /** A field that is rejected while a gate is off. */
 interface GatedField {
@@ -161,17 +160,13 @@ function gateIsOff(name: string, what: string, { catalogue, minor, given }: Rule
 }
 
 /** Errors of the feature gates themselves, with which the kubelet rejects the whole configuration. */
-export function gateFindings(
-  faults: readonly GateFault[],
-  minor: Minor,
-  catalogue: Catalogue,
-): readonly (Finding & { readonly id: string })[] {
+export function gateFindings(faults: readonly GateFault[], { minor, catalogue }: RuleFacts): readonly NamedFinding[] {
   if (faults.length === 0) return [];
   const known = [...catalogue.gates.keys()].filter((name) => catalogue.gate(name, minor) !== null);
   return faults.map((fault) => gateFinding(fault, minor, known));
 }
 
-function gateFinding(fault: GateFault, minor: Minor, known: readonly string[]): Finding & { readonly id: string } {
+function gateFinding(fault: GateFault, minor: Minor, known: readonly string[]): NamedFinding {
   switch (fault.kind) {
     case 'unknown':
       return { id: 'KUBELET_UNKNOWN_GATE', path: gatePath(fault.gate), ...unknownGate(fault, minor, known) };

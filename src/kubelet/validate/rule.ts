@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts';
+import { quoteValue } from '../../codec/document-problems.ts';
 import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import type { FeatureGates } from '../catalogue/feature-gates.ts';
 
@@ -31,6 +32,9 @@ export interface Finding {
   readonly near?: readonly string[];
 }
 
+/** A finding with the rule. */
+export type NamedFinding = Finding & { readonly id: string };
+
 /** A rule of the kubelet for the minors that have its subject. */
 export interface Rule {
   /** Stable, upper-case: the `rule` in a report. */
@@ -42,12 +46,18 @@ export interface Rule {
 }
 
 /** The findings of the rules that the minor enforces. */
-export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly (Finding & { readonly id: string })[] {
-  const found: (Finding & { readonly id: string })[] = [];
+export function applyRules(rules: readonly Rule[], facts: RuleFacts): readonly NamedFinding[] {
+  const found: NamedFinding[] = [];
   for (const rule of rules) {
     const { since = 0, until = Number.POSITIVE_INFINITY } = rule;
     if (facts.minor < since || facts.minor > until) continue;
     for (const finding of rule.check(facts)) found.push({ ...finding, id: rule.id });
   }
   return found;
+}
+
+/** The finding for an unknown word. */
+export function unknownEnumValue(word: string, known: readonly string[]): Pick<Finding, 'message' | 'guess'> {
+  const list = known.length < 2 ? known.join('') : `${known.slice(0, -1).join(', ')} or ${known.at(-1)}`;
+  return { message: `must be ${list}, not ${quoteValue(word)}`, guess: { word, among: known } };
 }

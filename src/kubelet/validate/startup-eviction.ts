@@ -5,8 +5,7 @@ import { quoteValue } from '../../codec/document-problems.ts';
 import type { Minor } from '../catalogue/catalogue.ts';
 import { defaultEvictionHard } from '../catalogue/conditional-defaults.ts';
 import { entriesAt, isTrue } from '../documents/values.ts';
-import { unknownEnumValue } from './enum-rules.ts';
-import type { Finding, Rule } from './rule.ts';
+import { type Finding, type Rule, unknownEnumValue } from './rule.ts';
 
 /**
  * The last minor that may have the signal allocatableNodeFs.available: the source names no exact minor before

@@ -2,8 +2,7 @@ import { parseQuantity, quantitySign } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import type { Minor } from '../catalogue/catalogue.ts';
 import { entriesAt, textAt } from '../documents/values.ts';
-import { unknownEnumValue } from './enum-rules.ts';
-import type { Finding, Rule, RuleFacts } from './rule.ts';
+import { type Finding, type Rule, type RuleFacts, unknownEnumValue } from './rule.ts';
 
 /** A policy option with the minors of its alpha, beta and stable stages. */
 interface PolicyOption {

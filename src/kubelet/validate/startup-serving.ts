@@ -4,9 +4,8 @@ import { parseQuantity, quantityValue } from '../../base/text/quantity.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import { durationAt, listAt, numberAt, textAt, valueAt } from '../documents/values.ts';
 import { deadSocketReason } from '../facts/cri-socket.ts';
-import { unknownEnumValue } from './enum-rules.ts';
 import { parseGoUrlScheme } from './go-url.ts';
-import type { Finding, Rule } from './rule.ts';
+import { type Finding, type Rule, unknownEnumValue } from './rule.ts';
 
 const ECDHE = ['ECDSA', 'RSA'].flatMap((key) =>
   [

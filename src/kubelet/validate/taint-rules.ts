@@ -1,8 +1,7 @@
 import { isJsonObject } from '../../base/json.ts';
 import { quoteValue } from '../../codec/document-problems.ts';
 import { listAt, textAt, valueAt } from '../documents/values.ts';
-import { unknownEnumValue } from './enum-rules.ts';
-import type { Finding, Rule } from './rule.ts';
+import { type Finding, type Rule, unknownEnumValue } from './rule.ts';
 
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;

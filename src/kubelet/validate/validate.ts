@@ -3,17 +3,58 @@ import type { Position, Problem } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { closestName } from '../../base/text/closest-name.ts';
 import type { SourceDocument } from '../../codec/source.ts';
-import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
-import { NEWEST_MINOR, nearestKnownMinor } from '../catalogue/catalogue.ts';
+import { type Catalogue, type LiveChange, type Minor, NEWEST_MINOR, nearestKnownMinor } from '../catalogue/catalogue.ts';
 import { type GateFault, resolveFeatureGates } from '../catalogue/feature-gates.ts';
-import { fillKubeletDefaults, gatesOf } from '../defaults/default-kubelet-configuration.ts';
+import { fillKubeletDefaults, gatesOf } from '../defaults/effective-configuration.ts';
 import { type DecodedKubeletConfiguration, decodeInOrder, withoutPosition } from '../documents/decode.ts';
-import { enclosingPaths } from '../layers/enclosing-paths.ts';
-import { gateFindings } from './gate-rules.ts';
-import { liveChangeWarnings, shadowWarnings } from './live-warnings.ts';
-import { otherMinorWarning } from './other-minor.ts';
-import { applyRules, type Finding, type RuleFacts } from './rule.ts';
-import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from './rules.ts';
+import { enclosingPaths, leavesOf } from '../layers/layers.ts';
+import { otherMinorWarning } from '../minor-option.ts';
+import { BOUND_RULES, DEPRECATION_RULES } from './advice-rules.ts';
+import { type ClassifiedChange, classifyChanges } from './classify-changes.ts';
+import { DIRECTORY_RULES } from './directory-rules.ts';
+import { GATED_FIELD_RULES, gateFindings } from './gate-rules.ts';
+import { IMAGE_RULES } from './image-rules.ts';
+import { LOGGING_RULES } from './logging-rules.ts';
+import { ALLOCATABLE_RULES, RESERVATION_STARTUP_RULES } from './reservation-rules.ts';
+import { RESOURCE_RULES } from './resource-rules.ts';
+import { applyRules, type Finding, type NamedFinding, type Rule, type RuleFacts } from './rule.ts';
+import { SHUTDOWN_RULES } from './shutdown-rules.ts';
+import { EVICTION_ADVICE_RULES, EVICTION_STARTUP_RULES } from './startup-eviction.ts';
+import { MANAGER_STARTUP_RULES } from './startup-managers.ts';
+import { IGNORED_VALUE_RULES, SERVING_STARTUP_RULES } from './startup-serving.ts';
+import { SYSCTL_RULES, SYSCTL_STARTUP_RULES } from './sysctl-rules.ts';
+import { TAINT_RULES } from './taint-rules.ts';
+import { ENUM_RULES, NUMBER_RULES } from './value-rules.ts';
+
+/**
+ * Rules of the kubelet's validation after decoding, for all minors from 1.11, and DIRECTORY_RULES.
+ * @see kubernetes/kubernetes pkg/kubelet/apis/config/validation (1.11 to 1.37)
+ */
+export const VALIDATION_RULES: readonly Rule[] = [
+  ...NUMBER_RULES,
+  ...ENUM_RULES,
+  ...GATED_FIELD_RULES,
+  ...IMAGE_RULES,
+  ...SHUTDOWN_RULES,
+  ...ALLOCATABLE_RULES,
+  ...RESOURCE_RULES,
+  ...TAINT_RULES,
+  ...SYSCTL_RULES,
+  ...LOGGING_RULES,
+  ...DIRECTORY_RULES,
+];
+
+/** Rules that the kubelet applies only after accepting the file, as far as the host does not matter. */
+export const STARTUP_RULES: readonly Rule[] = [
+  ...EVICTION_STARTUP_RULES,
+  ...RESERVATION_STARTUP_RULES,
+  ...MANAGER_STARTUP_RULES,
+  ...SERVING_STARTUP_RULES,
+  ...SYSCTL_STARTUP_RULES,
+];
+
+/** Rules for settings that work, but not as intended or not for long. */
+export const ADVICE_RULES: readonly Rule[] = [...IGNORED_VALUE_RULES, ...EVICTION_ADVICE_RULES, ...DEPRECATION_RULES, ...BOUND_RULES];
 
 export interface ValidationOptions {
   /**
@@ -80,10 +121,10 @@ export function validateKubeletConfiguration(document: SourceDocument, options: 
   return { decoded: unplaced, effective, ok, problems: problems.map(withoutPosition) };
 }
 
-type Named = Finding & { readonly id: string; readonly kind: 'error' | 'warning' };
+type Named = NamedFinding & { readonly kind: 'error' | 'warning' };
 
 function errorsOf(facts: RuleFacts, faults: readonly GateFault[]): readonly Named[] {
-  const findings = [...gateFindings(faults, facts.minor, facts.catalogue), ...applyRules(VALIDATION_RULES, facts)];
+  const findings = [...gateFindings(faults, facts), ...applyRules(VALIDATION_RULES, facts)];
   return findings.map((finding) => ({ ...finding, kind: 'error' }));
 }
 
@@ -125,7 +166,7 @@ const MAX_GUESSES = 100;
 function placer(document: SourceDocument, { fields, problems }: DecodedKubeletConfiguration) {
   const isDamaged = damageOf(problems);
   let guesses = 0;
-  return ({ id, path, message, hint: given, guess, near = [] }: Finding & { readonly id: string }, isWarning: boolean): Problem | null => {
+  return ({ id, path, message, hint: given, guess, near = [] }: NamedFinding, isWarning: boolean): Problem | null => {
     if (isDamaged(path) || near.some(isDamaged)) return null;
     const likely = guess !== undefined && guesses++ < MAX_GUESSES ? likelyName(guess) : null;
     const hint = likely === null ? given : `Did you mean ${likely}?`;
@@ -173,4 +214,48 @@ function byPosition(a: Problem, b: Problem): number {
 
 function lineOf(position: Position | undefined): number {
   return position?.line ?? 0;
+}
+
+const REPORTED: { readonly [C in Exclude<LiveChange, 'safe'>]: string } = {
+  unsafe: 'can disconnect or stop a running node',
+  drain: 'requires a drained node',
+  'new-pods-only': 'does not apply to running pods, or can evict them',
+};
+
+/** Warnings about changes that are not safe on a node running with another configuration. */
+export function liveChangeWarnings(running: JsonObject, desired: JsonObject, options: RuleFacts): readonly NamedFinding[] {
+  return classifyChanges(running, desired, options).flatMap((change): NamedFinding[] =>
+    change.class === 'safe' ? [] : [{ id: 'KUBELET_UNSAFE_LIVE', path: change.path, message: liveMessage(change, change.class) }],
+  );
+}
+
+function liveMessage({ before, after, reason }: ClassifiedChange, kind: Exclude<LiveChange, 'safe'>): string {
+  return `the change from ${shown(before)} to ${shown(after)} ${REPORTED[kind]}: ${reason}`;
+}
+
+function shown(value: ClassifiedChange['before']): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value);
+}
+
+/** Warnings about command-line flags that override the file. */
+export function shadowWarnings(flags: readonly Arg[], given: JsonObject, { minor, catalogue }: RuleFacts): readonly NamedFinding[] {
+  const leaves = leavesOf(given);
+  return [...new Map(flags.map((flag) => [flag.name, flag.value]))].flatMap(([name, value]): NamedFinding[] => {
+    const field = catalogue.flag(name, minor)?.field ?? null;
+    if (field === null) return [];
+    const reported = [...leaves].find(([path, leaf]) => isWithin(path, field) && String(leaf) !== value);
+    if (reported === undefined) return [];
+    return [
+      {
+        id: 'FLAG_SHADOWS_FIELD',
+        path: field,
+        message: `--${name}=${value} on the kubelet's command line overrides this field`,
+        hint: 'Remove the flag or the field',
+      },
+    ];
+  });
+}
+
+function isWithin(path: string, parent: string): boolean {
+  return path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 }

@@ -1,8 +1,7 @@
 import { jsonEqual, parseJsonObject } from '../../base/json.ts';
 import { defineFact, type Fact } from '../../host/facts/fact.ts';
 import { textAt, valueAt } from '../documents/values.ts';
-import { byAdmission } from './admission.ts';
-import { cpusOf, reservedAmounts } from './capacity.ts';
+import { byAdmission, cpusOf, reservedAmounts } from './capacity.ts';
 import { MANAGER_STATES } from './manager-states.ts';
 import { isActive } from './pod.ts';
 import type { PodRisk } from './pod-risk.ts';

@@ -1,9 +1,8 @@
 import { jsonEqual } from '../../base/json.ts';
 import { type FeatureGates, resolveFeatureGates } from '../catalogue/feature-gates.ts';
-import { gatesOf } from '../defaults/default-kubelet-configuration.ts';
+import { gatesOf } from '../defaults/effective-configuration.ts';
 import { numberAt, textAt, valueAt } from '../documents/values.ts';
-import { isActive } from './pod.ts';
-import { POD_FEATURES, type PodFeature, type PodFeatureGate } from './pod-features.ts';
+import { isActive, POD_FEATURES, type PodFeature, type PodFeatureGate } from './pod.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput, RiskPod } from './risk-input.ts';
 

@@ -1,16 +1,14 @@
 import { alignmentRisks } from './alignment-risks.ts';
 import { reservedCgroupRisks } from './cgroup-risks.ts';
 import { dnsRisks } from './dns-risks.ts';
-import { evictionRisks } from './eviction-risks.ts';
 import { featureRisks } from './feature-risks.ts';
 import { fileRisks, staticPodRisks, sysctlRisks } from './file-risks.ts';
 import { imageRisks } from './image-risks.ts';
 import type { PodRisk } from './pod-risk.ts';
 import type { RiskInput } from './risk-input.ts';
-import { podPidsRisks, podsCgroupRisks, reservationRisks, reservedCpuRisks, roomRisks } from './room-risks.ts';
+import { evictionRisks, podPidsRisks, podsCgroupRisks, reservationRisks, reservedCpuRisks, roomRisks } from './room-risks.ts';
 import { shutdownRisks } from './shutdown-risks.ts';
-import { silentRisks } from './silent-risks.ts';
-import { startRisks } from './start-risks.ts';
+import { silentRisks, startRisks } from './start-risks.ts';
 
 /**
  * Finds what a change of a kubelet's configuration would end: pods that the kubelet rejects or evicts, static

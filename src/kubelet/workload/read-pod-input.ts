@@ -5,8 +5,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
 import { ALIGNMENT_FIELDS, wantsFullCores } from './alignment-risks.ts';
 import { IMAGE_POLICY } from './image-risks.ts';
-import { amountsOf, isProbe, podsOfNode, readPod } from './pod.ts';
-import { podFeatures } from './pod-features.ts';
+import { amountsOf, isProbe, podFeatures, podsOfNode, readPod } from './pod.ts';
 import { affects, type RiskChange } from './risk-facts.ts';
 import type { NodeOffer, RiskInput, RiskPod } from './risk-input.ts';
 

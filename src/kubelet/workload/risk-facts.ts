@@ -16,8 +16,7 @@ import { IMAGE_POLICY } from './image-risks.ts';
 import { MANAGER_STATES } from './manager-states.ts';
 import type { FileSystemSpace, HostRiskFacts, Manifest } from './risk-input.ts';
 import { SHUTDOWN_FIELDS, shutdownSeconds } from './shutdown-risks.ts';
-import { CGROUP_VERSION_FIELDS } from './silent-risks.ts';
-import { KERNEL_SETTINGS } from './start-risks.ts';
+import { CGROUP_VERSION_FIELDS, KERNEL_SETTINGS } from './start-risks.ts';
 
 /** A change whose facts are read. */
 export interface RiskChange {

@@ -4,8 +4,7 @@ import type { FileFact } from '../../host/facts/query.ts';
 import type { LogindFacts } from '../../host/systemd/logind.ts';
 import type { Catalogue, Minor } from '../catalogue/catalogue.ts';
 import type { CgroupDriver } from '../facts/cgroup-driver.ts';
-import type { Amounts, NodePod } from './pod.ts';
-import type { PodFeatureGate } from './pod-features.ts';
+import type { Amounts, NodePod, PodFeatureGate } from './pod.ts';
 
 /** A pod with the values that the kubelet's admission of pods reads. */
 export interface RiskPod extends NodePod {

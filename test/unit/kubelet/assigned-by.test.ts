@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, readAssigner } from '../../../src/kubelet/effective/assigned-by.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy, readAssigner } from '../../../src/kubelet/effective/node-source.ts';
 
 const AT = new Date('2030-01-01T00:00:00Z');
 const A = { namespace: 'ns', name: 'a', kubeletConfigKey: 'kubelet' };

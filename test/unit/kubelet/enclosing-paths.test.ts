@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { enclosingPaths } from '../../../src/kubelet/layers/enclosing-paths.ts';
+import { enclosingPaths } from '../../../src/kubelet/layers/layers.ts';
 
 describe('enclosingPaths', () => {
   it.each<[string, string[]]>([

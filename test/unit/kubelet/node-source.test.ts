@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../src/kubelet/effective/assigned-by.ts';
-import { assignedAt, describeNodeSource, type HostSource, resolveNodeSource } from '../../../src/kubelet/effective/node-source.ts';
+import {
+  ASSIGNED_BY_ANNOTATION,
+  assignedAt,
+  describeNodeSource,
+  formatAssignedBy,
+  type HostSource,
+  resolveNodeSource,
+} from '../../../src/kubelet/effective/node-source.ts';
 import {
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_STATUS_ANNOTATION,

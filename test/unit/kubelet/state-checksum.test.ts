@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCorruptState } from '../../../src/kubelet/workload/state-checksum.ts';
+import { isCorruptState } from '../../../src/kubelet/workload/manager-states.ts';
 
 /** Files of a kubelet 1.36.2, and files of the kubelet's own tests. */
 const VALID: readonly (readonly [what: string, content: string])[] = [

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { loadCatalogue } from '../../../src/kubelet/catalogue/load-catalogue.ts';
-import { readFlagsEnv, renderFlagsEnv } from '../../../src/kubelet/flags/flags-env.ts';
-import { upgradeFlags } from '../../../src/kubelet/flags/upgrade-flags.ts';
+import { readFlagsEnv, renderFlagsEnv, upgradeFlags } from '../../../src/kubelet/flags/flags-env.ts';
 
 const catalogue = await loadCatalogue();
 const upgrade = (line: string, minor: number, moveSocket = false) =>

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../base/errors.ts';
 import type { PhaseContext } from '../../../host/phase.ts';
-import { defaultKubeletConfiguration } from '../../../kubelet/defaults/default-kubelet-configuration.ts';
+import { defaultKubeletConfiguration } from '../../../kubelet/defaults/effective-configuration.ts';
 import { effectiveOf, type KubeletReading, type SetupChange } from '../../../kubelet/effective/field-changes.ts';
 import { UNSAFE_DIRECTORY } from '../../../kubelet/validate/directory-rules.ts';
 import { checkDirectories } from '../../../kubelet/workload/check-directories.ts';

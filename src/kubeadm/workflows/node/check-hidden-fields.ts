@@ -4,10 +4,10 @@ import { jsonEqual } from '../../../base/json.ts';
 import type { Warning } from '../../../host/plan/change.ts';
 import { FLAGS_ENV, KUBELET_CONFIG_FILE } from '../../../kube/well-known.ts';
 import { type KubeletReading, runningInput, type SetupChange } from '../../../kubelet/effective/field-changes.ts';
-import { describeHidden, findHiddenFields, type HiddenField } from '../../../kubelet/effective/hidden-fields.ts';
 import type { KubeletSetup } from '../../../kubelet/effective/kubelet-setup.ts';
 import { isOwnConfigDropIn } from '../../../kubelet/facts/own-config-drop-ins.ts';
 import { type LayeredConfig, leavesOf } from '../../../kubelet/layers/layers.ts';
+import { describeHidden, findHiddenFields, type HiddenField } from '../../../kubelet/layers/overridden-fields.ts';
 import { isIgnored } from '../../preflight/check.ts';
 import type { NodeDesign } from '../../render/node-design.ts';
 

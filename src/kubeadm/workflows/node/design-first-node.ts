@@ -4,7 +4,7 @@ import type { Warning } from '../../../host/plan/change.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { type Minor, NEWEST_MINOR } from '../../../kubelet/catalogue/catalogue.ts';
 import { readKubeletConfiguration } from '../../../kubelet/documents/decode.ts';
-import { otherMinorWarning } from '../../../kubelet/validate/other-minor.ts';
+import { otherMinorWarning } from '../../../kubelet/minor-option.ts';
 import type { DefaultedCluster } from '../../config/defaults.ts';
 import { dnsIp } from '../../config/dns-ip.ts';
 import { problemAsWarning } from '../../config/problem-as-warning.ts';

@@ -12,7 +12,7 @@ import { checkExtraArgs } from '../../../kubelet/flags/check-extra-args.ts';
 import { parseCommandLine } from '../../../kubelet/flags/command-line.ts';
 import { isSocketFlag } from '../../../kubelet/flags/flags-env.ts';
 import type { LayeredConfig } from '../../../kubelet/layers/layers.ts';
-import { otherMinorWarning } from '../../../kubelet/validate/other-minor.ts';
+import { otherMinorWarning } from '../../../kubelet/minor-option.ts';
 import { partialEviction } from '../../../kubelet/validate/startup-eviction.ts';
 import { pauseImage } from '../../control-plane/images.ts';
 import type { KubeletStartInput } from '../../phases/kubelet-start.ts';

@@ -6,8 +6,7 @@ import { defineFact } from '../../../host/facts/fact.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { type Catalogue, formatMinor } from '../../../kubelet/catalogue/catalogue.ts';
-import { defaultKubeletConfiguration } from '../../../kubelet/defaults/default-kubelet-configuration.ts';
-import { effectiveConfiguration } from '../../../kubelet/defaults/effective-configuration.ts';
+import { defaultKubeletConfiguration, effectiveConfiguration } from '../../../kubelet/defaults/effective-configuration.ts';
 import { masked } from '../../../kubelet/effective/field-changes.ts';
 import { configPathOf, healthzUrl, observeHealthzUrl } from '../../../kubelet/effective/healthz-url.ts';
 import { assessNextStart, type NextStart } from '../../../kubelet/effective/next-start.ts';
@@ -23,9 +22,8 @@ import {
   type LayerValue,
   type NodeExplanation,
 } from '../../../kubelet/effective/node-explanation.ts';
-import { assignedAt, type NodeSource, resolveNodeSource } from '../../../kubelet/effective/node-source.ts';
+import { assignedAt, type NodeSource, reportedStatus, resolveNodeSource } from '../../../kubelet/effective/node-source.ts';
 import { type ObservedKubelet, observeKubelet } from '../../../kubelet/effective/observe-kubelet.ts';
-import { reportedStatus } from '../../../kubelet/effective/source-in-force.ts';
 import { explainFailure } from '../../../kubelet/health/crash-watch.ts';
 import { healthText, kubeletHealthNow } from '../../../kubelet/health/observe.ts';
 import { missingShutdownLock } from '../../../kubelet/health/shutdown-lock.ts';

@@ -11,7 +11,7 @@ import {
   parseMinor,
 } from '../../../kubelet/catalogue/catalogue.ts';
 import { readConfigz } from '../../../kubelet/effective/configz.ts';
-import { configzPath } from '../../../kubelet/health/kubelet-path.ts';
+import { configzPath } from '../../../kubelet/health/observe-change.ts';
 
 /** The effective configuration of a kubelet, from /configz. */
 interface NodeConfigz {

@@ -4,7 +4,7 @@ import { CommitGoneError, describeCommit } from '../../../../src/host/commit/com
 import { parseLockHolder, parseRecord } from '../../../../src/host/commit/record.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
-import { fieldsNotInForce, fieldsToShow } from '../../../../src/kubelet/diff/fields-in-force.ts';
+import { fieldsNotInForce, fieldsToShow } from '../../../../src/kubelet/diff/diff-configs.ts';
 
 const reason = 'a test';
 const reader = { minor: 36, catalogue: await loadCatalogue() };

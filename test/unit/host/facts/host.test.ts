@@ -7,9 +7,8 @@ import { listeningPorts, parseProcNetTcp } from '../../../../src/host/facts/list
 import { operatingSystem, parseOsRelease } from '../../../../src/host/facts/operating-system.ts';
 import { queryKey } from '../../../../src/host/facts/query.ts';
 import { criSockets, KNOWN_CRI_SOCKETS } from '../../../../src/kubelet/facts/cri-socket.ts';
-import { hostFacts } from '../../../../src/kubelet/facts/host-facts.ts';
+import { hostFacts, nodeChecks, parseSwaps } from '../../../../src/kubelet/facts/host-facts.ts';
 import { kubeletBinary, parseKubeletVersion } from '../../../../src/kubelet/facts/kubelet-version.ts';
-import { nodeChecks, parseSwaps } from '../../../../src/kubelet/facts/node-checks.ts';
 import { commandFailure, commandOutput, parseFact, textFile } from '../../../support/answers.ts';
 import { fixture } from '../../../support/fixture.ts';
 

@@ -3,7 +3,7 @@ import { renderMetaFile } from '../../../../src/dynamic/native/native-store.ts';
 import { planWorkflow } from '../../../../src/host/run-workflow.ts';
 import { joinWorkflow } from '../../../../src/kubeadm/workflows/join.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../../../src/kubeadm/workflows/upgrade/upgrade-node.ts';
-import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/effective/assigned-by.ts';
+import { ASSIGNED_BY_ANNOTATION, formatAssignedBy } from '../../../../src/kubelet/effective/node-source.ts';
 import { CONFIG_SOURCE_ANNOTATION, formatIdentity, formatSourceAnnotation } from '../../../../src/kubelet/layers/config-source.ts';
 import { formatManifest, formatPointer } from '../../../../src/kubelet/node-agent/layout.ts';
 import { regular } from '../../../support/host-to-join.ts';

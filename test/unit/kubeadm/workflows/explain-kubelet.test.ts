@@ -5,7 +5,7 @@ import type { HttpFact } from '../../../../src/host/facts/query.ts';
 import { explainHostKubelet, explainNodeKubelet } from '../../../../src/kubeadm/workflows/node/explain-kubelet.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { observeKubelet } from '../../../../src/kubelet/effective/observe-kubelet.ts';
-import { renderNodeExplanation } from '../../../../src/kubelet/effective/render-node-explanation.ts';
+import { renderNodeExplanation } from '../../../../src/kubelet/effective/render.ts';
 import { formatManifest } from '../../../../src/kubelet/node-agent/layout.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';

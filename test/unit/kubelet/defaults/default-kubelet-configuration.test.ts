@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { defaultEvictionHard } from '../../../../src/kubelet/catalogue/conditional-defaults.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
-import { defaultKubeletConfiguration, fillKubeletDefaults } from '../../../../src/kubelet/defaults/default-kubelet-configuration.ts';
+import { defaultKubeletConfiguration, fillKubeletDefaults } from '../../../../src/kubelet/defaults/effective-configuration.ts';
 
 const catalogue = await loadCatalogue();
 

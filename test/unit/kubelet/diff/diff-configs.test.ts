@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { diffConfigs } from '../../../../src/kubelet/diff/diff-configs.ts';
-import { diffDocument, renderDiff } from '../../../../src/kubelet/effective/render-diff.ts';
+import { diffDocument, renderDiff } from '../../../../src/kubelet/effective/render.ts';
 
 const catalogue = await loadCatalogue();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { observe } from '../../../../src/host/access/observe.ts';
-import { criState } from '../../../../src/kubelet/facts/cri-state.ts';
+import { criState } from '../../../../src/kubelet/facts/cri-socket.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
 const seen = (stdout: string, exitCode = 0) =>

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../../src/base/json.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
-import { fieldOfFlag, readFlagSettings } from '../../../../src/kubelet/flags/apply-flags.ts';
-import { readFlagValue } from '../../../../src/kubelet/flags/flag-value.ts';
+import { fieldOfFlag, readFlagSettings, readFlagValue } from '../../../../src/kubelet/flags/flag-value.ts';
 
 const catalogue = await loadCatalogue();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { podLosses, runningPods } from '../../../../src/kubelet/health/losses.ts';
+import { podLosses, runningPods } from '../../../../src/kubelet/health/baseline.ts';
 import { readPod } from '../../../../src/kubelet/workload/pod.ts';
 import { type FakePod, fakePod, RUNNING, waitingPod } from '../../../support/pods-on-node.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { minorOfNode, readNodeReport } from '../../../../src/kubelet/health/node-report.ts';
+import { minorOfNode, readNodeReport } from '../../../../src/kubelet/health/observe-change.ts';
 
 const AT = Date.parse('2030-01-01T00:00:10.900Z');
 const node = (...conditions: readonly JsonObject[]): KubeObject => ({

@@ -3,8 +3,14 @@ import { formatProblem, type Problem } from '../../../../src/base/errors.ts';
 import { parseSource } from '../../../../src/codec/source.ts';
 import { NEWEST_MINOR } from '../../../../src/kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
-import { ADVICE_RULES, STARTUP_RULES, VALIDATION_RULES } from '../../../../src/kubelet/validate/rules.ts';
-import { type ValidationOptions, type Verdict, validateKubeletConfiguration } from '../../../../src/kubelet/validate/validate.ts';
+import {
+  ADVICE_RULES,
+  STARTUP_RULES,
+  VALIDATION_RULES,
+  type ValidationOptions,
+  type Verdict,
+  validateKubeletConfiguration,
+} from '../../../../src/kubelet/validate/validate.ts';
 import { AREA_CASES } from './cases/area-cases.ts';
 import { GATE_CASES } from './cases/gate-cases.ts';
 import { MINOR_CASES } from './cases/minor-cases.ts';

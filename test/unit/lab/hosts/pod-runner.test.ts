@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { podLosses, runningPods } from '../../../../src/kubelet/health/losses.ts';
+import { podLosses, runningPods } from '../../../../src/kubelet/health/baseline.ts';
 import { PROBE_NAME, probePod, readProbe } from '../../../../src/kubelet/health/probe-pod.ts';
 import { podsOfNode, readPod } from '../../../../src/kubelet/workload/pod.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { type Catalogue, formatMinor, type Gate, type Minor } from '../catalogue/catalogue.ts';
 import { entriesAt, valueAt } from '../documents/values.ts';
+import { beyondBounds } from './classify-changes.ts';
 import type { Finding, Rule } from './rule.ts';
 
 /** Deprecated fields that are still read. */
@@ -75,3 +76,15 @@ function deprecationMessage(gate: Gate, minor: Minor, catalogue: Catalogue): str
   if (gate.stage === 'DEPRECATED') return `the gate is deprecated and ${when}`;
   return gate.stage === 'GA' ? `the gate is GA (${gate.default ? 'on' : 'off'}) and ${when}` : null;
 }
+
+/** Values that the kubelet accepts, but that are rarely intended: a change to them has the impact `unsafe`. */
+export const BOUND_RULES: readonly Rule[] = [
+  {
+    id: 'KUBELET_UNUSUAL_VALUE',
+    check: ({ given, catalogue }) =>
+      [...catalogue.fields.values()].flatMap(({ path, bounds }) => {
+        const message = bounds === undefined ? null : beyondBounds(bounds, valueAt(given, path));
+        return message === null ? [] : [{ path, message }];
+      }),
+  },
+];

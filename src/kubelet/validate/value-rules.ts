@@ -1,5 +1,5 @@
-import { numberAt } from '../documents/values.ts';
-import type { Finding, Rule, RuleFacts } from './rule.ts';
+import { numberAt, textAt } from '../documents/values.ts';
+import { type Finding, type Rule, type RuleFacts, unknownEnumValue } from './rule.ts';
 
 interface Bound {
   readonly path: string;
@@ -72,4 +72,43 @@ function checkIdsPerPod({ config }: RuleFacts): readonly Finding[] {
   const value = numberAt(config, path);
   if (value === undefined || (value >= ID_BLOCK && value % ID_BLOCK === 0 && value <= 2 ** 32 - 1)) return [];
   return [{ path, message: `must be a multiple of ${ID_BLOCK}, from ${ID_BLOCK} to ${2 ** 32 - ID_BLOCK}, not ${value}` }];
+}
+
+/** Enumerations; letter case matters. */
+export const ENUM_RULES: readonly Rule[] = [
+  words('hairpinMode', ['promiscuous-bridge', 'hairpin-veth', 'none']),
+  { ...words('topologyManagerPolicy', ['none', 'best-effort', 'restricted', 'single-numa-node']), since: 20 },
+  words('topologyManagerScope', ['container', 'pod']),
+  { ...words('logging.format', ['text', 'json']), id: 'KUBELET_LOGGING_FORMAT' },
+  { ...words('memoryReservationPolicy', ['None', 'TieredReservation']), since: 36 },
+  {
+    id: 'KUBELET_UNKNOWN_WORD',
+    since: 22,
+    until: 29,
+    check: (facts) => (facts.gates.isEnabled('NodeSwap') ? checkWord(SWAP, ['LimitedSwap', 'UnlimitedSwap'], facts) : []),
+  },
+  {
+    id: 'KUBELET_UNKNOWN_WORD',
+    since: 30,
+    check: (facts) => (facts.gates.isEnabled('NodeSwap') ? checkWord(SWAP, ['LimitedSwap', 'NoSwap'], facts) : []),
+  },
+  {
+    id: 'KUBELET_UNKNOWN_WORD',
+    since: 33,
+    check: (facts) => (facts.gates.isEnabled('KubeletEnsureSecretPulledImages') ? checkWord(PULL_POLICY, PULL_POLICIES, facts) : []),
+  },
+];
+
+const SWAP = 'memorySwap.swapBehavior';
+const PULL_POLICY = 'imagePullCredentialsVerificationPolicy';
+const PULL_POLICIES = ['NeverVerify', 'NeverVerifyPreloadedImages', 'NeverVerifyAllowlistedImages', 'AlwaysVerify'];
+
+function words(path: string, known: readonly string[]): Rule {
+  return { id: 'KUBELET_UNKNOWN_WORD', check: (facts) => checkWord(path, known, facts) };
+}
+
+/** The empty string is valid: a default that was not filled in. */
+function checkWord(path: string, known: readonly string[], { config }: RuleFacts): readonly Finding[] {
+  const word = textAt(config, path);
+  return word === '' || known.includes(word) ? [] : [{ path, ...unknownEnumValue(word, known) }];
 }
