@@ -1,101 +1,75 @@
+import type * as z from 'zod';
 import type { Arg } from '../../base/arg.ts';
 import { formatFieldPath } from '../../codec/field-path.ts';
-import type {
-  ClusterConfiguration,
-  ControlPlaneComponent,
-  DurationText,
-  InitConfiguration,
-  JoinConfiguration,
-  LocalEtcd,
-  NodeRegistration,
-  Timeouts,
-} from './model.ts';
-import type {
-  ArgMap,
-  V1beta3ClusterConfiguration,
-  V1beta3Component,
-  V1beta3InitConfiguration,
-  V1beta3JoinConfiguration,
-  V1beta3NodeRegistration,
-} from './schema-v1beta3.ts';
+import type { DurationText, ModelSet, NodeRegistration } from './model.ts';
+import type { Decoded } from './schema-parts.ts';
+import type { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
 
-export interface Converted<T> {
-  readonly value: T;
-  /** Original paths of moved members, by model path. */
-  readonly moved: ReadonlyMap<string, string>;
-  /** `apiServer.timeoutForControlPlane`, which ClusterConfiguration no longer has. */
-  readonly timeoutForControlPlane?: DurationText;
+type V1beta3<K extends keyof typeof V1BETA3_SCHEMAS> = Decoded<z.output<(typeof V1BETA3_SCHEMAS)[K]>>;
+
+/** The model of one document. */
+export interface ConvertedModel extends ModelSet {
+  /**
+   * `apiServer.timeoutForControlPlane` of ClusterConfiguration, for `timeouts.controlPlaneComponentHealthCheck` of
+   * InitConfiguration and JoinConfiguration.
+   */
+  readonly timeoutForControlPlane?: DurationText | undefined;
 }
 
 /**
- * Converts a v1beta3 InitConfiguration: arguments become lists sorted by name, as in kubeadm's conversion.
+ * Converts documents of v1beta3. Arguments become lists sorted by name, as in kubeadm's conversion; `discovery.timeout`
+ * becomes `timeouts.discovery`. `moved` gets the original path of each moved member, by model path.
  */
-export function convertV1beta3Init(init: V1beta3InitConfiguration): Converted<InitConfiguration> {
-  const { nodeRegistration, ...same } = init;
-  const moved = new Map<string, string>();
-  return { value: { ...same, ...(nodeRegistration && { nodeRegistration: convertNode(nodeRegistration, moved) }) }, moved };
-}
+export const V1BETA3_CONVERSIONS: {
+  readonly [K in keyof typeof V1BETA3_SCHEMAS]: (written: V1beta3<K>, moved: Map<string, string>) => ConvertedModel;
+} = {
+  InitConfiguration: ({ nodeRegistration: node, ...init }, moved) => ({ init: { ...init, ...convertNode(node, moved) } }),
+  JoinConfiguration: ({ nodeRegistration: node, discovery: written, ...join }, moved) => {
+    const { timeout, ...discovery } = written ?? {};
+    if (timeout !== undefined) moved.set('timeouts', 'discovery.timeout').set('timeouts.discovery', 'discovery.timeout');
+    return {
+      join: {
+        ...join,
+        ...convertNode(node, moved),
+        ...(written && { discovery }),
+        ...(timeout !== undefined && { timeouts: { discovery: timeout } }),
+      },
+    };
+  },
+  ClusterConfiguration: ({ apiServer, controllerManager, scheduler, etcd, ...same }, moved) => {
+    const { timeoutForControlPlane, ...ownApiServer } = apiServer ?? {};
+    const local = etcd?.local && { local: withArgs(etcd.local, ['etcd', 'local'], moved) };
+    const cluster = {
+      ...same,
+      ...(apiServer && { apiServer: withArgs(ownApiServer, ['apiServer'], moved) }),
+      ...(controllerManager && { controllerManager: withArgs(controllerManager, ['controllerManager'], moved) }),
+      ...(scheduler && { scheduler: withArgs(scheduler, ['scheduler'], moved) }),
+      ...(etcd && { etcd: { ...local, ...(etcd.external && { external: etcd.external }) } }),
+    };
+    return { cluster, timeoutForControlPlane };
+  },
+};
 
-/** Converts a v1beta3 JoinConfiguration; `discovery.timeout` becomes `timeouts.discovery`. */
-export function convertV1beta3Join(join: V1beta3JoinConfiguration): Converted<JoinConfiguration> {
-  const { nodeRegistration, discovery: written, ...same } = join;
-  const moved = new Map<string, string>();
-  const { timeout, ...discovery } = written ?? {};
-  const timeouts: Timeouts | undefined = timeout === undefined ? undefined : { discovery: timeout };
-  if (timeouts) moved.set('timeouts', 'discovery.timeout').set('timeouts.discovery', 'discovery.timeout');
-  const value = {
-    ...same,
-    ...(nodeRegistration && { nodeRegistration: convertNode(nodeRegistration, moved) }),
-    ...(written && { discovery }),
-    ...(timeouts && { timeouts }),
-  };
-  return { value, moved };
-}
-
-/**
- * Converts a v1beta3 ClusterConfiguration. `apiServer.timeoutForControlPlane` is returned separately, for
- * `timeouts.controlPlaneComponentHealthCheck` of InitConfiguration and JoinConfiguration.
- */
-export function convertV1beta3Cluster(cluster: V1beta3ClusterConfiguration): Converted<ClusterConfiguration> {
-  const { apiServer, controllerManager, scheduler, etcd, ...same } = cluster;
-  const moved = new Map<string, string>();
-  const { timeoutForControlPlane, certSANs, ...component } = apiServer ?? {};
-  const value: ClusterConfiguration = {
-    ...same,
-    ...(apiServer && { apiServer: { ...convertComponent(component, 'apiServer', moved), ...(certSANs && { certSANs }) } }),
-    ...(controllerManager && { controllerManager: convertComponent(controllerManager, 'controllerManager', moved) }),
-    ...(scheduler && { scheduler: convertComponent(scheduler, 'scheduler', moved) }),
-    ...(etcd && { etcd: convertEtcd(etcd, moved) }),
-  };
-  return { value, moved, ...(timeoutForControlPlane !== undefined && { timeoutForControlPlane }) };
-}
-
-function convertNode({ kubeletExtraArgs, ...same }: V1beta3NodeRegistration, moved: Map<string, string>): NodeRegistration {
-  return {
-    ...same,
-    ...(kubeletExtraArgs && { kubeletExtraArgs: toArgs(kubeletExtraArgs, ['nodeRegistration', 'kubeletExtraArgs'], moved) }),
-  };
-}
-
-function convertComponent({ extraArgs, ...same }: V1beta3Component, name: string, moved: Map<string, string>): ControlPlaneComponent {
-  return { ...same, ...(extraArgs && { extraArgs: toArgs(extraArgs, [name, 'extraArgs'], moved) }) };
-}
-
-function convertEtcd(
-  { local, external }: NonNullable<V1beta3ClusterConfiguration['etcd']>,
+function convertNode(
+  nodeRegistration: V1beta3<'InitConfiguration'>['nodeRegistration'],
   moved: Map<string, string>,
-): NonNullable<ClusterConfiguration['etcd']> {
-  return { ...(local && { local: convertLocalEtcd(local, moved) }), ...(external && { external }) };
+): { readonly nodeRegistration?: NodeRegistration } {
+  if (nodeRegistration === undefined) return {};
+  const { kubeletExtraArgs: map, ...same } = nodeRegistration;
+  const at = ['nodeRegistration', 'kubeletExtraArgs'];
+  return { nodeRegistration: { ...same, ...(map && { kubeletExtraArgs: toArgs(map, at, moved) }) } };
 }
 
-function convertLocalEtcd(
-  { extraArgs, ...same }: NonNullable<NonNullable<V1beta3ClusterConfiguration['etcd']>['local']>,
+/** A component at a path, with its arguments as a list. */
+function withArgs<T extends { readonly extraArgs?: Readonly<Record<string, string>> }>(
+  { extraArgs, ...same }: T,
+  at: readonly string[],
   moved: Map<string, string>,
-): LocalEtcd {
-  return { ...same, ...(extraArgs && { extraArgs: toArgs(extraArgs, ['etcd', 'local', 'extraArgs'], moved) }) };
+) {
+  return { ...same, ...(extraArgs && { extraArgs: toArgs(extraArgs, [...at, 'extraArgs'], moved) }) };
 }
 
-function toArgs(map: ArgMap, at: readonly string[], moved: Map<string, string>): readonly Arg[] {
+function toArgs(map: Readonly<Record<string, string>>, at: readonly string[], moved: Map<string, string>): readonly Arg[] {
   const names = Object.keys(map).sort();
   return names.map((name, i) => {
     const written = formatFieldPath([...at, name]);

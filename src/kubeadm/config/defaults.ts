@@ -11,26 +11,16 @@ import {
   argValue,
   type BootstrapToken,
   type ClusterConfiguration,
-  type ControlPlaneComponent,
-  type Discovery,
-  type Dns,
-  type DurationText,
   type Etcd,
   type ExternalEtcd,
   type InitConfiguration,
   type JoinConfiguration,
-  type JoinControlPlane,
   type LocalEtcd,
-  type Networking,
   type NodeRegistration,
   type PullPolicy,
   type ResetConfiguration,
   type Timeouts,
-  type UpgradeApply,
   type UpgradeConfiguration,
-  type UpgradeDiff,
-  type UpgradeNode,
-  type UpgradePlan,
 } from './model.ts';
 import { joinHostPort, splitHostPort } from './rules.ts';
 
@@ -85,51 +75,8 @@ export type DefaultedNodeRegistration = Filled<
   'name' | 'criSocket' | 'kubeletExtraArgs' | 'ignorePreflightErrors' | 'imagePullPolicy' | 'imagePullSerial'
 >;
 
-interface DefaultedInit extends InitConfiguration {
-  readonly bootstrapTokens: readonly DefaultedBootstrapToken[];
-  readonly nodeRegistration: DefaultedNodeRegistration & { readonly taints: readonly Taint[] };
-  readonly localAPIEndpoint: Required<ApiEndpoint>;
-  readonly timeouts: Required<Timeouts>;
-}
-
-export interface DefaultedCluster extends ClusterConfiguration {
-  readonly etcd: Etcd & ({ readonly local: Filled<LocalEtcd, 'dataDir'> } | { readonly external: ExternalEtcd });
-  readonly networking: Filled<Networking, 'serviceSubnet' | 'dnsDomain'>;
-  readonly kubernetesVersion: string;
-  readonly apiServer: ControlPlaneComponent & { readonly certSANs?: readonly string[] };
-  readonly controllerManager: ControlPlaneComponent;
-  readonly scheduler: ControlPlaneComponent;
-  readonly dns: Dns;
-  readonly proxy: { readonly disabled?: boolean };
-  readonly certificatesDir: string;
-  readonly imageRepository: string;
-  readonly clusterName: string;
-  readonly encryptionAlgorithm: EncryptionAlgorithm;
-  readonly certificateValidityPeriod: DurationText;
-  readonly caCertificateValidityPeriod: DurationText;
-}
-
-interface DefaultedJoin extends JoinConfiguration {
-  readonly discovery: Discovery;
-  readonly nodeRegistration: DefaultedNodeRegistration;
-  readonly caCertPath: string;
-  readonly controlPlane?: JoinControlPlane & { readonly localAPIEndpoint: Required<ApiEndpoint> };
-  readonly timeouts: Required<Timeouts>;
-}
-
-interface DefaultedReset extends ResetConfiguration {
-  readonly certificatesDir: string;
-  readonly criSocket: string;
-  readonly timeouts: Required<Timeouts>;
-}
-
-interface DefaultedUpgrade extends UpgradeConfiguration {
-  readonly apply: Filled<UpgradeApply, 'certificateRenewal' | 'etcdUpgrade' | 'imagePullPolicy' | 'imagePullSerial'>;
-  readonly node: Filled<UpgradeNode, 'certificateRenewal' | 'etcdUpgrade' | 'imagePullPolicy' | 'imagePullSerial'>;
-  readonly plan: Filled<UpgradePlan, 'etcdUpgrade'>;
-  readonly diff: UpgradeDiff;
-  readonly timeouts: Required<Timeouts>;
-}
+/** A ClusterConfiguration with all its values. */
+export type DefaultedCluster = ReturnType<typeof applyClusterDefaults>;
 
 /**
  * Number of new tokens that `applyInitDefaults` needs: one for each bootstrap token without a value, and one
@@ -145,7 +92,7 @@ export function countMissingTokens({ bootstrapTokens = [] }: InitConfiguration):
  * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_NO_ADDRESS, CONFIG_INVALID_NAME when the facts of the
  *   host give no unique value
  */
-export function applyInitDefaults(init: InitConfiguration, host: HostDefaults, freshTokens: readonly Secret[]): DefaultedInit {
+export function applyInitDefaults(init: InitConfiguration, host: HostDefaults, freshTokens: readonly Secret[]) {
   const node = applyNodeDefaults(init.nodeRegistration ?? {}, host);
   return {
     ...init,
@@ -161,7 +108,7 @@ export function applyInitDefaults(init: InitConfiguration, host: HostDefaults, f
  * prefix and keeps a `ci/`.
  * @param bindPort of the local API endpoint: port of a `controlPlaneEndpoint` without one
  */
-export function applyClusterDefaults(cluster: ClusterConfiguration, bindPort: number = DEFAULT_BIND_PORT): DefaultedCluster {
+export function applyClusterDefaults(cluster: ClusterConfiguration, bindPort: number = DEFAULT_BIND_PORT) {
   const { controlPlaneEndpoint, networking, apiServer, kubernetesVersion = DEFAULT_KUBERNETES_VERSION } = cluster;
   return {
     ...cluster,
@@ -192,7 +139,7 @@ export function applyClusterDefaults(cluster: ClusterConfiguration, bindPort: nu
  * @throws AppError CONFIG_SEVERAL_RUNTIMES, CONFIG_NO_ADDRESS, CONFIG_INVALID_NAME when the facts of the
  *   host give no unique value
  */
-export function applyJoinDefaults(join: JoinConfiguration, host: HostDefaults): DefaultedJoin {
+export function applyJoinDefaults(join: JoinConfiguration, host: HostDefaults) {
   const { controlPlane: written, discovery = {}, ...same } = join;
   const node = applyNodeDefaults(join.nodeRegistration ?? {}, host);
   const tlsBootstrapToken = discovery.tlsBootstrapToken ?? discovery.bootstrapToken?.token;
@@ -212,7 +159,7 @@ export function applyJoinDefaults(join: JoinConfiguration, host: HostDefaults): 
  * Fills in all values of ResetConfiguration.
  * @throws AppError CONFIG_SEVERAL_RUNTIMES when several runtimes exist and none is selected
  */
-export function applyResetDefaults(reset: ResetConfiguration, host: Pick<HostDefaults, 'criSockets'>): DefaultedReset {
+export function applyResetDefaults(reset: ResetConfiguration, host: Pick<HostDefaults, 'criSockets'>) {
   return {
     ...reset,
     certificatesDir: reset.certificatesDir ?? CERTIFICATES_DIR,
@@ -222,7 +169,7 @@ export function applyResetDefaults(reset: ResetConfiguration, host: Pick<HostDef
 }
 
 /** Fills in all values of UpgradeConfiguration. */
-export function applyUpgradeDefaults(upgrade: UpgradeConfiguration): DefaultedUpgrade {
+export function applyUpgradeDefaults(upgrade: UpgradeConfiguration) {
   const pull = { imagePullPolicy: 'IfNotPresent' as PullPolicy, imagePullSerial: true };
   return {
     ...upgrade,
@@ -333,7 +280,10 @@ function withPort(endpoint: string, bindPort: number): string {
   return parts && parts.port !== '' ? endpoint : joinHostPort(parts?.host ?? endpoint, bindPort);
 }
 
-function withEtcdDefaults({ local, external }: Etcd): DefaultedCluster['etcd'] {
+function withEtcdDefaults({
+  local,
+  external,
+}: Etcd): Etcd & ({ readonly local: Filled<LocalEtcd, 'dataDir'> } | { readonly external: ExternalEtcd }) {
   if (!external) return { local: { ...local, dataDir: local?.dataDir ?? ETCD_DATA_DIR } };
   const { endpoints = [], httpEndpoints = [] } = external;
   return { external: { ...external, ...(httpEndpoints.length === 0 && endpoints.length > 0 && { httpEndpoints: endpoints }) } };

@@ -10,9 +10,8 @@ import {
   wrongHeader,
 } from '../../codec/document-problems.ts';
 import { entryOf, type SourceDocument } from '../../codec/source.ts';
-import type { ConfigKind, ModelKind } from './model.ts';
+import { type ConfigKind, MODEL_MEMBERS, type ModelKind } from './model.ts';
 import { V1BETA3_SCHEMAS } from './schema-v1beta3.ts';
-import { V1BETA4_SCHEMAS } from './schema-v1beta4.ts';
 import type { SchemaVersion } from './suggest-field.ts';
 
 /** The group of kubeadm's configuration documents. */
@@ -57,7 +56,7 @@ const COMPONENT_VERSIONS = {
   KubeProxyConfiguration: 'kubeproxy.config.k8s.io/v1alpha1',
 } as const;
 
-const MODEL_KINDS = Object.keys(V1BETA4_SCHEMAS) as readonly ModelKind[];
+const MODEL_KINDS = Object.keys(MODEL_MEMBERS) as readonly ModelKind[];
 
 /** All kinds that a configuration file may contain. */
 export const CONFIG_KINDS: readonly ConfigKind[] = [...MODEL_KINDS, 'KubeletConfiguration', 'KubeProxyConfiguration'];

@@ -6,7 +6,7 @@ import { INIT_FLAGS } from './flags-init.ts';
 import { JOIN_FLAGS, needlessFlags } from './flags-join.ts';
 import { UPGRADE_FLAGS, type UpgradeCommand } from './flags-upgrade.ts';
 import { checkValues, type LoadedConfig } from './load.ts';
-import type { BootstrapToken, ModelKind, ModelSet, ResetConfiguration } from './model.ts';
+import { type BootstrapToken, MODEL_MEMBERS, type ModelKind, type ModelSet, type ResetConfiguration } from './model.ts';
 import { type Origin, positionsOf } from './origins.ts';
 
 /** Merges flags of `init` over InitConfiguration and ClusterConfiguration; both exist afterwards. */
@@ -61,7 +61,7 @@ function merge(config: LoadedConfig, flags: Flags, table: FlagTable): LoadedConf
     }
   }
   // An invalid flag must not cause an additional error about a missing value.
-  const damaged = problems.length > config.problems.length ? ALL_KINDS : config.damaged;
+  const damaged = problems.length > config.problems.length ? new Set(Object.keys(MODEL_MEMBERS) as ModelKind[]) : config.damaged;
   return { ...config, ...models, problems, origins, positions: positionsOf(origins), damaged };
 }
 
@@ -70,14 +70,6 @@ const ARGUMENTS: ReadonlyMap<string, string> = new Map([
   ['api-server-endpoint', 'address:port'],
   ['bootstrap-token', 'token'],
   ['version', 'version'],
-]);
-
-const ALL_KINDS: ReadonlySet<ModelKind> = new Set([
-  'InitConfiguration',
-  'ClusterConfiguration',
-  'JoinConfiguration',
-  'ResetConfiguration',
-  'UpgradeConfiguration',
 ]);
 
 /** Removes the previous origins at and below the path. */

@@ -1,6 +1,7 @@
 import type { Position, Problem } from '../../base/errors.ts';
 import { deprecatedVersion, duplicateKind, ignoredDocument, noDocument } from '../../codec/document-problems.ts';
 import { parseSource, type Source, type SourceDocument } from '../../codec/source.ts';
+import type { ConvertedModel } from './convert-v1beta3.ts';
 import {
   type DocumentHeader,
   REMOVED_IN_V1BETA3,
@@ -213,8 +214,7 @@ function validateHeader(
 
 function joinParts(parts: readonly ModelPart[], kinds: readonly ConfigKind[]): Omit<LoadedConfig, 'problems'> {
   const origins = new Map(parts.flatMap((part) => [...part.origins]));
-  const models = Object.assign({}, ...parts.map((part) => part.models)) as ModelSet;
-  const timeout = parts.find((part) => part.timeoutForControlPlane !== undefined)?.timeoutForControlPlane;
+  const { timeoutForControlPlane: timeout, ...models }: ConvertedModel = Object.assign({}, ...parts.map((part) => part.models));
   const moved = timeout !== undefined && kinds.includes('InitConfiguration') ? moveTimeout(models, timeout, origins) : models;
   return {
     ...moved,

@@ -5,7 +5,7 @@ import { entryOf, parseSource } from '../../codec/source.ts';
 import { CONFIG_KINDS } from './document-header.ts';
 import { type ConfigDocument, encodeAsWritten, renderConfig, secretsOf } from './encode.ts';
 import { checkValues, type LoadedConfig, loadConfig } from './load.ts';
-import type { ModelKind, Timeouts } from './model.ts';
+import { MODEL_MEMBERS, type ModelKind, type Timeouts } from './model.ts';
 
 interface Migration {
   /** The file in v1beta4, with invalid values as they are; null when the structure of a document is invalid. */
@@ -27,19 +27,18 @@ export function migrateConfig(text: string, file: string, { asKubeadm }: { reado
   const { problems } = checkValues(loaded);
   if (loaded.problems.some(({ severity }) => severity !== 'warning')) return { output: null, problems };
   const documents = migratedDocuments(text, file, withTimeoutInJoin(loaded));
-  return { output: renderConfig(documents, secretsOf(modelsByKind(loaded))), problems };
+  return { output: renderConfig(documents, secretsOf(Object.values(MODEL_MEMBERS).map((member) => loaded[member]))), problems };
 }
 
 function migratedDocuments(text: string, file: string, loaded: LoadedConfig): readonly (ConfigDocument | string)[] {
   const texts = documentTexts(text);
-  const models = modelsByKind(loaded);
   const documents = parseSource(text, file).documents.filter(({ root }) => root !== null);
   const written = documents.map(({ root, index }) => {
     const value = entryOf(root, 'kind')?.value;
     return { kind: (value?.kind === 'scalar' ? value.text : '') as ModelKind, text: texts[index] ?? '' };
   });
   const migrated = written.map(({ kind, text: asItIs }) =>
-    needsWriting(kind, loaded) ? encodeAsWritten(kind, models[kind] ?? {}) : asItIs,
+    needsWriting(kind, loaded) ? encodeAsWritten(kind, loaded[MODEL_MEMBERS[kind]] ?? {}) : asItIs,
   );
   // A timeout moved from ClusterConfiguration may need a new InitConfiguration.
   const addsInit = loaded.init !== undefined && !written.some(({ kind }) => kind === 'InitConfiguration');
@@ -64,14 +63,4 @@ function withTimeoutInJoin(loaded: LoadedConfig): LoadedConfig {
   if (!isMoved || moved === undefined || !loaded.join || own.controlPlaneComponentHealthCheck !== undefined) return loaded;
   const origins = new Map(loaded.origins).set('JoinConfiguration.timeouts.controlPlaneComponentHealthCheck', origin);
   return { ...loaded, origins, join: { ...loaded.join, timeouts: { ...own, controlPlaneComponentHealthCheck: moved } } };
-}
-
-function modelsByKind({ init, cluster, join, reset, upgrade }: LoadedConfig): { readonly [K in ModelKind]?: object | undefined } {
-  return {
-    InitConfiguration: init,
-    ClusterConfiguration: cluster,
-    JoinConfiguration: join,
-    ResetConfiguration: reset,
-    UpgradeConfiguration: upgrade,
-  };
 }

@@ -6,24 +6,14 @@ import { quoteValue } from '../../codec/document-problems.ts';
 import type { IssueParams } from '../../codec/read-document.ts';
 import type { Taint } from '../../kube/taint.ts';
 import { isBootstrapToken, isCertificateKey } from './bootstrap-token.ts';
-import type {
-  ApiEndpoint,
-  BootstrapToken,
-  BootstrapTokenDiscovery,
-  DurationText,
-  EnvVar,
-  HostPathMount,
-  HostPathType,
-  ImageMeta,
-  Networking,
-  Patches,
-  PullPolicy,
-} from './model.ts';
 
 /**
  * Schema parts shared by kubeadm.k8s.io/v1beta4 and v1beta3. Their input is the result of `readDocument`, which drops
  * null members, and empty strings where Go cannot distinguish empty from absent.
  */
+
+/** The value of a schema: read-only on all levels. */
+export type Decoded<T> = T extends Secret ? T : { readonly [K in keyof T]: Decoded<T[K]> };
 
 export const optional = z.exactOptional;
 export const text = z.string();
@@ -33,7 +23,7 @@ export const flag = z.boolean();
 const DURATION_HINT = 'Write a number with a unit, such as 90s, 5m or 1h30m';
 
 /** metav1.Duration: a string in Go syntax, normalized to Go's format. */
-export const duration: z.ZodType<DurationText> = z
+export const duration: z.ZodType<string> = z
   .string()
   .transform((written, context) => {
     const ns = parseGoDuration(written);
@@ -96,18 +86,11 @@ const quantity: z.ZodType<string> = z.union([z.string(), z.number()]).transform(
   return z.NEVER;
 });
 
-export const pullPolicy: z.ZodType<PullPolicy> = z.enum(['Always', 'IfNotPresent', 'Never']);
-const hostPathType: z.ZodType<HostPathType> = z.enum([
-  'DirectoryOrCreate',
-  'Directory',
-  'FileOrCreate',
-  'File',
-  'Socket',
-  'CharDevice',
-  'BlockDevice',
-]);
+export const pullPolicy = z.enum(['Always', 'IfNotPresent', 'Never']);
+const hostPathType = z.enum(['DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice']);
 
-export const bootstrapTokenSchema: z.ZodType<BootstrapToken> = z.strictObject({
+export const bootstrapTokenSchema = z.strictObject({
+  /** Absent: generated when the defaults are applied. */
   token: optional(token),
   description: optional(text),
   ttl: optional(duration),
@@ -123,25 +106,23 @@ export const taint: z.ZodType<Taint> = z.strictObject({
   timeAdded: optional(time),
 });
 
-export const apiEndpoint: z.ZodType<ApiEndpoint> = z.strictObject({
+export const apiEndpoint = z.strictObject({
   advertiseAddress: optional(text),
   bindPort: optional(z.int32()),
 });
 
-export const patches: z.ZodType<Patches> = z.strictObject({ directory: optional(text) });
+export const patches = z.strictObject({ directory: optional(text) });
 
-export const networking: z.ZodType<Networking> = z.strictObject({
+export const networking = z.strictObject({
+  /** One CIDR, or an IPv4 and an IPv6 CIDR, comma-separated. */
   serviceSubnet: optional(text),
   podSubnet: optional(text),
   dnsDomain: optional(text),
 });
 
-export const imageMeta = { imageRepository: optional(text), imageTag: optional(text) } as const satisfies Record<
-  keyof ImageMeta,
-  z.ZodType
->;
+export const imageMeta = { imageRepository: optional(text), imageTag: optional(text) };
 
-export const hostPathMount: z.ZodType<HostPathMount> = z.strictObject({
+export const hostPathMount = z.strictObject({
   name: text,
   hostPath: text,
   mountPath: text,
@@ -151,7 +132,7 @@ export const hostPathMount: z.ZodType<HostPathMount> = z.strictObject({
 
 const keyRef = z.strictObject({ name: optional(text), key: text, optional: optional(flag) });
 
-export const envVar: z.ZodType<EnvVar> = z.strictObject({
+export const envVar = z.strictObject({
   name: text,
   value: optional(text),
   valueFrom: optional(
@@ -165,7 +146,7 @@ export const envVar: z.ZodType<EnvVar> = z.strictObject({
   ),
 });
 
-export const bootstrapTokenDiscovery: z.ZodType<BootstrapTokenDiscovery> = z.strictObject({
+export const bootstrapTokenDiscovery = z.strictObject({
   token: optional(optionalToken),
   apiServerEndpoint: optional(text),
   caCertHashes: optional(texts),

@@ -1,22 +1,4 @@
 import * as z from 'zod';
-import type { Arg } from '../../base/arg.ts';
-import type { EncryptionAlgorithm } from '../../x509/certificate-issuer.ts';
-import type {
-  ApiServer,
-  ClusterConfiguration,
-  ControlPlaneComponent,
-  Discovery,
-  Dns,
-  Etcd,
-  InitConfiguration,
-  JoinConfiguration,
-  Models,
-  NodeRegistration,
-  ResetConfiguration,
-  Timeouts,
-  UnmountFlag,
-  UpgradeConfiguration,
-} from './model.ts';
 import {
   apiEndpoint,
   bootstrapTokenDiscovery,
@@ -43,10 +25,10 @@ import {
  * model itself.
  */
 
-const arg: z.ZodType<Arg> = z.strictObject({ name: text, value: text.default('') });
+const arg = z.strictObject({ name: text, value: text.default('') });
 const args = z.array(arg);
 
-const timeouts: z.ZodType<Timeouts> = z.strictObject({
+const timeouts = z.strictObject({
   controlPlaneComponentHealthCheck: optional(duration),
   kubeletHealthCheck: optional(duration),
   kubernetesAPICall: optional(duration),
@@ -56,7 +38,7 @@ const timeouts: z.ZodType<Timeouts> = z.strictObject({
   upgradeManifests: optional(duration),
 });
 
-const nodeRegistration: z.ZodType<NodeRegistration> = z.strictObject({
+const nodeRegistration = z.strictObject({
   name: optional(text),
   criSocket: optional(text),
   taints: optional(z.array(taint)),
@@ -66,7 +48,7 @@ const nodeRegistration: z.ZodType<NodeRegistration> = z.strictObject({
   imagePullSerial: optional(flag),
 });
 
-const initConfiguration: z.ZodType<InitConfiguration> = z.strictObject({
+const initConfiguration = z.strictObject({
   bootstrapTokens: optional(z.array(bootstrapTokenSchema)),
   dryRun: optional(flag),
   nodeRegistration: optional(nodeRegistration),
@@ -82,12 +64,12 @@ const component = {
   extraVolumes: optional(z.array(hostPathMount)),
   extraEnvs: optional(z.array(envVar)),
 };
-const controlPlaneComponent: z.ZodType<ControlPlaneComponent> = z.strictObject(component);
-const apiServer: z.ZodType<ApiServer> = z.strictObject({ ...component, certSANs: optional(texts) });
-const dns: z.ZodType<Dns> = z.strictObject({ ...imageMeta, disabled: optional(flag) });
-const encryptionAlgorithm: z.ZodType<EncryptionAlgorithm> = z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']);
+const controlPlaneComponent = z.strictObject(component);
+const apiServer = z.strictObject({ ...component, certSANs: optional(texts) });
+const dns = z.strictObject({ ...imageMeta, disabled: optional(flag) });
+const encryptionAlgorithm = z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']);
 
-const etcd: z.ZodType<Etcd> = z.strictObject({
+const etcd = z.strictObject({
   local: optional(
     z.strictObject({
       ...imageMeta,
@@ -109,7 +91,7 @@ const etcd: z.ZodType<Etcd> = z.strictObject({
   ),
 });
 
-const clusterConfiguration: z.ZodType<ClusterConfiguration> = z.strictObject({
+const clusterConfiguration = z.strictObject({
   etcd: optional(etcd),
   networking: optional(networking),
   kubernetesVersion: optional(text),
@@ -128,13 +110,13 @@ const clusterConfiguration: z.ZodType<ClusterConfiguration> = z.strictObject({
   caCertificateValidityPeriod: optional(duration),
 });
 
-const discovery: z.ZodType<Discovery> = z.strictObject({
+const discovery = z.strictObject({
   bootstrapToken: optional(bootstrapTokenDiscovery),
   file: optional(fileDiscovery),
   tlsBootstrapToken: optional(optionalToken),
 });
 
-const joinConfiguration: z.ZodType<JoinConfiguration> = z.strictObject({
+const joinConfiguration = z.strictObject({
   dryRun: optional(flag),
   nodeRegistration: optional(nodeRegistration),
   caCertPath: optional(text),
@@ -145,9 +127,9 @@ const joinConfiguration: z.ZodType<JoinConfiguration> = z.strictObject({
   timeouts: optional(timeouts),
 });
 
-const unmountFlag: z.ZodType<UnmountFlag> = z.enum(['MNT_FORCE', 'MNT_DETACH', 'MNT_EXPIRE', 'UMOUNT_NOFOLLOW']);
+const unmountFlag = z.enum(['MNT_FORCE', 'MNT_DETACH', 'MNT_EXPIRE', 'UMOUNT_NOFOLLOW']);
 
-const resetConfiguration: z.ZodType<ResetConfiguration> = z.strictObject({
+const resetConfiguration = z.strictObject({
   cleanupTmpDir: optional(flag),
   certificatesDir: optional(text),
   criSocket: optional(text),
@@ -159,7 +141,7 @@ const resetConfiguration: z.ZodType<ResetConfiguration> = z.strictObject({
   timeouts: optional(timeouts),
 });
 
-const upgradeConfiguration: z.ZodType<UpgradeConfiguration> = z.strictObject({
+const upgradeConfiguration = z.strictObject({
   apply: optional(
     z.strictObject({
       kubernetesVersion: optional(text),
@@ -204,7 +186,7 @@ const upgradeConfiguration: z.ZodType<UpgradeConfiguration> = z.strictObject({
   timeouts: optional(timeouts),
 });
 
-export const V1BETA4_SCHEMAS: { readonly [K in keyof Models]: z.ZodType<Models[K]> } = {
+export const V1BETA4_SCHEMAS = {
   InitConfiguration: initConfiguration,
   ClusterConfiguration: clusterConfiguration,
   JoinConfiguration: joinConfiguration,

@@ -1,7 +1,7 @@
 import { releaseOfVersion } from '../../base/kubernetes-version.ts';
 import { upTo } from '../../base/text/up-to.ts';
 import type { DefaultedCluster } from '../config/defaults.ts';
-import type { ImageMeta } from '../config/model.ts';
+import type { LocalEtcd } from '../config/model.ts';
 import { releaseFacts } from '../config/releases.ts';
 import { hasLocalEtcd } from './model.ts';
 
@@ -77,6 +77,8 @@ export function workerImages(cluster: DefaultedCluster): readonly string[] {
     pauseImage(cluster),
   ];
 }
+
+type ImageMeta = Pick<LocalEtcd, 'imageRepository' | 'imageTag'>;
 
 function imageOf(name: string, own: ImageMeta, other: Required<ImageMeta> & { readonly folder?: string }): string {
   return `${own.imageRepository || other.imageRepository}${other.folder ?? ''}/${name}:${own.imageTag || other.imageTag}`;

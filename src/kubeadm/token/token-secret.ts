@@ -6,6 +6,7 @@ import type { ClusterChange } from '../../host/plan/change.ts';
 import { partsOfToken } from '../../kube/bootstrap-token.ts';
 import type { KubeObject, ObjectRef } from '../../kube/object.ts';
 import { KUBE_SYSTEM } from '../../kube/well-known.ts';
+import type { DefaultedBootstrapToken } from '../config/defaults.ts';
 import type { BootstrapToken } from '../config/model.ts';
 
 const TYPE = 'bootstrap.kubernetes.io/token';
@@ -15,13 +16,6 @@ const USAGE = 'usage-bootstrap-';
 export const TOKEN_SECRETS = { apiVersion: 'v1', kind: 'Secret', namespace: KUBE_SYSTEM } as const;
 /** Label selector for them. */
 export const TOKEN_SELECTOR = `type=${TYPE}`;
-
-/** A bootstrap token with all fields set. */
-export interface CompleteToken extends BootstrapToken {
-  readonly token: Secret;
-  readonly usages: readonly string[];
-  readonly groups: readonly string[];
-}
 
 /** A bootstrap token as stored in the cluster. */
 export interface StoredToken {
@@ -45,7 +39,7 @@ export function tokenSecretRef(id: string): ObjectRef {
  * @param now start of its `ttl`; with a `ttl` of 0 the token never expires
  * @see kubeadm 1.36 apis/bootstraptoken/v1: keys and values of the Secret
  */
-export function tokenSecret(written: CompleteToken, now: Date): KubeObject {
+export function tokenSecret(written: DefaultedBootstrapToken, now: Date): KubeObject {
   const parts = partsOfToken(written.token);
   if (parts === null) throw new Error('not a valid bootstrap token');
   const expiration = expirationOf(written, now);

@@ -5,14 +5,14 @@ import type { Reporter } from '../../base/reporter.ts';
 import type { Secret, SensitiveText } from '../../base/text/secret.ts';
 import { type PlanDocument, planDocument } from '../../host/plan/document.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { applyTokenDefaults } from '../config/defaults.ts';
+import { applyTokenDefaults, type DefaultedBootstrapToken } from '../config/defaults.ts';
 import type { Flags } from '../config/flag-values.ts';
 import { mergeTokenFlags } from '../config/flags.ts';
 import { emptyConfig, type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { BootstrapToken } from '../config/model.ts';
 import type { SecretSource } from '../ports.ts';
 import { type JoinsAsControlPlane, joinCommand } from '../token/join-command.ts';
-import { type CompleteToken, tokenSecret } from '../token/token-secret.ts';
+import { tokenSecret } from '../token/token-secret.ts';
 import { createTokens, deleteTokens, listTokens, requireFreeIds } from '../workflows/bootstrap-tokens.ts';
 import { requireValid } from './load-config-file.ts';
 import { type KubeconfigRequest, type OpenClusterPorts, openCluster } from './open-cluster.ts';
@@ -52,7 +52,7 @@ export async function createClusterTokens(services: TokenPorts, request: CreateT
   const config = await readTokens(services, request);
   for (const warning of requireValid(config)) reporter.report({ level: 'warning', ...warning });
   const tokens = await completeTokens(services, config.init?.bootstrapTokens ?? []);
-  const first = tokens[0] as CompleteToken;
+  const first = tokens[0] as DefaultedBootstrapToken;
   const opened = await openCluster(services, request.cluster, { dryRun, writes: reporter });
   try {
     const line = request.printsJoinCommand
@@ -114,13 +114,13 @@ async function readTokens(services: TokenPorts, { config: file, flags }: CreateT
   });
 }
 
-async function completeTokens(services: TokenPorts, written: readonly BootstrapToken[]): Promise<readonly CompleteToken[]> {
+async function completeTokens(services: TokenPorts, written: readonly BootstrapToken[]): Promise<readonly DefaultedBootstrapToken[]> {
   const tokens = written.length === 0 ? [{}] : written;
   const fresh = await Promise.all(tokens.filter((each) => each.token === undefined).map(() => services.newToken()));
   return applyTokenDefaults(tokens, fresh);
 }
 
-function idOf({ token }: CompleteToken): string {
+function idOf({ token }: DefaultedBootstrapToken): string {
   return token.reveal().slice(0, 6);
 }
 

@@ -4,8 +4,9 @@ import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
 import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
+import type { DefaultedBootstrapToken } from '../../../../src/kubeadm/config/defaults.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../../../../src/kubeadm/phases/bootstrap-token.ts';
-import { type CompleteToken, tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
+import { tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeCluster, fakeCluster } from '../../../support/fake-cluster.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -13,7 +14,7 @@ import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
 const hoursLater = (hours: number): Date => new Date(NOW.getTime() + hours * 3_600_000);
-const TOKEN: CompleteToken = {
+const TOKEN: DefaultedBootstrapToken = {
   token: new Secret('abcdef.0123456789abcdef'),
   ttl: '24h0m0s',
   usages: ['signing', 'authentication'],
@@ -27,7 +28,7 @@ function inputOf({
   token = {},
   now = NOW,
   ...change
-}: Partial<BootstrapTokenInput> & { token?: Partial<CompleteToken> } = {}): BootstrapTokenInput {
+}: Partial<BootstrapTokenInput> & { token?: Partial<DefaultedBootstrapToken> } = {}): BootstrapTokenInput {
   const complete = { ...TOKEN, ...token };
   return {
     tokens: [{ secret: tokenSecret(complete, now), hasAbsoluteExpiry: complete.expires !== undefined }],

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { type CompleteToken, readTokenSecret, remainingMs, tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
+import type { DefaultedBootstrapToken } from '../../../../src/kubeadm/config/defaults.ts';
+import { readTokenSecret, remainingMs, tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
 
 const NOW = new Date('2026-01-02T03:04:05.678Z');
-const TOKEN: CompleteToken = { token: new Secret('abcdef.0123456789abcdef'), usages: [], groups: [] };
+const TOKEN: DefaultedBootstrapToken = { token: new Secret('abcdef.0123456789abcdef'), usages: [], groups: [] };
 
 function decoded({ data }: KubeObject): Record<string, string> {
   const entries = Object.entries(data as Record<string, string>);
@@ -21,7 +22,7 @@ const secret = (data: Record<string, string>, name = 'bootstrap-token-abcdef'): 
 const VALID = { 'token-id': 'abcdef', 'token-secret': '0123456789abcdef' };
 
 describe('tokenSecret', () => {
-  it.each<[string, Partial<CompleteToken>, Record<string, string>]>([
+  it.each<[string, Partial<DefaultedBootstrapToken>, Record<string, string>]>([
     ['only the token', {}, {}],
     ['a description', { description: 'for rack 7' }, { description: 'for rack 7' }],
     ['no empty description', { description: '' }, {}],

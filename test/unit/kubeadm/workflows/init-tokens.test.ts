@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import type { DefaultedBootstrapToken } from '../../../../src/kubeadm/config/defaults.ts';
 import type { BootstrapToken } from '../../../../src/kubeadm/config/model.ts';
-import { type CompleteToken, tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
+import { tokenSecret } from '../../../../src/kubeadm/token/token-secret.ts';
 import { type InitTokenOptions, planInitTokens } from '../../../../src/kubeadm/workflows/init-tokens.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeCluster } from '../../../support/fake-cluster.ts';
@@ -10,7 +11,7 @@ import { recordingReporter } from '../../../support/recording-reporter.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
 const GROUP = 'system:bootstrappers:kubeadm:default-node-token';
-const stored = (id: string, more: Partial<CompleteToken> = {}) =>
+const stored = (id: string, more: Partial<DefaultedBootstrapToken> = {}) =>
   tokenSecret(
     { token: new Secret(`${id}.0123456789abcdef`), ttl: '1h0m0s', usages: ['signing', 'authentication'], groups: [GROUP], ...more },
     NOW,
