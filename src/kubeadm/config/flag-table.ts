@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import * as read from './flag-values.ts';
 import { type FlagReader, type FlagValue, isProblem } from './flag-values.ts';
-import type { InitConfiguration, ModelSet, NodeRegistration } from './model.ts';
+import { MODEL_MEMBERS, type ModelKind, type ModelSet } from './model.ts';
 
 /** Applies a flag: returns the changed models and the set paths, or the problem of its value. */
 export type ApplyFlag = (models: ModelSet, value: FlagValue) => { readonly models: ModelSet; readonly paths: readonly string[] } | Problem;
@@ -9,38 +9,52 @@ export type ApplyFlag = (models: ModelSet, value: FlagValue) => { readonly model
 /** Flags and positional arguments by name, applied in this order, so that later ones win. */
 export type FlagTable = Readonly<Record<string, ApplyFlag>>;
 
-/** A flag that sets one member; `path` is the member's, with its kind. */
-export function sets<T>(path: string, reader: FlagReader<T>, put: (models: ModelSet, value: T) => ModelSet): ApplyFlag {
+/**
+ * Flags that set one member each.
+ * @param at path of the part that has the members, which begins with the kind
+ */
+export function memberFlags(
+  at: string,
+  members: Readonly<Record<string, readonly [path: string, reader: FlagReader<unknown>]>>,
+): FlagTable {
+  return Object.fromEntries(
+    Object.entries(members).map(([flag, [path, reader]]) => [flag, sets(`${at}.${path}`, reader, (_, value) => value)]),
+  );
+}
+
+/** `--ignore-preflight-errors`: names of checks, which are added to those of the file, ignoring case. */
+export function ignoreFlag(at: string): FlagTable {
+  const union = (before: unknown, ids: readonly string[]) =>
+    new Map([...((before ?? []) as readonly string[]), ...ids].map((id) => [id.toLowerCase(), id])).values();
+  return { 'ignore-preflight-errors': sets(`${at}.ignorePreflightErrors`, read.list, (before, ids) => [...union(before, ids)]) };
+}
+
+function sets<T>(path: string, reader: FlagReader<T>, change: (before: unknown, value: T) => unknown): ApplyFlag {
   return (models, value) => {
     const parsed = reader(value);
-    return isProblem(parsed) ? parsed : { models: put(models, parsed as T), paths: [path] };
+    if (isProblem(parsed)) return parsed;
+    const [kind, ...names] = path.split(/[.[\]]+/);
+    const member = MODEL_MEMBERS[kind as ModelKind];
+    return { models: { ...models, [member]: changeAt(models[member], names, (before) => change(before, parsed as T)) }, paths: [path] };
   };
 }
 
-/** Merges two lists of ids, ignoring case. */
-export function union(a: readonly string[] = [], b: readonly string[] = []): readonly string[] {
-  return [...new Map([...a, ...b].map((id) => [id.toLowerCase(), id])).values()];
+function changeAt(value: unknown, [name, ...rest]: readonly string[], change: (before: unknown) => unknown): unknown {
+  if (name === undefined) return change(value);
+  if (Array.isArray(value)) return value.with(Number(name), changeAt(value[Number(name)], rest, change));
+  const members = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return { ...members, [name]: changeAt(members[name], rest, change) };
 }
 
 /** Flags about the node, shared by `init` and `join`. */
-export function nodeFlags(kind: 'InitConfiguration' | 'JoinConfiguration', member: 'init' | 'join'): FlagTable {
-  const at = `${kind}.nodeRegistration`;
-  const inNode = (models: ModelSet, node: NodeRegistration): ModelSet => {
-    const before = models[member];
-    return { ...models, [member]: { ...before, nodeRegistration: { ...before?.nodeRegistration, ...node } } };
-  };
-  const inModel = (models: ModelSet, part: Pick<InitConfiguration, 'patches' | 'skipPhases' | 'dryRun'>): ModelSet => ({
-    ...models,
-    [member]: { ...models[member], ...part },
-  });
+export function nodeFlags(kind: 'InitConfiguration' | 'JoinConfiguration'): FlagTable {
   return {
-    'node-name': sets(`${at}.name`, read.text, (models, name) => inNode(models, { name })),
-    'cri-socket': sets(`${at}.criSocket`, read.text, (models, criSocket) => inNode(models, { criSocket })),
-    'ignore-preflight-errors': sets(`${at}.ignorePreflightErrors`, read.list, (models, ids) =>
-      inNode(models, { ignorePreflightErrors: union(models[member]?.nodeRegistration?.ignorePreflightErrors, ids) }),
-    ),
-    patches: sets(`${kind}.patches.directory`, read.text, (models, directory) => inModel(models, { patches: { directory } })),
-    'skip-phases': sets(`${kind}.skipPhases`, read.list, (models, skipPhases) => inModel(models, { skipPhases })),
-    'dry-run': sets(`${kind}.dryRun`, read.boolean, (models, dryRun) => inModel(models, { dryRun })),
+    ...memberFlags(kind, { 'node-name': ['nodeRegistration.name', read.text], 'cri-socket': ['nodeRegistration.criSocket', read.text] }),
+    ...ignoreFlag(`${kind}.nodeRegistration`),
+    ...memberFlags(kind, {
+      patches: ['patches.directory', read.text],
+      'skip-phases': ['skipPhases', read.list],
+      'dry-run': ['dryRun', read.boolean],
+    }),
   };
 }

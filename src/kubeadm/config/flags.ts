@@ -1,13 +1,15 @@
 import type { Problem } from '../../base/errors.ts';
-import { type FlagTable, sets, union } from './flag-table.ts';
+import { flagNeeds } from '../../codec/document-problems.ts';
+import { formatFieldPath } from '../../codec/field-path.ts';
+import { type ApplyFlag, type FlagTable, ignoreFlag, memberFlags, nodeFlags } from './flag-table.ts';
 import * as read from './flag-values.ts';
-import { type Flags, isProblem } from './flag-values.ts';
-import { INIT_FLAGS } from './flags-init.ts';
-import { JOIN_FLAGS, needlessFlags } from './flags-join.ts';
-import { UPGRADE_FLAGS, type UpgradeCommand } from './flags-upgrade.ts';
+import { type Flags, type FlagValue, isProblem } from './flag-values.ts';
 import { checkValues, type LoadedConfig } from './load.ts';
-import { type BootstrapToken, MODEL_MEMBERS, type ModelKind, type ModelSet, type ResetConfiguration } from './model.ts';
+import { type BootstrapToken, type JoinConfiguration, MODEL_MEMBERS, type ModelKind, type ModelSet } from './model.ts';
 import { type Origin, positionsOf } from './origins.ts';
+
+/** The subcommands of `upgrade` with a section in UpgradeConfiguration. */
+export type UpgradeCommand = 'apply' | 'node' | 'plan' | 'diff';
 
 /** Merges flags of `init` over InitConfiguration and ClusterConfiguration; both exist afterwards. */
 export function mergeInitFlags(config: LoadedConfig, flags: Flags): LoadedConfig {
@@ -78,35 +80,173 @@ function setOrigin(origins: Map<string, Origin>, path: string, origin: Origin): 
   origins.set(path, origin);
 }
 
-const RESET = 'ResetConfiguration';
+const INIT = 'InitConfiguration';
+
+const INIT_FLAGS: FlagTable = {
+  ...nodeFlags(INIT),
+  ...memberFlags(INIT, { token: ['bootstrapTokens', readTokens] }),
+  'token-ttl': (models, value) => {
+    const ttl = read.duration(value);
+    if (isProblem(ttl)) return ttl;
+    const tokens: readonly BootstrapToken[] = models.init?.bootstrapTokens?.length ? models.init.bootstrapTokens : [{}];
+    const bootstrapTokens = tokens.map(({ expires: _, ...token }) => ({ ...token, ttl }));
+    const paths = tokens.map((_, i) => `${INIT}.bootstrapTokens[${i}].ttl`);
+    return { models: { ...models, init: { ...models.init, bootstrapTokens } }, paths };
+  },
+  ...memberFlags(INIT, {
+    'certificate-key': ['certificateKey', read.certificateKey],
+    'apiserver-advertise-address': ['localAPIEndpoint.advertiseAddress', read.text],
+    'apiserver-bind-port': ['localAPIEndpoint.bindPort', read.integer],
+  }),
+  ...memberFlags('ClusterConfiguration', {
+    'pod-network-cidr': ['networking.podSubnet', read.text],
+    'service-cidr': ['networking.serviceSubnet', read.text],
+    'service-dns-domain': ['networking.dnsDomain', read.text],
+    'kubernetes-version': ['kubernetesVersion', read.text],
+    'control-plane-endpoint': ['controlPlaneEndpoint', read.text],
+    'apiserver-cert-extra-sans': ['apiServer.certSANs', read.list],
+    'cert-dir': ['certificatesDir', read.text],
+    'image-repository': ['imageRepository', read.text],
+  }),
+  'feature-gates': (models, value) => {
+    const gates = read.featureGates(value);
+    if (isProblem(gates)) return gates;
+    const paths = Object.keys(gates).map((name) => formatFieldPath(['ClusterConfiguration', 'featureGates', name]));
+    return { models: { ...models, cluster: { ...models.cluster, featureGates: { ...models.cluster?.featureGates, ...gates } } }, paths };
+  },
+};
+
+function readTokens(value: FlagValue): readonly BootstrapToken[] | Problem {
+  const token = read.token(value);
+  return isProblem(token) ? token : [{ token }];
+}
+
+const JOIN = 'JoinConfiguration';
+
+/** The flags and the argument of `join`. */
+const JOIN_FLAGS: FlagTable = {
+  ...nodeFlags(JOIN),
+  ...memberFlags(`${JOIN}.discovery`, {
+    'api-server-endpoint': ['bootstrapToken.apiServerEndpoint', read.text],
+    'discovery-file': ['file', (value) => ({ kubeConfigPath: read.text(value) })],
+  }),
+  token: setToken,
+  ...memberFlags(`${JOIN}.discovery`, {
+    'discovery-token': ['bootstrapToken.token', read.token],
+    'discovery-token-ca-cert-hash': ['bootstrapToken.caCertHashes', read.list],
+    'discovery-token-unsafe-skip-ca-verification': ['bootstrapToken.unsafeSkipCAVerification', read.boolean],
+    'tls-bootstrap-token': ['tlsBootstrapToken', read.token],
+  }),
+  'control-plane': setControlPlane,
+  ...onlyForControlPlane(
+    memberFlags(`${JOIN}.controlPlane`, {
+      'certificate-key': ['certificateKey', read.certificateKey],
+      'apiserver-advertise-address': ['localAPIEndpoint.advertiseAddress', read.text],
+      'apiserver-bind-port': ['localAPIEndpoint.bindPort', read.integer],
+    }),
+  ),
+};
+
+/**
+ * Sets the token for discovery and TLS bootstrap; only for TLS bootstrap with discovery by file. More
+ * specific flags are applied later.
+ */
+function setToken(models: ModelSet, value: FlagValue): ReturnType<ApplyFlag> {
+  const token = read.token(value);
+  if (isProblem(token)) return token;
+  const { file, bootstrapToken } = models.join?.discovery ?? {};
+  const isForDiscovery = file === undefined || bootstrapToken !== undefined;
+  const discovery = {
+    ...models.join?.discovery,
+    tlsBootstrapToken: token,
+    ...(isForDiscovery && { bootstrapToken: { ...bootstrapToken, token } }),
+  };
+  return {
+    models: { ...models, join: { ...models.join, discovery } },
+    paths: [`${JOIN}.discovery.tlsBootstrapToken`, ...(isForDiscovery ? [`${JOIN}.discovery.bootstrapToken.token`] : [])],
+  };
+}
+
+/** Makes the node a control plane or a worker. Control plane settings of a file keep their position. */
+function setControlPlane(models: ModelSet, value: FlagValue): ReturnType<ApplyFlag> {
+  const desired = read.boolean(value);
+  if (isProblem(desired)) return desired;
+  const { controlPlane, ...worker } = models.join ?? {};
+  if (!desired) return { models: { ...models, join: worker }, paths: [] };
+  if (controlPlane) return { models, paths: [] };
+  return { models: { ...models, join: { ...worker, controlPlane: {} } }, paths: [`${JOIN}.controlPlane`] };
+}
+
+/** Without --control-plane these flags are ignored, and reported by `needlessFlags`. */
+function onlyForControlPlane(table: FlagTable): FlagTable {
+  const guarded = Object.entries(table).map(([name, apply]): [string, ApplyFlag] => [
+    name,
+    (models, value) => {
+      const applied = apply(models, value);
+      return isProblem(applied) || models.join?.controlPlane ? applied : { ...applied, models };
+    },
+  ]);
+  return Object.fromEntries(guarded);
+}
+
+/**
+ * Control plane flags without --control-plane. kubeadm warns and joins a worker; here they are errors, since
+ * the user wants a control plane.
+ */
+function needlessFlags(join: JoinConfiguration, flags: Flags): readonly Problem[] {
+  if (join.controlPlane) return [];
+  const given = ['certificate-key', 'apiserver-advertise-address', 'apiserver-bind-port'].filter(
+    (name) => flags[name] !== undefined && flags[name] !== '',
+  );
+  return given.map((name) => ({ ...flagNeeds('--control-plane'), path: `--${name}` }));
+}
 
 const RESET_FLAGS: FlagTable = {
-  'cert-dir': sets(`${RESET}.certificatesDir`, read.text, (models, certificatesDir) => inReset(models, { certificatesDir })),
-  'cri-socket': sets(`${RESET}.criSocket`, read.text, (models, criSocket) => inReset(models, { criSocket })),
-  'cleanup-tmp-dir': sets(`${RESET}.cleanupTmpDir`, read.boolean, (models, cleanupTmpDir) => inReset(models, { cleanupTmpDir })),
-  'dry-run': sets(`${RESET}.dryRun`, read.boolean, (models, dryRun) => inReset(models, { dryRun })),
-  force: sets(`${RESET}.force`, read.boolean, (models, force) => inReset(models, { force })),
-  'ignore-preflight-errors': sets(`${RESET}.ignorePreflightErrors`, read.list, (models, ids) =>
-    inReset(models, { ignorePreflightErrors: union(models.reset?.ignorePreflightErrors, ids) }),
-  ),
-  'skip-phases': sets(`${RESET}.skipPhases`, read.list, (models, skipPhases) => inReset(models, { skipPhases })),
+  ...memberFlags('ResetConfiguration', {
+    'cert-dir': ['certificatesDir', read.text],
+    'cri-socket': ['criSocket', read.text],
+    'cleanup-tmp-dir': ['cleanupTmpDir', read.boolean],
+    'dry-run': ['dryRun', read.boolean],
+    force: ['force', read.boolean],
+  }),
+  ...ignoreFlag('ResetConfiguration'),
+  ...memberFlags('ResetConfiguration', { 'skip-phases': ['skipPhases', read.list] }),
 };
-
-function inReset(models: ModelSet, reset: ResetConfiguration): ModelSet {
-  return { ...models, reset: { ...models.reset, ...reset } };
-}
-
-const TOKEN = 'InitConfiguration.bootstrapTokens[0]';
 
 /** The flags and the argument (`bootstrap-token`) of `token create`, which define one token. */
-const TOKEN_FLAGS: FlagTable = {
-  'bootstrap-token': sets(`${TOKEN}.token`, read.token, (models, token) => inToken(models, { token })),
-  description: sets(`${TOKEN}.description`, read.text, (models, description) => inToken(models, { description })),
-  ttl: sets(`${TOKEN}.ttl`, read.duration, (models, ttl) => inToken(models, { ttl })),
-  usages: sets(`${TOKEN}.usages`, read.list, (models, usages) => inToken(models, { usages })),
-  groups: sets(`${TOKEN}.groups`, read.list, (models, groups) => inToken(models, { groups })),
-};
+const TOKEN_FLAGS = memberFlags('InitConfiguration.bootstrapTokens[0]', {
+  'bootstrap-token': ['token', read.token],
+  description: ['description', read.text],
+  ttl: ['ttl', read.duration],
+  usages: ['usages', read.list],
+  groups: ['groups', read.list],
+});
 
-function inToken(models: ModelSet, part: BootstrapToken): ModelSet {
-  return { ...models, init: { ...models.init, bootstrapTokens: [{ ...models.init?.bootstrapTokens?.[0], ...part }] } };
-}
+const CHOICE = {
+  'allow-experimental-upgrades': ['allowExperimentalUpgrades', read.boolean],
+  'allow-release-candidate-upgrades': ['allowRCUpgrades', read.boolean],
+  version: ['kubernetesVersion', read.text],
+  'print-config': ['printConfig', read.boolean],
+} as const;
+const WORK = {
+  'certificate-renewal': ['certificateRenewal', read.boolean],
+  'dry-run': ['dryRun', read.boolean],
+  'etcd-upgrade': ['etcdUpgrade', read.boolean],
+  patches: ['patches', (value: FlagValue) => ({ directory: read.text(value) })],
+  'skip-phases': ['skipPhases', read.list],
+} as const;
+const UPGRADE = 'UpgradeConfiguration';
+
+/** The flags of each subcommand of `upgrade`. */
+const UPGRADE_FLAGS: Readonly<Record<UpgradeCommand, FlagTable>> = {
+  apply: {
+    ...memberFlags(`${UPGRADE}.apply`, { ...CHOICE, ...WORK, force: ['forceUpgrade', read.boolean] }),
+    ...ignoreFlag(`${UPGRADE}.apply`),
+  },
+  node: { ...memberFlags(`${UPGRADE}.node`, WORK), ...ignoreFlag(`${UPGRADE}.node`) },
+  plan: {
+    ...memberFlags(`${UPGRADE}.plan`, { ...CHOICE, 'dry-run': WORK['dry-run'], 'etcd-upgrade': WORK['etcd-upgrade'] }),
+    ...ignoreFlag(`${UPGRADE}.plan`),
+  },
+  diff: memberFlags(`${UPGRADE}.diff`, { version: CHOICE.version, 'context-lines': ['contextLines', read.integer] }),
+};

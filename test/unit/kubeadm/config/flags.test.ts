@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
 import type { Flags } from '../../../../src/kubeadm/config/flag-values.ts';
-import { mergeInitFlags, mergeJoinFlags, mergeResetFlags, mergeUpgradeFlags } from '../../../../src/kubeadm/config/flags.ts';
-import type { UpgradeCommand } from '../../../../src/kubeadm/config/flags-upgrade.ts';
+import {
+  mergeInitFlags,
+  mergeJoinFlags,
+  mergeResetFlags,
+  mergeUpgradeFlags,
+  type UpgradeCommand,
+} from '../../../../src/kubeadm/config/flags.ts';
 import { emptyConfig, type LoadedConfig, loadConfig } from '../../../../src/kubeadm/config/load.ts';
 import type { ConfigKind } from '../../../../src/kubeadm/config/model.ts';
 import { documentOf, errorCodes, linesOf } from './support.ts';
