@@ -23,9 +23,8 @@ export interface FleetApplyRequest extends ApplyFleetRequest {
 
 /** `fleet apply [PLAN]`, `apply [PLAN]`. */
 export async function runFleetApply(services: Services, request: FleetApplyRequest): Promise<ExitCode> {
-  const { planFile, run, report: file } = request;
-  const subject = planFile ?? fleetFileOf(run.file);
-  const { failure } = await withReport(services, { command: 'apply', file, subject }, async (report) => ({
+  const subject = request.planFile ?? fleetFileOf(request.file);
+  const { failure } = await withReport(services, { command: 'apply', file: request.report, subject }, async (report) => ({
     failure: await applyAndPrint(services, request, report),
   }));
   if (failure !== null) throw failure;
@@ -49,7 +48,7 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
       approve: (plan) => approve(services, plan, output.verbosity),
     },
     begin: (interruption, canary) => {
-      const title = ['apply', request.planFile ?? request.run.file ?? ''].join(' ').trim();
+      const title = ['apply', request.planFile ?? request.file ?? ''].join(' ').trim();
       const watch = watchFleet(services, output, { title, events: true, interruption });
       report?.useCanary(canary);
       const ports = { ...watch.ports, reporterOf: (host: string) => shown.omit(watch.ports.reporterOf(host)) };

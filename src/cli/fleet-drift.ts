@@ -12,8 +12,7 @@ import { nodeColumn } from './output/node-column.ts';
 import type { Services } from './output/services.ts';
 import { type ReadFormat, renderDocument } from './output/show-document.ts';
 
-export interface FleetDriftRequest {
-  readonly run: FleetRunRequest;
+export interface FleetDriftRequest extends FleetRunRequest {
   readonly output: { readonly format: ReadFormat; readonly verbosity: number };
   /** Show the changes that apply would make. */
   readonly showsDiff: boolean;
@@ -22,11 +21,12 @@ export interface FleetDriftRequest {
 }
 
 /** `fleet drift`: reports hosts that differ from the fleet file. */
-export async function runFleetDrift(services: Services, { run, output, showsDiff, failsIfDrifted }: FleetDriftRequest): Promise<ExitCode> {
+export async function runFleetDrift(services: Services, request: FleetDriftRequest): Promise<ExitCode> {
+  const { output, showsDiff, failsIfDrifted } = request;
   const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet drift', reads: true });
   const verbosity = output.format === 'text' ? output.verbosity : 1;
   const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
-  const { outcomes, drifts, failure } = await fleetDrift(services, run, { ...watch, verbosity, warning }).finally(() => watch.close());
+  const { outcomes, drifts, failure } = await fleetDrift(services, request, { ...watch, verbosity, warning }).finally(() => watch.close());
   const { format } = output;
   if (format !== 'text') services.output.stdout(renderDocument(documentOf(outcomes, drifts), format));
   else {

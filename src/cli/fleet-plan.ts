@@ -3,9 +3,8 @@ import { joinLines } from '../base/text/styled.ts';
 import type { FleetCluster } from '../fleet/file/model.ts';
 import { signatureFileOf } from '../fleet/plan/plan-signatures.ts';
 import type { SavedPlan } from '../fleet/plan/saved-plan.ts';
-import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
+import { type PlanFleetRequest, type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
 import { canaryLine, clusterLine, planLines, planSummary } from './fleet-report.ts';
 import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './output/services.ts';
@@ -14,38 +13,30 @@ import type { PlanRequest } from './output/show-plan.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
 
-export interface FleetPlanRequest {
-  readonly run: FleetRunRequest;
+export interface FleetPlanRequest extends Omit<PlanFleetRequest, 'asDocument'> {
   readonly output: PlanRequest;
-  /** The file that the plan is saved to; undefined: none. */
-  readonly out: string | undefined;
-  /** The key that signs the saved plan; undefined: none. */
-  readonly signingKey: string | undefined;
-  /** Time for which the plan may be applied; undefined: the default. */
-  readonly validForMs: number | undefined;
   /** The file of the HTML report; undefined: none. */
   readonly report: string | undefined;
 }
 
 /** `fleet plan`, `plan`. */
 export async function runFleetPlan(services: Services, request: FleetPlanRequest): Promise<ExitCode> {
-  const { run, output: plan, report: file } = request;
-  const { isPending, failure } = await withReport(services, { command: 'plan', file, subject: fleetFileOf(run.file) }, (report) =>
-    planAndPrint(services, request, report),
+  const { output: plan, report } = request;
+  const { isPending, failure } = await withReport(
+    services,
+    { command: 'plan', file: report, subject: fleetFileOf(request.file) },
+    (recorded) => planAndPrint(services, request, recorded),
   );
   if (failure !== null) throw failure;
   return isPending && plan.failsIfChanged ? 6 : 0;
 }
 
-async function planAndPrint(
-  services: Services,
-  { run, output: plan, out, signingKey, validForMs }: FleetPlanRequest,
-  report: RunReport | null,
-): Promise<PlanFleetResult> {
+async function planAndPrint(services: Services, request: FleetPlanRequest, report: RunReport | null): Promise<PlanFleetResult> {
+  const { output: plan, signingKey } = request;
   const watch = watchFleet(services, plan, { title: 'plan', reads: true });
   return planFleet(
     services,
-    { run, out, asDocument: plan.format !== 'text', signingKey, validForMs },
+    { ...request, asDocument: plan.format !== 'text' },
     {
       ...watch,
       ports: report?.record(watch.ports) ?? watch.ports,

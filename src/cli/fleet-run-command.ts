@@ -72,7 +72,7 @@ function defineStatus(status: Command, on: On): void {
   on(
     status,
     (_, options): FleetStatusRequest => ({
-      run: fleetRunRequest(options),
+      ...fleetRunRequest(options),
       output: { ...tableRequest(options), verbosity: verbosityOf(options) },
       watches: watchesStatus(options),
       report: flagText(options, 'report'),
@@ -98,7 +98,7 @@ function defineDrift(drift: Command, on: On): void {
   on(
     addRunOptions(drift),
     (_, options): FleetDriftRequest => ({
-      run: fleetRunRequest(options),
+      ...fleetRunRequest(options),
       output: { format: readFormat(options), verbosity: verbosityOf(options) },
       showsDiff: options.diff === true,
       failsIfDrifted: options.exitCode === true,
@@ -193,7 +193,7 @@ function fleetPlanRequest(_: readonly string[], options: CommandOptions): FleetP
   if (signingKey !== undefined && out === undefined)
     throw usageError('--sign requires --out', 'Add --out FILE, the file of the saved plan');
   return {
-    run: fleetRunRequest(options),
+    ...fleetRunRequest(options),
     output: planRequest(options),
     out,
     report,
@@ -228,10 +228,10 @@ export function defineApply(apply: Command, on: On): void {
   on(
     addReasonOption(addConfirmOptions(addRunOptions(apply, APPLY_TEXTS))),
     ([planFile], options): FleetApplyRequest => ({
+      ...fleetRunRequest(options),
       planFile,
       isApproved: options.yes === true,
       signers: signerFiles(options),
-      run: fleetRunRequest(options),
       inspectsFirst: options.inspectFirst !== false,
       retriesFailed: options.retry !== undefined,
       output: outputRequest(options),

@@ -10,8 +10,7 @@ import type { Services } from './output/services.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
 import { tableWatch, type WatchedTable } from './watch-table.ts';
 
-export interface FleetStatusRequest {
-  readonly run: FleetRunRequest;
+export interface FleetStatusRequest extends FleetRunRequest {
   readonly output: TableRequest & { readonly verbosity: number };
   /** Print changed rows until interrupted. */
   readonly watches: boolean;
@@ -20,32 +19,30 @@ export interface FleetStatusRequest {
 }
 
 /** `fleet status`: one line a host. */
-export async function runFleetStatus(services: Services, { run, output, watches, report: file }: FleetStatusRequest): Promise<ExitCode> {
-  if (watches) {
-    const first = await readStatus(services, { run, output, readsCertificates: false });
+export async function runFleetStatus(services: Services, request: FleetStatusRequest): Promise<ExitCode> {
+  const { output, report: file } = request;
+  if (request.watches) {
+    const first = await readStatus(services, request, false);
     const show = tableWatch(services.output, output);
-    return watchFleetStatus(services, run, first, {
+    return watchFleetStatus(services, request, first, {
       reporter: services.reporter({ verbosity: output.verbosity, format: 'text' }),
       changed: (status) => show(watchedTable(status)),
     });
   }
   const { rows, failure } =
     file === undefined
-      ? await readStatus(services, { run, output, readsCertificates: false })
-      : await (await import('./report/report-file.ts')).reportStatus(services, { file, subject: fleetFileOf(run.file) }, () =>
-          readStatus(services, { run, output, readsCertificates: true }),
+      ? await readStatus(services, request, false)
+      : await (await import('./report/report-file.ts')).reportStatus(services, { file, subject: fleetFileOf(request.file) }, () =>
+          readStatus(services, request, true),
         );
   showTable(services.output, tableOf(rows), output);
   if (failure !== null) throw failure;
   return 0;
 }
 
-async function readStatus(
-  services: Services,
-  { run, output, readsCertificates }: Pick<FleetStatusRequest, 'run' | 'output'> & { readonly readsCertificates: boolean },
-): Promise<FleetStatus> {
-  const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet status', reads: true });
-  return fleetStatus(services, run, { ...watch, readsCertificates }).finally(() => watch.close());
+async function readStatus(services: Services, request: FleetStatusRequest, readsCertificates: boolean): Promise<FleetStatus> {
+  const watch = watchFleet(services, { format: 'text', verbosity: request.output.verbosity }, { title: 'fleet status', reads: true });
+  return fleetStatus(services, request, { ...watch, readsCertificates }).finally(() => watch.close());
 }
 
 /** The problem of a host that was not inspected is a line below its row. */

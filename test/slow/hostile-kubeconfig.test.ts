@@ -320,8 +320,7 @@ describe('the kubeconfig of a cluster that a fleet file creates', () => {
     };
     const reporter = services.reporter({ verbosity: 0, format: 'text' });
     const opened = await openFleetRun(services, request, {
-      ...(await readTasks(services, { planFile: undefined }, request)),
-      dryRun: false,
+      ...(await readTasks(services, { ...request, planFile: undefined })),
       reporter,
     });
     try {

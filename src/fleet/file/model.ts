@@ -124,6 +124,10 @@ export interface PlannedHost extends PlannedSettings {
   readonly overlays: readonly { readonly document: NodeOverlay }[];
 }
 
+export function isControlPlane({ role }: Pick<PlannedHost, 'role'>): boolean {
+  return role === 'control-plane';
+}
+
 /** The settings of a host that the workflows of its node take. */
 export function nodeOptionsOf({
   nodeRegistration,

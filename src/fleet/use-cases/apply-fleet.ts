@@ -15,10 +15,9 @@ import { openFleetRun } from './open-fleet-run.ts';
 import type { SavedPlanPorts } from './read-saved-plan.ts';
 import { journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
 
-export interface ApplyFleetRequest extends AppliedRequest {
+export interface ApplyFleetRequest extends AppliedRequest, FleetRunRequest {
   /** Apply without asking. A saved plan is always applied without asking. */
   readonly isApproved: boolean;
-  readonly run: FleetRunRequest;
   /** Inspect all hosts of a fleet file before the first is changed; an approved plan always does. */
   readonly inspectsFirst: boolean;
   /** Only the hosts that earlier runs did not finish. */
@@ -77,7 +76,7 @@ export interface NothingToApply extends Pick<FleetTasks, 'unplanned' | 'unchange
  */
 export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetRequest, view: ApplyFleetView): Promise<AppError | null> {
   const { planFile } = request;
-  const work = await readTasks(services, request, request.run);
+  const work = await readTasks(services, request);
   for (const warning of work.warnings) view.warning(warning);
   const { subject } = work;
   const journals = await services.runJournals();
@@ -89,7 +88,7 @@ export async function applyFleet(services: ApplyFleetPorts, request: ApplyFleetR
   }
   const changed = tasks.map(({ host }) => host);
   const canaries = canaryRules(work.request.rules, changed, work.canaries);
-  const rules = { ...fleetRules(work.request.rules, { total: tasks.length, dryRun: false }), ...canaries };
+  const rules = { ...fleetRules(work.request, tasks.length), ...canaries };
   const asks = planFile === undefined && !request.isApproved;
   if (asks) requireApproval(view.approval);
   const inspects = !asks && planFile === undefined && request.inspectsFirst && tasks.length > 1;
@@ -147,7 +146,7 @@ async function applyTasks(services: FleetRunPorts, work: FleetTasks, { journal, 
       view.done(result);
       return result;
     }
-    const run = await openFleetRun(services, work.request, { ...work, tasks, dryRun: false, reporter });
+    const run = await openFleetRun(services, work.request, { ...work, tasks, reporter });
     try {
       if (run.access !== null) requireSameServer(work, run.access);
       const applied = await runFleet(run.members, rules, { ...ports, claims: run.claims });

@@ -6,11 +6,12 @@ import { operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type FleetResult, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, requireValidValues } from '../run/fleet-failure.ts';
-import type { FleetTask } from './fleet-members.ts';
+import type { FleetRunInput, FleetTask } from './fleet-members.ts';
+import { toPlan } from './fleet-request.ts';
 import { type canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import type { FleetTasks } from './fleet-tasks.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
-import { type FleetRunInput, openFleetRun } from './open-fleet-run.ts';
+import { openFleetRun } from './open-fleet-run.ts';
 
 /** A plan that the operator approves or declines. */
 export interface PlanToApprove {
@@ -110,7 +111,7 @@ export async function inspectHosts(services: FleetRunPorts, work: FleetTasks, ap
   // The plans are made again: only the results of the other hosts are needed.
   const outcomes = result.outcomes.map((outcome) => (outcome.status === 'pending' ? { ...outcome, plan: null } : outcome));
   const refused = outcomes.filter(({ status }) => status === 'refused').length;
-  const { maxFail } = fleetRules(work.request.rules, { total: work.tasks.length, dryRun: false });
+  const { maxFail } = fleetRules(work.request, work.tasks.length);
   const stopped = `${refused} of ${outcomes.length} hosts ${refused === 1 ? 'was' : 'were'} refused, and nothing was changed`;
   if (refused > (maxFail ?? 0))
     return { tasks: [], outcomes: outcomes.map((one) => (one.status === 'pending' ? { ...one, status: 'not-started' } : one)), stopped };
@@ -133,13 +134,14 @@ async function planTasks(
   approval: Approval,
   { isStrict = false }: Pick<FleetRunInput, 'isStrict'> = {},
 ): Promise<PlannedTasks> {
+  const request = toPlan(work.request);
   const watch = approval.planning();
   try {
-    const run = await openFleetRun(services, work.request, { ...work, dryRun: true, isStrict, reporter: watch.reporter });
+    const run = await openFleetRun(services, request, { ...work, isStrict, reporter: watch.reporter });
     try {
       if (isStrict && run.access === null) return { result: { outcomes: [], stopped: null }, access: null };
       // All refusals are listed, however many are permitted.
-      const rules = { ...fleetRules(work.request.rules, { total: work.tasks.length, dryRun: true }), maxFail: null };
+      const rules = { ...fleetRules(request, work.tasks.length), maxFail: null };
       const result = await runFleet(run.members, rules, { ...watch.ports, claims: run.claims });
       requireValidValues(result);
       return { result, access: run.access };

@@ -8,7 +8,7 @@ import type { HostTarget } from '../host-target.ts';
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
-import { directoryOf, readFleet, refuseDuplicateMachines } from './load-fleet.ts';
+import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
 
 export interface ExecuteRequest extends FleetHostsRequest {
   readonly argv: readonly string[];
@@ -44,7 +44,7 @@ export async function executeOnFleet(
   const fleet = await readFleet(services, request);
   const hosts = selectHosts(fleet.hosts, request.selection);
   await refuseDuplicateMachines(services, { ...fleet, hosts }, request.connection.configFile);
-  const targetOf = await fleetTargets(services, request.connection, directoryOf(services, fleet.file));
+  const targetOf = await fleetTargets(services, request.connection, fleet.file);
   let done = 0;
   const executed = await inParallel(hosts, parallel, async (host) => {
     const one = await execute(services, targetOf(host), host, { argv, timeoutMs });

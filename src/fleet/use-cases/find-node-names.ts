@@ -13,7 +13,7 @@ import { declaredNode, hostsOfPattern, knownNames, patternOf, type Selection, se
 import type { FleetFilePorts, HostConnections } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
 import { fleetTargets } from './host-access.ts';
-import { directoryOf, type FleetRequest, fleetFileOf, readFleet } from './load-fleet.ts';
+import { type FleetRequest, fleetFileOf, readFleet } from './load-fleet.ts';
 
 /** Selection of nodes on the command line. */
 export type NodeChoice =
@@ -125,7 +125,7 @@ async function observeNodes(
   { file }: Pick<ResolvedFleet, 'file'>,
   { hosts, connection }: { readonly hosts: readonly ResolvedHost[]; readonly connection: ConnectionRequest },
 ): Promise<ObservedNodes> {
-  const targetOf = await fleetTargets(services, connection, directoryOf(services, file));
+  const targetOf = await fleetTargets(services, connection, file);
   const nodes = new Map<string, string>();
   const failed = new Map<string, AppError>();
   await inParallel(hosts, PARALLEL, async (member) => {

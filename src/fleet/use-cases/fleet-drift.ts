@@ -19,9 +19,9 @@ import { fleetFailure } from '../run/fleet-failure.ts';
 import { selectFleetHosts } from './find-node-names.ts';
 import { type FleetMembersInput, fleetMembers } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { runToCompare } from './fleet-request.ts';
+import { toCompare } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
+import { readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 
@@ -58,20 +58,20 @@ interface FleetDriftView {
  */
 export async function fleetDrift(
   services: FleetRunPorts & FleetFilePorts,
-  request: FleetRunRequest,
+  given: FleetRunRequest,
   { reporter, ports, verbosity, warning }: FleetDriftView,
 ): Promise<FleetDrift> {
+  const request = toCompare(given);
   const fleet = await readFleet(services, request);
   for (const one of fleet.warnings) warning(one);
   const hosts = await selectFleetHosts(services, fleet, request);
-  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
+  const rules = fleetRules(request, hosts.length);
   const { cluster, file, hosts: all } = fleet;
-  const directory = directoryOf(services, file);
-  const through = await clusterRoutes(services, request, { hosts: all, chosen: hosts, directory });
+  const through = await clusterRoutes(services, request, fleet, hosts);
   const { signal } = services;
   const catalogue = await loadCatalogue();
   const kubelets = new Map<string, KubeletStatus & Pick<DriftEvidence, 'history'>>();
-  const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun: true, reporter, writes: false, through });
+  const access = await openFleetCluster(services, request, { cluster, file, reporter, writes: false, through });
   try {
     const tasks = hosts.map((host) => ({ host }));
     const connect: FleetMembersInput['connect'] = async (target, { name }, _queries, reporter) => {
@@ -85,11 +85,10 @@ export async function fleetDrift(
         throw error;
       }
     };
-    const members = await fleetMembers(
-      services,
-      { ...request, run: runToCompare(request.run) },
-      { tasks, cluster, file, directory, access, dryRun: true, ignoresHooks: true, reporter, connect },
-    );
+    const members = await fleetMembers(services, request, {
+      ...{ tasks, hosts: all, cluster, file, access, reporter, connect },
+      ignoresHooks: true,
+    });
     const result = await runFleet(members, rules, withoutOverrides(ports));
     const { outcomes } = result;
     const drifts = await inParallel(outcomes, PARALLEL, async (outcome): Promise<HostDrift> => {

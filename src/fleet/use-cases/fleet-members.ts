@@ -17,7 +17,7 @@ import { type JoinOptions, joinWorkflow } from '../../kubeadm/workflows/join.ts'
 import { readClusterBaseline } from '../../kubeadm/workflows/node/cluster-baseline.ts';
 import { upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
-import { type FleetCluster, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
+import { type FleetCluster, isControlPlane, nodeOptionsOf, type PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import { differingOperations, type Operations, operationsOf } from '../plan/operations.ts';
 import type { FleetRunPorts } from '../ports.ts';
@@ -42,22 +42,24 @@ export interface FleetTask {
   readonly origin?: FixedPlan;
 }
 
-export interface FleetMembersInput {
+/** The hosts of a run, and their fleet file. */
+export interface FleetRunInput {
+  /** In the order of the outcomes. */
   readonly tasks: readonly FleetTask[];
+  /** All hosts of the file, which include its control planes. */
+  readonly hosts: readonly PlannedHost[];
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
-  /** Directory against which relative key files are resolved. */
-  readonly directory: string;
-  readonly access: FleetAccess;
-  readonly dryRun: boolean;
-  /** See `FleetRunInput`. */
+  /** In a dry run: refuse the hosts that a run would refuse, also those without a kubelet or root access. */
   readonly isStrict?: boolean;
+  readonly reporter: Reporter;
+}
+
+export interface FleetMembersInput extends FleetRunInput {
+  readonly access: FleetAccess;
   /** Plan without hooks: the run only compares the hosts with the file. */
   readonly ignoresHooks?: boolean;
-  readonly reporter: Reporter;
-  /** The control planes of the fleet: a running one uploads the certificates for the others. */
-  readonly controlPlanes?: readonly PlannedHost[];
   /** The Nodes of the hosts of the run. */
   readonly claims?: NodeClaims | undefined;
   /** Replaces a plain connection, to query additional facts of a host. */
@@ -74,13 +76,14 @@ export async function fleetMembers(
   request: FleetRunRequest,
   input: FleetMembersInput,
 ): Promise<readonly FleetMember[]> {
-  const { access, dryRun, tasks } = input;
-  const run = { ...request.run, dryRun, allow: request.run.allow ?? DEFAULT_ALLOWED };
-  const targetOf = await fleetTargets(services, request.connection, input.directory);
+  const { access, tasks, file } = input;
+  const run = { ...request.run, allow: request.run.allow ?? DEFAULT_ALLOWED };
+  const { dryRun } = run;
+  const targetOf = await fleetTargets(services, request.connection, file);
   const shared = await sharedJoinOptions(services, input, { run, takeOver: request.takeOver });
   const writing = hostWriteOptions(services, request.writing);
   const sources = await installSources(services, {
-    directory: input.directory,
+    file,
     clusterExceptions: shared.baseline.proxyExceptions,
     joinServer: access.apiServer.server,
     bundle: request.bundle,
@@ -90,10 +93,10 @@ export async function fleetMembers(
     return uploadFleetCerts(services, {
       run,
       verbosity: request.verbosity,
-      controlPlanes: input.controlPlanes ?? [],
+      controlPlanes: input.hosts.filter(isControlPlane),
       connectTo: (host) => services.connectHost(targetOf(host)),
       cluster: access.cluster,
-      file: input.file,
+      file,
     });
   });
   const controlPlaneSettings = lazily(() => readControlPlaneSettings(services, input));
@@ -123,7 +126,7 @@ export async function fleetMembers(
 /** The options for joining that all hosts of a run have in common. */
 async function sharedJoinOptions(
   services: FleetRunPorts,
-  { access, dryRun, isStrict }: FleetMembersInput,
+  { access, isStrict }: FleetMembersInput,
   { run, takeOver }: Pick<JoinOptions, 'run' | 'takeOver'>,
 ) {
   const catalogue = await loadCatalogue();
@@ -135,7 +138,7 @@ async function sharedJoinOptions(
     settings: [],
     patches: [],
     skipPreflight: false,
-    run: { ...run, dryRun: dryRun && isStrict !== true },
+    run: { ...run, dryRun: run.dryRun && isStrict !== true },
     staged: false,
     kubeletHealthCheckMs: 240_000,
     apiServer: async () => access.apiServer,

@@ -30,13 +30,13 @@ export interface FleetRunRequest extends FleetHostsRequest {
   readonly verbosity: number;
 }
 
-/** The settings of a run that compares hosts: a field that a ConfigMap overrides is drift, and no failure. */
-export function runToCompare(run: RunSettings): RunSettings {
-  return {
-    ...run,
-    dryRun: true,
-    podLoss: 'ignore',
-    allow: 'unsafe',
-    ignorePreflightErrors: [...run.ignorePreflightErrors, CONFIG_OVERRIDDEN],
-  };
+/** The request of a run that only plans. */
+export function toPlan<R extends Pick<FleetRunRequest, 'run'>>(request: R): R {
+  return { ...request, run: { ...request.run, dryRun: true } };
+}
+
+/** The request of a run that compares hosts: a field that a ConfigMap overrides is drift, and no failure. */
+export function toCompare(request: FleetRunRequest): FleetRunRequest {
+  const ignorePreflightErrors = [...request.run.ignorePreflightErrors, CONFIG_OVERRIDDEN];
+  return toPlan({ ...request, run: { ...request.run, podLoss: 'ignore', allow: 'unsafe', ignorePreflightErrors } });
 }

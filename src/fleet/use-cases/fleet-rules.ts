@@ -1,4 +1,5 @@
 import { usageError } from '../../base/errors.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import type { LabelSelector } from '../../kube/label-selector.ts';
 import { type Amount, hostsOf } from '../amount.ts';
 import type { PlannedHost } from '../file/model.ts';
@@ -21,9 +22,10 @@ export interface RulesRequest {
 
 /** The rules of a run over a number of hosts. */
 export function fleetRules(
-  { parallel, canary = { hosts: 0 }, maxUnavailable, maxFail }: RulesRequest,
-  { total, dryRun }: { readonly total: number; readonly dryRun: boolean },
+  { rules, run: { dryRun } }: { readonly rules: RulesRequest; readonly run: Pick<RunSettings, 'dryRun'> },
+  total: number,
 ): FleetRules {
+  const { parallel, canary = { hosts: 0 }, maxUnavailable, maxFail } = rules;
   return {
     parallel,
     maxOpen: Math.max(parallel, MOST_OPEN),

@@ -31,9 +31,9 @@ import { fleetFailure } from '../run/fleet-failure.ts';
 import { selectFleetHosts } from './find-node-names.ts';
 import { fleetMembers } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
-import { runToCompare } from './fleet-request.ts';
+import { toCompare } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
-import { directoryOf, readFleet } from './load-fleet.ts';
+import { readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 
@@ -89,37 +89,35 @@ export interface FleetStatus {
  */
 export async function fleetStatus(
   services: FleetStatusPorts,
-  request: FleetRunRequest,
+  given: FleetRunRequest,
   {
     reporter,
     ports,
     readsCertificates = false,
   }: { readonly reporter: Reporter; readonly ports: FleetPorts; readonly readsCertificates?: boolean },
 ): Promise<FleetStatus> {
+  const request = toCompare(given);
   const fleet = await readFleet(services, request);
   const catalogue = await loadCatalogue();
   const hosts = await selectFleetHosts(services, fleet, request);
-  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
-  const access = await openFleetCluster(services, request.cluster, {
+  const rules = fleetRules(request, hosts.length);
+  const access = await openFleetCluster(services, request, {
     cluster: fleet.cluster,
     file: fleet.file,
-    dryRun: true,
     reporter,
     writes: false,
-    through: await clusterRoutes(services, request, { hosts: fleet.hosts, chosen: hosts, directory: directoryOf(services, fleet.file) }),
+    through: await clusterRoutes(services, request, fleet, hosts),
   });
   try {
     const inspected = new Map<string, Inspected>();
     const certificates: HostCertificate[] = [];
     const parseText = parseEqualTextsOnce();
-    const unapplied: FleetRunRequest = { ...request, run: runToCompare(request.run) };
-    const members = await fleetMembers(services, unapplied, {
+    const members = await fleetMembers(services, request, {
       tasks: hosts.map((host) => ({ host })),
+      hosts: fleet.hosts,
       cluster: fleet.cluster,
       file: fleet.file,
-      directory: directoryOf(services, fleet.file),
       access,
-      dryRun: true,
       ignoresHooks: true,
       reporter,
       // In the same round trip as the plan.

@@ -8,7 +8,7 @@ import type { FleetFilePorts } from '../ports.ts';
 import type { FleetTask } from './fleet-members.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import type { CanaryChoice } from './fleet-rules.ts';
-import { directoryOf, readValidFleet } from './load-fleet.ts';
+import { readValidFleet } from './load-fleet.ts';
 import { readSavedPlan, requireUnexpired, type SavedPlanPorts } from './read-saved-plan.ts';
 
 /** The hosts and operations of a run, from a fleet file or a saved plan. */
@@ -17,9 +17,8 @@ export interface FleetTasks {
   /** All hosts of the file, or those of the plan. */
   readonly hosts: readonly PlannedHost[];
   readonly cluster: FleetCluster;
-  /** The directory that relative paths are resolved against. */
+  /** Relative paths are resolved against its directory. */
   readonly file: string;
-  readonly directory: string;
   /** The subject of the run in its journal: the fleet file, or the plan. */
   readonly subject: string;
   /** The cluster settings of the fleet file. */
@@ -53,12 +52,8 @@ export interface AppliedRequest {
  * The hosts of the fleet file of `-f` or of a saved plan.
  * @throws AppError with exit code 2
  */
-export async function readTasks(
-  services: FleetFilePorts & SavedPlanPorts,
-  { planFile, signers }: AppliedRequest,
-  request: FleetRunRequest,
-): Promise<FleetTasks> {
-  const { selection } = request;
+export async function readTasks(services: FleetFilePorts & SavedPlanPorts, request: AppliedRequest & FleetRunRequest): Promise<FleetTasks> {
+  const { planFile, signers, selection } = request;
   if (planFile !== undefined) {
     if (request.file !== undefined)
       throw usageError(
@@ -82,7 +77,6 @@ export async function readTasks(
       hosts: tasks.map(({ host }) => host),
       cluster,
       file: `${fleet.directory}/fleet`,
-      directory: fleet.directory,
       subject: plan.id,
       server,
       signer,
@@ -115,7 +109,6 @@ export async function readTasks(
     hosts: fleet.hosts,
     cluster: fleet.cluster,
     file: fleet.file,
-    directory: directoryOf(services, fleet.file),
     subject: fleet.file === '-' ? '-' : services.absolutePath(fleet.file),
     server: null,
     signer: null,

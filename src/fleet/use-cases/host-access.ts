@@ -5,7 +5,7 @@ import { Secret } from '../../base/text/secret.ts';
 import type { SshOptions } from '../../ssh/options.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
-import { resolveFleetPath } from './load-fleet.ts';
+import { directoryOf, resolveFleetPath } from './load-fleet.ts';
 
 /** Where a password is read: from standard input, from the terminal, or from an environment variable. */
 export type PasswordSource = 'stdin' | 'terminal' | 'environment';
@@ -120,12 +120,16 @@ export function withSshConfig(
   return { ...ssh, configFile: resolveFleetPath(configFile, `${directory}/.`, homeDirectory) };
 }
 
-/** The SSH target of each host, by fleet file and command line. */
+/**
+ * The SSH target of each host, by fleet file and command line.
+ * @param file the fleet file: relative key files are resolved against its directory
+ */
 export async function fleetTargets(
   services: LocalFiles,
   connection: ConnectionRequest,
-  directory: string,
+  file: string,
 ): Promise<(host: Pick<ResolvedHost, 'name' | 'ssh'>) => HostTarget> {
+  const directory = directoryOf(services, file);
   const ssh = await readSshOptions(services, connection);
   const limit = commandLimit(connection);
   return ({ name, ssh: own }) => ({

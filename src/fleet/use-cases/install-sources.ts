@@ -5,7 +5,7 @@ import { isUrl, type SecretSource } from '../../host/operation/install-model.ts'
 import type { LargeFile } from '../../host/operation/large-file.ts';
 import type { PrepareHostOptions } from '../../kubeadm/workflows/node/prepare-host.ts';
 import type { FleetRunPorts } from '../ports.ts';
-import { resolveFleetPath } from './load-fleet.ts';
+import { directoryOf, resolveFleetPath } from './load-fleet.ts';
 
 const MAX_REDIRECTIONS = 5;
 /** A key file has a few KiB. */
@@ -19,7 +19,8 @@ export type InstallSources = {
 } & Pick<PrepareHostOptions, 'templates' | 'readKey' | 'readFile' | 'clusterExceptions' | 'joinServer' | 'readCredentials'>;
 
 interface InstallSourcesInput extends Pick<PrepareHostOptions, 'clusterExceptions' | 'joinServer'> {
-  readonly directory: string;
+  /** The fleet file, for relative paths. */
+  readonly file: string;
   /** Path of a bundle. Undefined: none. */
   readonly bundle: string | undefined;
 }
@@ -27,13 +28,12 @@ interface InstallSourcesInput extends Pick<PrepareHostOptions, 'clusterException
 /**
  * Local files for the hosts of a fleet: templates, keys of repositories, and programs. Each key and program is
  * read once, when the first host requires it.
- * @param input.directory of the fleet file, for relative paths
  */
 export async function installSources(
   services: FleetRunPorts,
-  { directory, clusterExceptions, joinServer, bundle }: InstallSourcesInput,
+  { file, clusterExceptions, joinServer, bundle }: InstallSourcesInput,
 ): Promise<InstallSources> {
-  const pathOf = (path: string): string => resolveFleetPath(path, `${directory}/fleet`, services.homeDirectory);
+  const pathOf = (path: string): string => resolveFleetPath(path, `${directoryOf(services, file)}/fleet`, services.homeDirectory);
   return {
     templates: await services.templates(),
     readKey: once((source) => (isUrl(source) ? fetchKey(services, source) : services.input.readText(pathOf(source)))),

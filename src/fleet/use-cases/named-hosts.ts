@@ -7,7 +7,7 @@ import type { FleetFilePorts, NamedHostPorts } from '../ports.ts';
 import { hostsOfNodes, selectFleetHosts } from './find-node-names.ts';
 import type { FleetHostsRequest } from './fleet-request.ts';
 import { type ConnectionRequest, commandLimit, fleetTargets, type HostsRequest, readSshOptions } from './host-access.ts';
-import { directoryOf, fleetFileOf, readFleet } from './load-fleet.ts';
+import { fleetFileOf, readFleet } from './load-fleet.ts';
 
 /** Names of hosts on a command line. */
 interface HostNames {
@@ -88,7 +88,7 @@ export async function findTargets(services: NamedHostPorts, request: HostNames, 
   const { fleet, hosts } = await findHosts(services, request, use);
   const twice = names.find((name, i) => hosts.has(name) && names.findIndex((other) => hosts.get(other) === hosts.get(name)) < i);
   if (twice !== undefined) throw usageError(`the host ${hosts.get(twice)?.name} is given twice`, 'Pass each host once');
-  const ofFleet = fleet === null || hosts.size === 0 ? null : await fleetTargets(services, connection, directoryOf(services, fleet.file));
+  const ofFleet = fleet === null || hosts.size === 0 ? null : await fleetTargets(services, connection, fleet.file);
   const limit = commandLimit(connection);
   const needsSsh = names.some((name) => !hosts.has(name) && name !== 'localhost');
   const ssh = needsSsh ? await readSshOptions(services, connection) : undefined;
@@ -140,6 +140,6 @@ export async function namedHosts(services: NamedHostPorts, request: NamedHostsRe
   }
   const fleet = await readFleet(services, request);
   const selected = use.changes ? selectHosts(fleet.hosts, request.selection) : await selectFleetHosts(services, fleet, request);
-  const targetOf = await fleetTargets(services, connection, directoryOf(services, fleet.file));
+  const targetOf = await fleetTargets(services, connection, fleet.file);
   return selected.map((member) => ({ name: member.name, target: targetOf(member), member }));
 }

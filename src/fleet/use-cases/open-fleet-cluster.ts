@@ -3,6 +3,7 @@ import type { Reporter } from '../../base/reporter.ts';
 import { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
 import type { SecretSource } from '../../host/operation/install-model.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
 import { partsOfToken } from '../../kube/bootstrap-token.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { type BootstrapCredentials, tokenCredentials } from '../../kubeadm/config/bootstrap-credentials.ts';
@@ -37,7 +38,6 @@ interface FleetAccessInput {
   readonly cluster: FleetCluster;
   /** The fleet file; relative paths are resolved against its directory. */
   readonly file: string;
-  readonly dryRun: boolean;
   readonly reporter: Reporter;
   /** Whether the command changes the cluster, or plans to. If so, the name of the cluster is printed. */
   readonly writes: boolean;
@@ -52,7 +52,11 @@ interface FleetAccessInput {
  * Connects to the cluster of a fleet: with the kubeconfig of the command line or of the file, else with
  * endpoint and token as join does, else with the default kubeconfig.
  */
-export async function openFleetCluster(services: FleetRunPorts, request: KubeconfigRequest, input: FleetAccessInput): Promise<FleetAccess> {
+export async function openFleetCluster(
+  services: FleetRunPorts,
+  { cluster: request, run }: { readonly cluster: KubeconfigRequest; readonly run: RunSettings },
+  input: FleetAccessInput,
+): Promise<FleetAccess> {
   const { cluster, file } = input;
   const path = (text: string): string => resolveFleetPath(text, file, services.homeDirectory);
   const token = cluster.token === null ? null : await readToken(services, cluster.token, path);
@@ -63,7 +67,7 @@ export async function openFleetCluster(services: FleetRunPorts, request: Kubecon
   if (admin === null) throw new Error('a real run has a cluster');
   const caPem = cluster.caFile === null ? apiServer?.caPem : await services.input.readText(path(cluster.caFile));
   if (caPem === undefined) throw usageError('the kubeconfig holds no CA certificate', 'Set cluster.caCert in the fleet file');
-  const made = temporaryToken(services, admin, input);
+  const made = temporaryToken(services, admin, run, input.reporter);
   return {
     cluster: admin,
     admin,
@@ -164,7 +168,7 @@ const GROUPS = ['system:bootstrappers:kubeadm:default-node-token'];
 const NO_TOKEN = new Secret('000000.0000000000000000');
 
 /** A token for the hosts that join in this run: created when the first host needs it, deleted at the end. */
-function temporaryToken(services: FleetRunPorts, admin: Cluster, { dryRun, reporter }: Pick<FleetAccessInput, 'dryRun' | 'reporter'>) {
+function temporaryToken(services: FleetRunPorts, admin: Cluster, { dryRun }: RunSettings, reporter: Reporter) {
   let made: Promise<Secret> | null = null;
   const make = async (): Promise<Secret> => {
     const token = await services.newToken();

@@ -1,29 +1,14 @@
 import { AppError, usageError } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import { type NodeClaims, nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
-import type { FleetCluster, PlannedHost } from '../file/model.ts';
+import { isControlPlane, type PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember, FleetResult } from '../run/fleet.ts';
-import { type FleetTask, fleetMembers } from './fleet-members.ts';
+import { type FleetRunInput, fleetMembers } from './fleet-members.ts';
 import type { FleetHostsRequest, FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
 import { resolveFleetPath } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
-
-export interface FleetRunInput {
-  /** In the order of the outcomes. */
-  readonly tasks: readonly FleetTask[];
-  /** All hosts of the file, which include its control planes. */
-  readonly hosts: readonly PlannedHost[];
-  readonly cluster: FleetCluster;
-  readonly file: string;
-  readonly directory: string;
-  readonly dryRun: boolean;
-  /** With `dryRun`: refuse the hosts that a run would refuse, also those without a kubelet or root access. */
-  readonly isStrict?: boolean;
-  readonly reporter: Reporter;
-}
 
 /** The members of a run, and their cluster. */
 interface OpenFleetRun {
@@ -44,14 +29,19 @@ interface OpenFleetRun {
  * @throws errors of opening the cluster
  */
 export async function openFleetRun(services: FleetRunPorts, request: FleetRunRequest, input: FleetRunInput): Promise<OpenFleetRun> {
-  const { cluster, file, dryRun, reporter } = input;
+  const { cluster, file, reporter } = input;
   const kubeconfig = await kubeconfigToMake(services, request, input);
   if (kubeconfig !== null) return openBringUp(services, request, input, kubeconfig);
-  const through = await clusterRoutes(services, request, { ...input, chosen: input.tasks.map(({ host }) => host) });
-  const access = await openFleetCluster(services, request.cluster, { cluster, file, dryRun, reporter, writes: true, through });
+  const through = await clusterRoutes(
+    services,
+    request,
+    input,
+    input.tasks.map(({ host }) => host),
+  );
+  const access = await openFleetCluster(services, request, { cluster, file, reporter, writes: true, through });
   try {
     const claims = nodeClaims();
-    const members = await fleetMembers(services, request, { ...input, access, controlPlanes: input.hosts.filter(isControlPlane), claims });
+    const members = await fleetMembers(services, request, { ...input, access, claims });
     return { members, access, claims, finish: async () => undefined, close: () => access.close() };
   } catch (error) {
     await access.close();
@@ -73,10 +63,6 @@ async function kubeconfigToMake(
   return named;
 }
 
-function isControlPlane({ role }: PlannedHost): boolean {
-  return role === 'control-plane';
-}
-
 /**
  * The hosts from which the API server may be reachable: the control planes of the fleet, then the hosts of
  * the run.
@@ -85,9 +71,10 @@ function isControlPlane({ role }: PlannedHost): boolean {
 export async function clusterRoutes(
   services: FleetRunPorts,
   { connection }: FleetHostsRequest,
-  { hosts, chosen, directory }: Pick<FleetRunInput, 'hosts' | 'directory'> & { readonly chosen: readonly PlannedHost[] },
+  { hosts, file }: Pick<FleetRunInput, 'hosts' | 'file'>,
+  chosen: readonly PlannedHost[],
 ): Promise<readonly HostTarget[]> {
-  const targetOf = await fleetTargets(services, connection, directory);
+  const targetOf = await fleetTargets(services, connection, file);
   return [...hosts.filter(isControlPlane), ...chosen.filter((host) => !isControlPlane(host))].map(targetOf);
 }
 
@@ -97,9 +84,8 @@ async function openBringUp(
   input: FleetRunInput,
   kubeconfig: string,
 ): Promise<OpenFleetRun> {
-  const { tasks, hosts, dryRun } = input;
-  const controlPlanes = hosts.filter(isControlPlane);
-  const [controlPlane] = controlPlanes;
+  const { tasks, hosts } = input;
+  const controlPlane = hosts.find(isControlPlane);
   const first = tasks.find(({ host }) => host.name === controlPlane?.name);
   if (first === undefined) {
     const message = `${kubeconfig} does not exist, so ${controlPlane?.name} must bootstrap the cluster first, but this run excludes ${controlPlane?.name}`;
@@ -119,16 +105,9 @@ async function openBringUp(
     );
   const { planClusterBootstrap } = await import('./plan-cluster-bootstrap.ts');
   const claims = nodeClaims();
-  const bootstrap = await planClusterBootstrap(services, request, {
-    ...input,
-    controlPlanes,
-    first: first.host,
-    approved: first,
-    kubeconfig,
-    claims,
-  });
+  const bootstrap = await planClusterBootstrap(services, request, { ...input, first, kubeconfig, claims });
   const members = tasks.map(({ host }) =>
-    host === first.host ? bootstrap.first : dryRun ? bootstrap.deferred(host) : bootstrap.later(host),
+    host === first.host ? bootstrap.first : request.run.dryRun ? bootstrap.deferred(host) : bootstrap.later(host),
   );
   return { members, access: null, claims, finish: (result) => bootstrap.finish(result), close: () => bootstrap.close() };
 }

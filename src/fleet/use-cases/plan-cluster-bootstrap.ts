@@ -15,7 +15,7 @@ import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
 import { readHostKubeconfig } from '../../kubeadm/read-host-kubeconfig.ts';
 import { type ApiAccess, adminConfHint } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
-import type { FleetCluster, PlannedHost } from '../file/model.ts';
+import { isControlPlane, type PlannedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember, FleetResult } from '../run/fleet.ts';
@@ -25,6 +25,7 @@ import {
   approvedMember,
   deferredMember,
   FIRST_CONTROL_PLANE,
+  type FleetRunInput,
   type FleetTask,
   fleetMembers,
   OTHER_CONTROL_PLANES,
@@ -38,19 +39,9 @@ import { installSources } from './install-sources.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { planAfterPreparation } from './plan-prepared.ts';
 
-interface ClusterBootstrapInput {
-  readonly tasks: readonly FleetTask[];
-  readonly cluster: FleetCluster;
-  readonly file: string;
-  readonly directory: string;
-  readonly dryRun: boolean;
-  readonly reporter: Reporter;
-  /** All control planes of the file. */
-  readonly controlPlanes: readonly PlannedHost[];
-  /** The control plane that bootstraps the cluster. */
-  readonly first: PlannedHost;
-  /** Its task, which has the operations that were approved, if the operator was asked. */
-  readonly approved: FleetTask;
+interface ClusterBootstrapInput extends FleetRunInput {
+  /** The control plane that bootstraps the cluster; its task has the operations that were approved, if the operator was asked. */
+  readonly first: FleetTask;
   /** The Nodes of the hosts of the run. */
   readonly claims: NodeClaims;
   /** Path of the new administrator kubeconfig. */
@@ -87,9 +78,9 @@ export async function planClusterBootstrap(
   request: FleetRunRequest,
   input: ClusterBootstrapInput,
 ): Promise<ClusterBootstrap> {
-  const { dryRun, first } = input;
+  const { host: first } = input.first;
   const accesses: ApiAccess[] = [];
-  const target = (await fleetTargets(services, request.connection, input.directory))(first);
+  const target = (await fleetTargets(services, request.connection, input.file))(first);
   const connect = (logsTo?: Reporter): Promise<Host> => services.connectHost(target, logsTo);
   const member = await bootstrapMember(services, request, { ...input, target, connect, opened: (access) => accesses.push(access) });
   let after: Promise<After> | null = null;
@@ -99,7 +90,7 @@ export async function planClusterBootstrap(
   };
   return {
     first: {
-      ...approvedMember(member, input.approved, { replan: request.replan, compares: isKnown }),
+      ...approvedMember(member, input.first, { replan: request.replan, compares: isKnown }),
       stage: FIRST_CONTROL_PLANE,
       isNeeded: true,
     },
@@ -117,7 +108,7 @@ export async function planClusterBootstrap(
     finish: async ({ outcomes }) => {
       const exists = outcomes.some(({ host, status }) => host === first.name && (status === 'changed' || status === 'unchanged'));
       // If other hosts required the kubeconfig, their errors were reported already.
-      if (exists && !dryRun && after === null) await onceRegistered();
+      if (exists && !request.run.dryRun && after === null) await onceRegistered();
     },
     close: async () => {
       for (const access of accesses) await access.close();
@@ -137,38 +128,38 @@ async function bootstrapMember(
   request: FleetRunRequest,
   { opened, ...input }: FirstControlPlane & { readonly opened: (access: ApiAccess) => void },
 ): Promise<FleetMember> {
-  const { file, directory, dryRun, reporter, first, target, connect, claims } = input;
+  const { file, reporter, target, connect, claims } = input;
+  const { host: first } = input.first;
   const config = await readConfiguration(services, input);
   const skipPhases = [...LEFT_OUT, ...(config.init?.skipPhases ?? [])];
-  const run = { ...request.run, dryRun, skipPhases, allow: request.run.allow ?? DEFAULT_ALLOWED };
+  const run = { ...request.run, skipPhases, allow: request.run.allow ?? DEFAULT_ALLOWED };
   const initRun = { ...run, skipPhases: LEFT_OUT };
   const workflowOptions = await fleetInitOptions(services, { run: initRun, first, file, reporter, config, given: null, opened });
   const clusterExceptions = proxyExceptions(applyClusterDefaults(config.cluster ?? {}));
-  const sources = await installSources(services, { directory, clusterExceptions, joinServer: null, bundle: request.bundle });
+  const sources = await installSources(services, { file, clusterExceptions, joinServer: null, bundle: request.bundle });
   return workflowMember({
     name: first.name,
     planHost: planAfterPreparation(first, sources, run)(initControlPlaneWorkflow, workflowOptions),
     connect,
     cluster: null,
     clock: services.clock,
-    writing: dryRun ? null : await hostWriteOptions(services, request.writing)(target),
+    writing: run.dryRun ? null : await hostWriteOptions(services, request.writing)(target),
     claims,
   });
 }
 
 /** Saves the kubeconfig of the new cluster, and opens the members that join it. */
 async function openBootstrapped(services: FleetRunPorts, request: FleetRunRequest, input: FirstControlPlane): Promise<After> {
-  const { kubeconfig, first, target, connect } = input;
-  const { text } = await readAdminKubeconfig(services, connect, first.name);
+  const { kubeconfig, first, target, connect, cluster, file, reporter } = input;
+  const { text } = await readAdminKubeconfig(services, connect, first.host.name);
   await services.writeLocalFile(kubeconfig, revealText(text));
   const message = `wrote ${kubeconfig}, the kubeconfig of the cluster administrator`;
-  input.reporter.report({ level: 'info', code: 'KUBECONFIG_WRITTEN', message });
+  reporter.report({ level: 'info', code: 'KUBECONFIG_WRITTEN', message });
   const own = { ...request, cluster: { ...request.cluster, kubeconfig } };
-  const { cluster, file, directory, dryRun, reporter, claims } = input;
-  const access = await openFleetCluster(services, own.cluster, { cluster, file, dryRun, reporter, writes: true, through: [target] });
-  const tasks = input.tasks.filter(({ host }) => host !== first);
-  const shared = { cluster, file, directory, dryRun, reporter, claims };
-  const members = await fleetMembers(services, own, { ...shared, tasks, access, controlPlanes: [first] });
+  const access = await openFleetCluster(services, own, { cluster, file, reporter, writes: true, through: [target] });
+  const tasks = input.tasks.filter((task) => task !== first);
+  // Of the control planes, only the first exists.
+  const members = await fleetMembers(services, own, { cluster, file, reporter, claims: input.claims, tasks, hosts: [first.host], access });
   return { access, members: new Map(members.map((each) => [each.name, each])) };
 }
 
@@ -187,7 +178,8 @@ function isKnown(phase: string, { phases }: HostPlan): boolean {
  * @throws AppError CONTROL_PLANE_ENDPOINT_MISSING, exit code 2, for several control planes without an
  * endpoint: only the first one could be created
  */
-async function readConfiguration(services: FleetRunPorts, { cluster, file, controlPlanes }: ClusterBootstrapInput): Promise<LoadedConfig> {
+async function readConfiguration(services: FleetRunPorts, { cluster, file, hosts }: ClusterBootstrapInput): Promise<LoadedConfig> {
+  const controlPlanes = hosts.filter(isControlPlane);
   const config = await readFleetConfiguration(services, { cluster, file });
   if (controlPlanes.length > 1 && config.cluster?.controlPlaneEndpoint === undefined) throw noEndpoint(file, controlPlanes);
   return config;

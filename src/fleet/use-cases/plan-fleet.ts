@@ -15,14 +15,13 @@ import {
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
 import { type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure, problemsOf, requireValidValues } from '../run/fleet-failure.ts';
-import type { FleetRunRequest } from './fleet-request.ts';
+import { type FleetRunRequest, toPlan } from './fleet-request.ts';
 import { canaryRules, fleetRules, plannedCanaries } from './fleet-rules.ts';
 import { directoryOf, readValidFleet } from './load-fleet.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
 import { openFleetRun } from './open-fleet-run.ts';
 
-interface PlanFleetRequest {
-  readonly run: FleetRunRequest;
+export interface PlanFleetRequest extends FleetRunRequest {
   /** The file that the plan is saved to; undefined: none. */
   readonly out: string | undefined;
   /** Create the document of the plan even if it is not saved. */
@@ -73,21 +72,18 @@ export interface PlanFleetResult {
  * @throws AppError with exit code 2 for an invalid file or selection, and for a plan that cannot be saved; errors of
  * opening the cluster
  */
-export async function planFleet(
-  services: PlanFleetPorts,
-  { run: request, out, asDocument, signingKey, validForMs }: PlanFleetRequest,
-  view: PlanFleetView,
-): Promise<PlanFleetResult> {
+export async function planFleet(services: PlanFleetPorts, given: PlanFleetRequest, view: PlanFleetView): Promise<PlanFleetResult> {
+  const request = toPlan(given);
+  const { out, asDocument, signingKey, validForMs } = request;
   const fleet = await readValidFleet(services, request);
   for (const warning of fleet.warnings) view.warning(warning);
   const hosts = selectHosts(fleet.hosts, request.selection);
-  const rules = fleetRules(request.rules, { total: hosts.length, dryRun: true });
+  const rules = fleetRules(request, hosts.length);
   const canaries = canaryRules(request.rules, hosts, { selected: hosts });
   const { file, cluster } = fleet;
   const { reporter } = view;
   const tasks = hosts.map((host) => ({ host }));
-  const input = { tasks, hosts: fleet.hosts, cluster, file, directory: directoryOf(services, file), dryRun: true, reporter };
-  const run = await openFleetRun(services, request, input);
+  const run = await openFleetRun(services, request, { tasks, hosts: fleet.hosts, cluster, file, reporter });
   const { access } = run;
   try {
     if (access === null && out !== undefined) throw notToBeSaved();

@@ -10,7 +10,7 @@ import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/co
 import type { KubeconfigRequest } from '../../kubeadm/use-cases/open-cluster.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type ResetOptions, resetWorkflow } from '../../kubeadm/workflows/reset.ts';
-import type { ResolvedFleet, ResolvedHost } from '../file/model.ts';
+import { isControlPlane, type ResolvedFleet, type ResolvedHost } from '../file/model.ts';
 import { selectHosts } from '../file/select.ts';
 import type { RunJournal, RunJournals } from '../history/journal.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
@@ -22,7 +22,7 @@ import type { FleetHostsRequest } from './fleet-request.ts';
 import { fleetRules, type RulesRequest } from './fleet-rules.ts';
 import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
-import { directoryOf, readFleet, refuseDuplicateMachines } from './load-fleet.ts';
+import { readFleet, refuseDuplicateMachines } from './load-fleet.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
 import { clusterRoutes } from './open-fleet-run.ts';
 import { journaled, type RetriedHosts, readRetriedHosts } from './run-journal.ts';
@@ -109,7 +109,7 @@ export async function resetFleet(services: ResetFleetPorts, request: ResetFleetR
     return { isPending: false, failure: null };
   }
   await refuseDuplicateMachines(services, { ...fleet, hosts }, request.hosts.connection.configFile);
-  const input = { request, fleet, hosts, rules: fleetRules(request.rules, { total: hosts.length, dryRun: request.run.dryRun }) };
+  const input = { request, fleet, hosts, rules: fleetRules(request, hosts.length) };
   const names = hosts.map(({ name }) => name);
   const run = { hosts: names, retryCommand: `kubeletadm fleet reset -f ${quoteShell(file)} --retry failed` };
   if (request.run.dryRun) {
@@ -133,10 +133,6 @@ export async function resetFleet(services: ResetFleetPorts, request: ResetFleetR
 function requireConfirmation(answer: boolean | null): void {
   if (answer === null) throw usageError('fleet reset asks before it changes anything, but standard input is not a terminal', 'Add --yes');
   if (!answer) throw usageError('fleet reset was declined', 'Nothing was changed');
-}
-
-function isControlPlane({ role }: Pick<ResolvedHost, 'role'>): boolean {
-  return role === 'control-plane';
 }
 
 /** Whether a reset of these hosts leaves the fleet without a control plane. */
@@ -194,15 +190,11 @@ async function openForDeletion(
   { request, fleet, hosts }: ResetInput,
   reporter: Reporter,
 ): Promise<FleetAccess | null> {
-  const {
-    deleteNodes,
-    run: { dryRun },
-  } = request;
+  const { deleteNodes, run } = request;
   if (deleteNodes === null) return null;
   const { cluster, file } = fleet;
-  const directory = directoryOf(services, file);
-  const through = await clusterRoutes(services, request.hosts, { hosts: fleet.hosts, chosen: hosts, directory });
-  const access = await openFleetCluster(services, deleteNodes, { cluster, file, dryRun, reporter, writes: true, through });
+  const through = await clusterRoutes(services, request.hosts, fleet, hosts);
+  const access = await openFleetCluster(services, { cluster: deleteNodes, run }, { cluster, file, reporter, writes: true, through });
   if (access.admin !== null) return access;
   await access.close();
   throw usageError(
@@ -225,7 +217,7 @@ async function resetMembers(
     opened,
   }: { readonly access: FleetAccess | null; readonly claims: ReturnType<typeof nodeClaims>; readonly opened: ResetOptions['opened'] },
 ): Promise<readonly FleetMember[]> {
-  const targetOf = await fleetTargets(services, request.hosts.connection, directoryOf(services, fleet.file));
+  const targetOf = await fleetTargets(services, request.hosts.connection, fleet.file);
   const writing = hostWriteOptions(services, request.writing);
   // The first control plane of the file is the one that created the cluster, and the usual address of the API server.
   const last = hosts.find(isControlPlane);

@@ -83,7 +83,7 @@ export async function runWorkflowOnHosts(
   const { run, targets } = command;
   const writing = command.writing === null ? null : hostWriteOptions(ports, command.writing);
   const observesFirst = command.oneHostPerNode === true;
-  const { parallel, ...limits } = fleetRules(command.rules ?? DEFAULT_RULES, { total: targets.length, dryRun: run.dryRun });
+  const { parallel, ...limits } = fleetRules({ rules: command.rules ?? DEFAULT_RULES, run }, targets.length);
   const maxOpen = observesFirst ? Math.max(parallel, targets.length) : parallel;
   const claims = nodeClaims();
   const members = await Promise.all(

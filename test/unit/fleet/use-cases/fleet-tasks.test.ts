@@ -25,7 +25,7 @@ function servicesWith(text: string, now = '2026-03-01T12:59:59Z'): Parameters<ty
 /** Whether the tasks of a saved plan may end pods. */
 async function podLossOf(context: Partial<PlanContext>, request: Partial<FleetRunRequest>): Promise<unknown> {
   const text = JSON.stringify(savePlan({ ...CONTEXT, ...context }, [], LIFETIME));
-  return (await readTasks(servicesWith(text), { planFile: 'plan.json' }, { ...REQUEST, ...request })).request.run.podLoss;
+  return (await readTasks(servicesWith(text), { ...REQUEST, planFile: 'plan.json', ...request })).request.run.podLoss;
 }
 
 describe('the tasks of a saved plan', () => {
@@ -44,13 +44,13 @@ describe('the tasks of a saved plan', () => {
     ['a lower --allow of apply', { allow: 'drain' }, withRun({ allow: 'safe' }), 'safe'],
   ])('permit %s', async (_, context, request, expected) => {
     const text = JSON.stringify(savePlan({ ...CONTEXT, ...context }, [], LIFETIME));
-    const { request: permitted } = await readTasks(servicesWith(text), { planFile: 'plan.json' }, { ...REQUEST, ...request });
+    const { request: permitted } = await readTasks(servicesWith(text), { ...REQUEST, planFile: 'plan.json', ...request });
     expect(permitted.run.allow).toBe(expected);
   });
 
   it('are refused from the time at which the plan expires', async () => {
     const text = JSON.stringify(savePlan(CONTEXT, [], LIFETIME));
-    const read = (now: string) => readTasks(servicesWith(text, now), { planFile: 'plan.json' }, REQUEST);
+    const read = (now: string) => readTasks(servicesWith(text, now), { ...REQUEST, planFile: 'plan.json' });
     expect((await read('2026-03-01T12:59:59.999Z')).server).toBe(CONTEXT.server);
     await expect(read('2026-03-01T13:00:00Z')).rejects.toMatchObject({
       exitCode: 2,
@@ -61,7 +61,7 @@ describe('the tasks of a saved plan', () => {
 
   it('are refused without a plan file if a signature is required, and for a plan on standard input', async () => {
     const signed = { signers: { allowedSigners: 'signers' } };
-    await expect(readTasks(servicesWith(''), { planFile: undefined, ...signed }, REQUEST)).rejects.toThrow('requires a saved plan');
-    await expect(readTasks(servicesWith(''), { planFile: '-', ...signed }, REQUEST)).rejects.toThrow('has no signature file');
+    await expect(readTasks(servicesWith(''), { ...REQUEST, planFile: undefined, ...signed })).rejects.toThrow('requires a saved plan');
+    await expect(readTasks(servicesWith(''), { ...REQUEST, planFile: '-', ...signed })).rejects.toThrow('has no signature file');
   });
 });
