@@ -16,6 +16,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     hasPhases: true,
   },
   {
+    name: 'cluster',
+    description: 'Prepare an existing cluster for joining nodes',
+    load: async () => (await import('./cluster-command.ts')).defineCluster,
+  },
+  {
     name: 'reset',
     description: 'Revert the changes made to a host by init or join',
     load: async () => (await import('./reset-command.ts')).defineReset,

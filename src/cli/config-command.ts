@@ -7,6 +7,7 @@ import type { ConfigRenderRequest } from './config-render.ts';
 import type { UserDataRequest } from './config-user-data.ts';
 import type { ConfigValidateRequest } from './config-validate.ts';
 import { addSections } from './help-layout.ts';
+import { addInitOptions } from './init-command.ts';
 import { addKubeletConfigCommands, addMigrateCommand, DEFAULT_KUBERNETES_MINOR } from './kubelet-config-commands.ts';
 import { nodeRequest } from './node-request.ts';
 import {
@@ -15,7 +16,6 @@ import {
   addHostOptions,
   addImagesOptions,
   addInheritedOption,
-  addInitOptions,
   addNodeOptions,
   addPrinterFlags,
   addShowOrigin,

@@ -1,17 +1,20 @@
 import { type Command, Option } from 'commander';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { CommandOptions, On, Run } from './command.ts';
-import { addSections } from './help-layout.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
 import type { InitCommandRequest } from './init.ts';
 import { nodeRequest } from './node-request.ts';
 import {
   addAllowOptions,
+  addApiServerOptions,
+  addClusterSettings,
   addHostOptions,
-  addInitOptions,
   addKubeconfigOptions,
   addNodeOptions,
   addPlanOptions,
   addShowOrigin,
+  addTokenOptions,
+  collectList,
   IMPACT_NOTES,
 } from './options.ts';
 import { definePhaseCommands } from './phase-commands.ts';
@@ -49,6 +52,26 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
     },
     run: (command, words) => on(command, (_, given) => initRequest(words, given), load),
   });
+}
+
+/** The cluster that init creates, for init and config render. */
+export function addInitOptions(command: Command): Command {
+  addApiServerOptions(addClusterSettings(command));
+  addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
+    cluster
+      .option('--apiserver-cert-extra-sans <names>', 'additional SANs of the API server certificate (repeatable)', collectList)
+      .option(
+        '--upload-certs',
+        'upload the certificates shared by control planes to the Secret kubeadm-certs, which expires after two hours',
+      )
+      .option('--certificate-key <key>', 'key to encrypt the uploaded certificates with, 64 hexadecimal digits (default: a generated key)')
+      .option('--skip-certificate-key-print', 'omit the certificate key from the printed join command')
+      .option(
+        '--force-upload',
+        'overwrite manually edited ConfigMaps (kubelet-config, kube-proxy, coredns) and the API server address in cluster-info',
+      ),
+  );
+  return addTokenOptions(command);
 }
 
 function initRequest(args: readonly string[], options: CommandOptions): InitCommandRequest {

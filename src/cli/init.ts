@@ -51,7 +51,7 @@ async function printManifests(services: Services, { run: { onlyPhase = '' }, con
 }
 
 /** Prints the commands on standard output, except for documents, which must stay parseable. */
-function printJoinCommands({ output }: Services, commands: JoinCommands, { format }: OutputRequest): void {
+export function printJoinCommands({ output }: Services, commands: JoinCommands, { format }: OutputRequest): void {
   if (format !== 'text') {
     output.stderr('To print a join command, run: kubeletadm token create --print-join-command\n');
     return;

@@ -369,9 +369,9 @@ export function addNodeOptions(command: Command): Command {
   );
 }
 
-/** The cluster that init creates, without `--kubeconfig`. */
-export function addInitOptions(command: Command): Command {
-  addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
+/** The settings of a cluster that are stored in kubeadm-config. */
+export function addClusterSettings(command: Command): Command {
+  return addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
     cluster
       .option(
         '--kubernetes-version <version>',
@@ -388,21 +388,10 @@ export function addInitOptions(command: Command): Command {
       .option('--image-repository <repository>', 'registry of the control plane images (default: registry.k8s.io)')
       .option('--feature-gates <name=bool>', 'feature gates of kubeadm, comma-separated'),
   );
-  addApiServerOptions(command);
-  addOptionGroup(command, HEADINGS.controlPlane, (cluster) =>
-    cluster
-      .option('--apiserver-cert-extra-sans <names>', 'additional SANs of the API server certificate (repeatable)', collectList)
-      .option(
-        '--upload-certs',
-        'upload the certificates shared by control planes to the Secret kubeadm-certs, which expires after two hours',
-      )
-      .option('--certificate-key <key>', 'key to encrypt the uploaded certificates with, 64 hexadecimal digits (default: a generated key)')
-      .option('--skip-certificate-key-print', 'omit the certificate key from the printed join command')
-      .option(
-        '--force-upload',
-        'overwrite manually edited ConfigMaps (kubelet-config, kube-proxy, coredns) and the API server address in cluster-info',
-      ),
-  );
+}
+
+/** The bootstrap token of init and cluster adopt. */
+export function addTokenOptions(command: Command): Command {
   return addOptionGroup(command, HEADINGS.token, (token) =>
     token
       .option('--token <token>', 'bootstrap token (default: an existing usable token, otherwise a new one)')

@@ -45,7 +45,7 @@ describe('the lab', () => {
     const { code, stderr } = await runCommand(['join', ...words, '--ssh-config', lab.sshConfig, '--host', 'node1']);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /kubelet-config.* is forbidden.*If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm init --kubeconfig admin\.conf first\..* \[CLUSTER_FORBIDDEN\]\n$/,
+      /kubelet-config.* is forbidden.*If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm cluster adopt --kubeconfig admin\.conf first\..* \[CLUSTER_FORBIDDEN\]\n$/,
     );
   });
 

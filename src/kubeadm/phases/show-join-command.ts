@@ -18,17 +18,18 @@ export interface ShowJoinCommandInput {
 const NAME = 'show-join-command';
 
 /**
- * Prints the join commands. Plans no changes. kube-controller-manager may sign cluster-info with a new token
+ * Prints the join commands; null: none. Plans no changes. kube-controller-manager may sign cluster-info with a new token
  * seconds later: join waits for the signature.
  * @see kubeadm 1.36 init phase show-join-command
  */
-export const showJoinCommand = definePhase<ShowJoinCommandInput, null>({
+export const showJoinCommand = definePhase<ShowJoinCommandInput | null, null>({
   name: NAME,
   short: 'Print the join commands',
   observe: async () => null,
   plan: () => ({ changes: [] }),
-  verify: async (context, { tokens, apiServer, withhold, controlPlane, show }) => {
-    if (context.cluster === null) return;
+  verify: async (context, input) => {
+    if (context.cluster === null || input === null) return;
+    const { tokens, apiServer, withhold, controlPlane, show } = input;
     if (apiServer === null) return warn(context, 'KUBECONFIG_NO_CA', 'the kubeconfig contains no CA: cannot print a join command');
     if (tokens.length === 0) {
       const hint = 'Run kubeletadm init phase bootstrap-token, or kubeletadm token create --print-join-command';

@@ -70,7 +70,7 @@ async function readCluster({ cluster, catalogue }: DiffSideContext): Promise<Dif
     throw new AppError({
       code: 'CLUSTER_NOT_FOUND',
       message: `${api.server} has no ConfigMap kube-system/kubelet-config`,
-      hint: 'Upload the ConfigMap with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
+      hint: 'Create the ConfigMap with: kubeletadm cluster adopt --kubeconfig admin.conf',
     });
   const document = readConfigMapDocument(configMap, 'kubelet');
   const minor = parseMinor(await api.version());

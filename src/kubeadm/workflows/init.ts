@@ -69,7 +69,7 @@ export const initWorkflow: Workflow<InitOptions, InitInput> = {
 
 async function prepareInit(context: PhaseContext, options: InitOptions): Promise<Prepared<InitInput>> {
   const node = await observeNode(context, options);
-  const { version, warnings: versionWarnings } = await controlPlaneVersion(context, options.cluster, node.facts.kubelet);
+  const { version, warnings: versionWarnings } = await controlPlaneVersion(context.cluster, options.cluster, node.facts.kubelet);
   const minor = parseMinor(version) ?? NEWEST_MINOR;
   const found = context.cluster === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(context.cluster);
   const cluster = settingsOf(found.model ?? {}, options.cluster, version);

@@ -213,7 +213,7 @@ async function readCluster(
 function explainForbidden(error: unknown): never {
   if (!isAppError(error, 'CLUSTER_FORBIDDEN')) throw error;
   const hint =
-    'If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm init --kubeconfig admin.conf first. Otherwise create a token with kubeletadm token create';
+    'If neither kubeadm nor kubeletadm has initialized this cluster, run kubeletadm cluster adopt --kubeconfig admin.conf first. Otherwise create a token with kubeletadm token create';
   throw new AppError(
     error.problems.map((problem) => ({ ...problem, hint })),
     { exitCode: error.exitCode, cause: error },

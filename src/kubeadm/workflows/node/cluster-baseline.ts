@@ -131,7 +131,7 @@ async function readKubeletConfig(
     throw new AppError({
       code: 'CLUSTER_NO_KUBELET_CONFIG',
       message,
-      hint: 'Upload the ConfigMap with: kubeletadm init phase upload-config kubelet --kubeconfig admin.conf',
+      hint: 'Create the ConfigMap with: kubeletadm cluster adopt --kubeconfig admin.conf',
     });
   }
   const desired = replaced === null ? found : { ...found, data: { [KUBELET_CONFIG_KEY]: replaced } };

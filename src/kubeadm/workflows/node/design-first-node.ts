@@ -4,6 +4,7 @@ import type { Warning } from '../../../host/plan/change.ts';
 import type { Cluster } from '../../../kube/cluster.ts';
 import { type Minor, NEWEST_MINOR } from '../../../kubelet/catalogue/catalogue.ts';
 import { readKubeletConfiguration } from '../../../kubelet/documents/decode.ts';
+import type { LayeredConfig } from '../../../kubelet/layers/layers.ts';
 import { otherMinorWarning } from '../../../kubelet/minor-option.ts';
 import type { DefaultedCluster } from '../../config/defaults.ts';
 import { dnsIp } from '../../config/dns-ip.ts';
@@ -33,17 +34,24 @@ export interface DesignedFirstNode extends DesignedNode {
   readonly upload: Pick<UploadKubeletConfigInput, 'controlPlaneMinor' | 'yaml' | 'generated'>;
 }
 
+/** The KubeletConfiguration of all nodes of a cluster. */
+export interface ClusterKubeletConfig {
+  readonly layered: LayeredConfig;
+  readonly upload: DesignedFirstNode['upload'];
+  /** The user's document, and not that of the cluster, is its baseline. */
+  readonly isDeclared: boolean;
+  readonly warnings: readonly Warning[];
+}
+
 /**
- * Computes the KubeletConfiguration of all nodes and the files of the first node. The baseline is the user's
- * KubeletConfiguration, otherwise the one in the cluster if an administrator edited it; a generated one is generated
- * again. kubeadm 1.36: init, kubelet-start and upload-config kubelet.
- * @throws AppError with exit code 2: as designObservedNode, and for wrong fields in the KubeletConfiguration
+ * Computes the KubeletConfiguration of all nodes. The baseline is the user's KubeletConfiguration, otherwise the one in the
+ * cluster if an administrator edited it; a generated one is generated again. kubeadm 1.36: init, upload-config kubelet.
+ * @throws AppError with exit code 2 for wrong fields in the KubeletConfiguration
  */
-export async function designFirstNode(
-  context: PhaseContext,
-  options: FirstNodeOptions,
-  { node, cluster, controlPlaneMinor, running }: FirstNode,
-): Promise<DesignedFirstNode> {
+export async function designClusterKubelet(
+  { kubelet, catalogue }: Pick<FirstNodeOptions, 'kubelet' | 'catalogue'>,
+  { cluster, controlPlaneMinor, running }: Omit<FirstNode, 'node'>,
+): Promise<ClusterKubeletConfig> {
   const minor = Math.min(controlPlaneMinor, NEWEST_MINOR);
   const defaults = {
     clusterDNS: dnsIp(cluster.networking.serviceSubnet),
@@ -52,19 +60,30 @@ export async function designFirstNode(
   };
   const unknown: Warning[] = [];
   const written =
-    options.kubelet === null
-      ? null
-      : readKubeletConfiguration(options.kubelet, { minor, catalogue: options.catalogue }, (problem) =>
-          unknown.push(problemAsWarning(problem)),
-        );
-  const baseline = written ?? (await readEditedKubeletConfig({ ...context, cluster: running }, options, controlPlaneMinor));
+    kubelet === null ? null : readKubeletConfiguration(kubelet, { minor, catalogue }, (problem) => unknown.push(problemAsWarning(problem)));
+  const baseline = written ?? (await readEditedKubeletConfig(running, catalogue, controlPlaneMinor));
   const layered = mergeClusterKubeletConfig(defaults, baseline);
+  return {
+    layered,
+    upload: { controlPlaneMinor, yaml: renderClusterConfig(layered, minor, catalogue), generated: baseline === null },
+    isDeclared: written !== null,
+    warnings: [...unknown, ...adviseClusterConfig(layered, defaults)],
+  };
+}
+
+/**
+ * Computes the KubeletConfiguration of all nodes and the files of the first node. kubeadm 1.36: init, kubelet-start.
+ * @throws AppError with exit code 2: as designObservedNode and designClusterKubelet
+ */
+export async function designFirstNode(context: PhaseContext, options: FirstNodeOptions, first: FirstNode): Promise<DesignedFirstNode> {
+  const { node, cluster, controlPlaneMinor, running } = first;
+  const all = await designClusterKubelet(options, first);
   // designObservedNode warns about the kubelet on the host.
   const other = controlPlaneMinor > NEWEST_MINOR && controlPlaneMinor !== node.kubeletMinor ? otherMinorWarning(controlPlaneMinor) : null;
   const { design, start, warnings, refusals } = await designObservedNode(context, options, {
     node,
-    cluster: layered,
-    clusterIsDeclared: written !== null,
+    cluster: all.layered,
+    clusterIsDeclared: all.isDeclared,
     controlPlaneMinor,
     registerWithTaints: [],
     serviceSubnets: cluster.networking.serviceSubnet,
@@ -76,8 +95,8 @@ export async function designFirstNode(
   return {
     design,
     start,
-    upload: { controlPlaneMinor, yaml: renderClusterConfig(layered, minor, options.catalogue), generated: baseline === null },
-    warnings: [...unknown, ...(other === null ? [] : [other]), ...adviseClusterConfig(layered, defaults), ...warnings],
+    upload: all.upload,
+    warnings: [...(other === null ? [] : [other]), ...all.warnings, ...warnings],
     refusals,
   };
 }

@@ -1,5 +1,5 @@
-import type { PhaseContext } from '../../../host/phase.ts';
 import type { Warning } from '../../../host/plan/change.ts';
+import type { Cluster } from '../../../kube/cluster.ts';
 import { KUBE_SYSTEM } from '../../../kube/well-known.ts';
 import { type Catalogue, DEFAULT_MINOR, formatMinor, type Minor, NEWEST_MINOR, parseMinor } from '../../../kubelet/catalogue/catalogue.ts';
 import { type ParsedConfig, readKubeletConfiguration } from '../../../kubelet/documents/decode.ts';
@@ -12,7 +12,7 @@ import type { ObservedNode } from './observe-node.ts';
 
 /** Kubernetes version of the control plane: of the API server, else as declared, else of the kubelet on the host. */
 export async function controlPlaneVersion(
-  { cluster }: PhaseContext,
+  cluster: Cluster | null,
   { kubernetesVersion }: ClusterConfiguration,
   kubelet: ObservedNode['facts']['kubelet'],
 ): Promise<{ version: string; warnings: readonly Warning[] }> {
@@ -26,11 +26,7 @@ export async function controlPlaneVersion(
 }
 
 /** The cluster's KubeletConfiguration if an administrator edited it; null if it is missing or generated. */
-export async function readEditedKubeletConfig(
-  { cluster }: PhaseContext,
-  { catalogue }: { readonly catalogue: Catalogue },
-  minor: Minor,
-): Promise<ParsedConfig | null> {
+export async function readEditedKubeletConfig(cluster: Cluster | null, catalogue: Catalogue, minor: Minor): Promise<ParsedConfig | null> {
   if (cluster === null) return null;
   const name = kubeletConfigMapName(minor);
   const found = await cluster.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: KUBE_SYSTEM, name });

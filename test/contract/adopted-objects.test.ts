@@ -3,11 +3,11 @@ import { startApiServer } from '../../lab/api-server/server.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { findRealBinaries, startRealApiServer, whyNoControlPlane } from '../support/real-apiserver.ts';
 import { requirement } from '../support/requirement.ts';
-import { initObjectsContract } from './init-objects.ts';
+import { adoptedObjectsContract } from './adopted-objects.ts';
 
 const withKubeconfig = (text: string) => kubeCluster({ kubeconfig: { text, file: 'test.conf' } });
 
-initObjectsContract('the objects of init in the API server double', async () => {
+adoptedObjectsContract('the objects of cluster adopt in the API server double', async () => {
   const server = await startApiServer({ controllers: ['bootstrap-signer', 'token-cleaner'] });
   const cluster = withKubeconfig(server.adminKubeconfig());
   const close = async () => {
@@ -20,11 +20,14 @@ initObjectsContract('the objects of init in the API server double', async () => 
 const binaries = findRealBinaries();
 const missing = whyNoControlPlane();
 if (typeof binaries === 'string' || missing !== null) {
-  describe.skipIf(requirement('the objects of init in a real cluster', missing))('the objects of init in a real cluster', () => {
-    it('is not tested', () => undefined);
-  });
+  describe.skipIf(requirement('the objects of cluster adopt in a real cluster', missing))(
+    'the objects of cluster adopt in a real cluster',
+    () => {
+      it('is not tested', () => undefined);
+    },
+  );
 } else {
-  initObjectsContract('what init puts into a real cluster', async () => {
+  adoptedObjectsContract('the objects of cluster adopt in a real cluster', async () => {
     const server = await startRealApiServer(binaries, { withControllerManager: true });
     const cluster = withKubeconfig(server.adminKubeconfig());
     const close = async () => {

@@ -37,8 +37,8 @@ const CLUSTER_ADMINS: KubeObject = {
 };
 const WANTED = [...recorded, CLUSTER_ADMINS];
 
-/** init creates the same objects in a cluster as kubeadm. */
-export function initObjectsContract(name: string, start: () => Promise<EmptyWorld>): void {
+/** cluster adopt creates the same objects in a cluster as kubeadm init. */
+export function adoptedObjectsContract(name: string, start: () => Promise<EmptyWorld>): void {
   describe(name, () => {
     const directory = mkdtempSync(join(tmpdir(), 'kubeletadm-objects-'));
     const file = (path: string, text: string): string => {
@@ -56,8 +56,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
       await world?.close();
       rmSync(directory, { recursive: true, force: true });
     });
-    const init = (...more: readonly string[]) =>
-      runCommand(['init', '--rootfs', join(directory, 'root'), '--node-name', 'cp-1', '--kubeconfig', admin, ...more]);
+    const adopt = (...more: readonly string[]) => runCommand(['cluster', 'adopt', '--kubeconfig', admin, '--print-join-command', ...more]);
     const tokenNames = async () => {
       const { items } = await world.cluster.list({ apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system' });
       return items.map(({ metadata }) => metadata.name).filter((secret) => secret.startsWith('bootstrap-token-'));
@@ -65,7 +64,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
 
     it('has the objects that kubeadm creates, equal after defaulting', { timeout: 120_000 }, async () => {
       const before = Date.now();
-      const { code, stdout, stderr } = await init('--config', config);
+      const { code, stdout, stderr } = await adopt('--config', config);
       expect(code, stderr).toBe(0);
       const rows: string[][] = [];
       for (const desired of WANTED) {
@@ -88,7 +87,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
 
     it('is signed for the signing token only', async () => {
       const clusterInfo = recorded.find(({ metadata }) => metadata.name === 'cluster-info') as KubeObject;
-      // The bootstrap signer signs some time after init has written the object.
+      // The bootstrap signer signs some time after the object was written.
       const data = await vi.waitFor(
         async () => {
           const found = dataOf(await mustGet(world.cluster, clusterInfo));
@@ -101,7 +100,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
     });
 
     it('is unchanged in the second run', async () => {
-      const { code, stdout, stderr } = await init('--config', config, '--dry-run', '--exit-code');
+      const { code, stdout, stderr } = await adopt('--config', config, '--dry-run', '--exit-code');
       expect(code, stdout + stderr).toBe(0);
       expect(stdout).toMatch(/Nothing to do\.\n$/);
     });
@@ -111,7 +110,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
       await world.cluster.delete({ apiVersion: rbac, kind: 'ClusterRoleBinding', name: 'kubeadm:get-nodes' });
       const role = { apiVersion: rbac, kind: 'Role', namespace: 'kube-public', name: 'kubeadm:bootstrap-signer-clusterinfo' };
       await world.cluster.patch(role, 'merge', { metadata: { labels: { theirs: 'x' } }, rules: [] });
-      const { code, stderr } = await init('--config', config);
+      const { code, stderr } = await adopt('--config', config);
       expect(code, stderr).toBe(0);
       expect((await world.cluster.get(role))?.metadata.labels).toEqual({ theirs: 'x' });
       expect((await world.cluster.get(role))?.rules).toEqual(
@@ -122,23 +121,23 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
 
     it('without a token: uses an existing usable token, and creates one only when none exists', async () => {
       const tokens = await tokenNames();
-      const used = await init();
+      const used = await adopt();
       expect(used.code, used.stderr).toBe(0);
       expect(used.stdout).toContain('--token abcde0.0123456789abcdef ');
       expect(await tokenNames()).toEqual(tokens);
       for (const secret of tokens) await world.cluster.delete({ apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: secret });
 
-      const dry = await init('--dry-run', '-o', 'json');
+      const dry = await adopt('--dry-run', '-o', 'json');
       expect(dry.stdout).toContain('"name": "bootstrap-token-dryrun"');
       expect(await tokenNames()).toEqual([]);
 
-      const made = await init();
+      const made = await adopt();
       expect(made.code, made.stderr).toBe(0);
       const [, token = ''] = / --token (\S+) /.exec(made.stdout) ?? [];
       expect(token).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
       expect(await tokenNames()).toEqual([`bootstrap-token-${token.slice(0, 6)}`]);
       expect(made.stderr).not.toContain(token.slice(7));
-      const again = await init('--skip-token-print', '-v', '9');
+      const again = await adopt('--skip-token-print', '-v', '9');
       expect(again.stdout).toContain(' --token <value withheld> ');
       expect(again.stdout + again.stderr).not.toContain(token.slice(7));
       expect(await tokenNames()).toHaveLength(1);
@@ -148,7 +147,7 @@ export function initObjectsContract(name: string, start: () => Promise<EmptyWorl
         ['-o', 'json'],
         ['--token', token, '--token-ttl', '1h', '--dry-run', '-v', '9'],
       ]) {
-        const { code, stdout, stderr } = await init(...more);
+        const { code, stdout, stderr } = await adopt(...more);
         expect(code, stderr).toBe(0);
         expect(stdout + stderr).not.toContain(token.slice(7));
         expect(stdout + stderr).not.toContain(Buffer.from(token.slice(7)).toString('base64'));

@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { usageError } from '../base/errors.ts';
+import type { AdoptRequest } from '../fleet/use-cases/open-adopt.ts';
+import type { CommandOptions, CommandServices, On } from './command.ts';
+import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
+import { addClusterSettings, addDryRunOptions, addKubeconfigOptions, addTokenOptions } from './options.ts';
+import type { PlanRequest } from './output/show-plan.ts';
+import { flagText, kubeadmFlags, kubeconfigRequest, planRequest, runRequest } from './request-parts.ts';
+
+interface AdoptCommandRequest extends AdoptRequest {
+  readonly plan: PlanRequest;
+}
+
+/** `cluster adopt`. */
+export function defineCluster(cluster: Command, on: On): void {
+  const adopt = cluster
+    .command('adopt')
+    .description('Prepare an existing cluster for nodes that join with kubeletadm or kubeadm; change no host')
+    .option('--config <file>', "kubeadm configuration documents; '-' for standard input")
+    .option('--print-join-command', 'print the command that joins a node to the cluster');
+  addKubeconfigOptions(adopt, 'kubeconfig of an administrator of the cluster (required; KUBECONFIG is ignored)');
+  addOptionGroup(addClusterSettings(adopt), HEADINGS.cluster, (group) =>
+    group.option('--force-upload', 'overwrite a manually edited ConfigMap kubelet-config, and the API server address in cluster-info'),
+  );
+  addTokenOptions(addDryRunOptions(adopt, 'print the plan and a diff; change nothing'));
+  on(adopt, adoptRequest, async () => runAdopt);
+  addSections(adopt, {
+    notes: NOTES,
+    examples: `  kubeletadm cluster adopt --kubeconfig admin.conf --dry-run
+  kubeletadm cluster adopt --kubeconfig admin.conf --config cluster.yaml --print-join-command
+  # then, for each host, the printed command with --host added
+  kubeletadm join 10.0.0.10:6443 --token abcdef.0123456789abcdef \\
+    --discovery-token-ca-cert-hash sha256:<hex> --host root@10.0.0.12`,
+  });
+}
+
+const NOTES =
+  'The command creates the objects in the cluster that join, upgrade node and dynamic need: the ConfigMaps kubeadm-config and kubelet-config, cluster-info, and the RBAC rules for joining nodes. A kubelet-config that an administrator edited is kept. A token is created only with --token, with bootstrapTokens in the file of --config, or with --print-join-command if no usable token exists.';
+
+function adoptRequest(_: readonly string[], options: CommandOptions): AdoptCommandRequest {
+  const cluster = kubeconfigRequest(options);
+  if (cluster.kubeconfig === undefined)
+    throw usageError('cluster adopt requires --kubeconfig', 'Pass the kubeconfig of an administrator of the cluster');
+  return {
+    config: flagText(options, 'config'),
+    flags: kubeadmFlags(options),
+    cluster,
+    run: runRequest(options),
+    plan: planRequest(options),
+    forceUpload: options.forceUpload === true,
+    printsJoinCommand: options.printJoinCommand === true,
+    skipTokenPrint: options.skipTokenPrint === true,
+  };
+}
+
+async function runAdopt(services: CommandServices, request: AdoptCommandRequest) {
+  const [{ openAdopt }, { printJoinCommands }, { runOpened }] = await Promise.all([
+    import('../fleet/use-cases/open-adopt.ts'),
+    import('./init.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  return runOpened(services, request.plan, {
+    title: 'cluster adopt',
+    open: (reporter) => openAdopt(services, request, reporter),
+    afterwards: ({ joinCommands }) => {
+      if (joinCommands.size > 0) printJoinCommands(services, joinCommands, request.plan);
+    },
+  });
+}

@@ -1,0 +1,74 @@
+import type { Reporter } from '../../base/reporter.ts';
+import type { SensitiveText } from '../../base/text/secret.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
+import type { Flags } from '../../kubeadm/config/flag-values.ts';
+import { mergeInitFlags } from '../../kubeadm/config/flags.ts';
+import { freshTokens, placeholderTokens } from '../../kubeadm/use-cases/init-phases.ts';
+import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
+import { type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
+import { adoptWorkflow } from '../../kubeadm/workflows/adopt-cluster.ts';
+import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
+import type { NodeCommandPorts } from '../ports.ts';
+import type { JoinCommands } from './open-init.ts';
+import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+
+export interface AdoptRequest {
+  /** The file of `--config`. */
+  readonly config: string | undefined;
+  /** Options that override the documents of the file. */
+  readonly flags: Flags;
+  readonly cluster: KubeconfigRequest;
+  readonly run: RunSettings;
+  readonly forceUpload: boolean;
+  readonly printsJoinCommand: boolean;
+  readonly skipTokenPrint: boolean;
+}
+
+interface OpenedAdopt extends OpenedCommand {
+  /** The join commands of the run; empty before its last phase. */
+  readonly joinCommands: JoinCommands;
+}
+
+const ADOPT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfiguration'] as const;
+
+/**
+ * Prepares `cluster adopt`. The workflow runs on the local host, and neither reads nor changes it.
+ * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig and the API server
+ */
+export async function openAdopt(services: NodeCommandPorts, request: AdoptRequest, reporter: Reporter): Promise<OpenedAdopt> {
+  const config = mergeInitFlags(await loadConfigFile(services, request.config, ADOPT_KINDS), request.flags);
+  const warnings = requireValid(config);
+  const run = { ...request.run, dryRun: request.run.dryRun || config.init?.dryRun === true };
+  const { dryRun } = run;
+  const opened = await openCluster(services, request.cluster, { dryRun, writes: reporter });
+  const joinCommands = new Map<string, 'worker' | 'control-plane'>();
+  const count = countMissingTokens(config.init ?? {});
+  const options = {
+    config,
+    catalogue: await loadCatalogue(),
+    apiServer: opened.apiServer,
+    bootstrapTokens: config.init?.bootstrapTokens ?? [],
+    freshTokens: dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+    makesTokens: true,
+    forceUpload: request.forceUpload,
+    withholdToken: request.skipTokenPrint,
+    showJoinCommand: request.printsJoinCommand
+      ? (command: SensitiveText, joins: 'worker' | 'control-plane') => joinCommands.set(command.reveal(), joins)
+      : null,
+    dryRun,
+  };
+  return {
+    workflow: {
+      planHost: (context, own) => planWorkflow(adoptWorkflow, context, options, own),
+      targets: [{}],
+      cluster: opened.cluster,
+      writing: null,
+      run,
+    },
+    warnings: [...warnings, ...opened.warnings],
+    joinCommands,
+    close: async () => opened.cluster?.close(),
+  };
+}

@@ -1,0 +1,94 @@
+import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
+import type { PhaseContext } from '../../host/phase.ts';
+import type { Prepared, Workflow } from '../../host/run-workflow.ts';
+import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
+import { NEWEST_MINOR, parseMinor } from '../../kubelet/catalogue/catalogue.ts';
+import { KUBELET_API_VERSION } from '../../kubelet/documents/decode.ts';
+import { otherMinorWarning } from '../../kubelet/minor-option.ts';
+import { checkNodeFields } from '../../kubelet/validate/check-node-fields.ts';
+import { applyClusterDefaults } from '../config/defaults.ts';
+import { encodeClusterConfiguration } from '../config/encode.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import { type BootstrapTokenInput, bootstrapToken } from '../phases/bootstrap-token.ts';
+import { type ShowJoinCommandInput, showJoinCommand } from '../phases/show-join-command.ts';
+import { type UploadKubeadmConfigInput, uploadConfigKubeadm } from '../phases/upload-config-kubeadm.ts';
+import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../phases/upload-config-kubelet.ts';
+import { type InitTokenOptions, planInitTokens } from './init-tokens.ts';
+import { readClusterConfiguration } from './node/cluster-baseline.ts';
+import { designClusterKubelet } from './node/design-first-node.ts';
+import { controlPlaneVersion, NO_CLUSTER_SETTINGS, settingsOf } from './node/init-settings.ts';
+
+export interface AdoptOptions extends InitTokenOptions {
+  /** ClusterConfiguration and KubeletConfiguration, as declared. */
+  readonly config: Pick<LoadedConfig, 'cluster' | 'kubelet'>;
+  readonly catalogue: Catalogue;
+  /** URL and CA of the API server, from its kubeconfig; null: the kubeconfig contains no CA. */
+  readonly apiServer: { readonly server: string; readonly caPem: string } | null;
+  readonly forceUpload: boolean;
+  /** The join command omits the token. */
+  readonly withholdToken: boolean;
+  /** Receives the join commands; null: none is printed. */
+  readonly showJoinCommand: ShowJoinCommandInput['show'] | null;
+  readonly dryRun: boolean;
+}
+
+interface AdoptInput {
+  readonly bootstrapToken: BootstrapTokenInput;
+  readonly uploadKubeadm: UploadKubeadmConfigInput;
+  readonly upload: UploadKubeletConfigInput;
+  readonly show: ShowJoinCommandInput | null;
+}
+
+/**
+ * Creates the objects of a kubeadm cluster in a cluster that another program created, so that hosts can join it. Changes no
+ * host, and no object that an administrator edited.
+ */
+export const adoptWorkflow: Workflow<AdoptOptions, AdoptInput> = {
+  name: 'cluster adopt',
+  phases: [
+    uploadConfigKubeadm.select((input) => input.uploadKubeadm),
+    uploadConfigKubelet.select((input) => input.upload),
+    bootstrapToken.select((input) => input.bootstrapToken),
+    showJoinCommand.select((input) => input.show),
+  ],
+  prepare: prepareAdopt,
+};
+
+/** @throws AppError with exit code 2 for a KubeletConfiguration that a kubelet of the cluster's version would refuse */
+async function prepareAdopt(context: PhaseContext, options: AdoptOptions): Promise<Prepared<AdoptInput>> {
+  const { config, catalogue, forceUpload, showJoinCommand: show, dryRun: assumeEmptyCluster } = options;
+  const running = context.cluster;
+  const { version, warnings: versionWarnings } = await controlPlaneVersion(running, config.cluster ?? {}, null);
+  const controlPlaneMinor = parseMinor(version) ?? NEWEST_MINOR;
+  const found = running === null ? NO_CLUSTER_SETTINGS : await readClusterConfiguration(running);
+  const cluster = settingsOf(found.model ?? {}, config.cluster ?? {}, version);
+  const kubelet = await designClusterKubelet({ kubelet: config.kubelet ?? null, catalogue }, { cluster, controlPlaneMinor, running });
+  const header = { apiVersion: KUBELET_API_VERSION, kind: 'KubeletConfiguration' };
+  const whole = { ...kubelet.layered, config: { ...header, ...kubelet.layered.config } };
+  const checked = checkNodeFields(whole, { minor: Math.min(controlPlaneMinor, NEWEST_MINOR), assumed: false, catalogue });
+  const other = otherMinorWarning(controlPlaneMinor);
+  const needsToken = show !== null || options.bootstrapTokens.length > 0;
+  const tokens = needsToken ? await planInitTokens(context, options) : { desired: [], joining: [] };
+  const endpoint = cluster.controlPlaneEndpoint;
+  const apiServer = options.apiServer && { ...options.apiServer, ...(endpoint && { server: `https://${endpoint}` }) };
+  return {
+    input: {
+      uploadKubeadm: {
+        clusterConfiguration: parseKubernetesVersion(version)?.kind === 'release' ? encodeClusterConfiguration(cluster) : null,
+        currentConfiguration: found.model && encodeClusterConfiguration(applyClusterDefaults(found.model)),
+        assumeEmptyCluster,
+      },
+      upload: { ...kubelet.upload, forceUpload, assumeEmptyCluster },
+      bootstrapToken: {
+        tokens: tokens.desired,
+        apiServer,
+        replaceAddress: forceUpload || endpoint !== undefined,
+        assumeEmptyCluster,
+        now: context.clock.now(),
+      },
+      show: show && { tokens: tokens.joining, apiServer, withhold: options.withholdToken, show },
+    },
+    warnings: [...found.warnings, ...versionWarnings, ...(other === null ? [] : [other]), ...kubelet.warnings, ...checked],
+    refusals: [],
+  };
+}
