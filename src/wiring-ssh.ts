@@ -3,9 +3,8 @@ import type { FleetHostTarget } from './fleet/host-target.ts';
 import type { Transport } from './host/transport.ts';
 import type { Notice } from './ssh/adapters/built-in/host-key-check.ts';
 import type { HostKeys } from './ssh/host-keys.ts';
-import type { SshOptions } from './ssh/options.ts';
 import type { SshConfig, SshOverrides } from './ssh/resolve-target.ts';
-import type { SshTarget } from './ssh/target.ts';
+import type { SshOptions, SshTarget } from './ssh/target.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 

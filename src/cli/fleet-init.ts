@@ -3,8 +3,8 @@ import { AppError, type ExitCode, formatProblem, type Problem } from '../base/er
 import { parseJsonObject } from '../base/json.ts';
 import { FLEET_SCHEMA_TITLE } from '../fleet/file/json-schema.ts';
 import { validateFleet } from '../fleet/file/validate.ts';
-import { doubtfulRoles } from '../fleet/imports/doubtful-roles.ts';
 import { oncePerMachine } from '../fleet/imports/filter-import.ts';
+import { doubtfulRoles } from '../fleet/imports/group-roles.ts';
 import { importSshConfig } from '../fleet/imports/import-ssh-config.ts';
 import { ignoredSettingsText, importedSettings, type StarterImport, type StarterMachine, starterFile } from '../fleet/imports/starter.ts';
 import { readVagrantMachines } from '../fleet/imports/vagrant.ts';

@@ -1,8 +1,7 @@
 import { type ExitCode, formatProblem } from '../base/errors.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
-import { type FleetStatus, fleetStatus, type HostStatusRow } from '../fleet/use-cases/fleet-status.ts';
+import { type FleetStatus, fleetStatus, type HostStatusRow, watchFleetStatus } from '../fleet/use-cases/fleet-status.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { watchFleetStatus } from '../fleet/use-cases/watch-fleet-status.ts';
 import { describeNodeSource, type NodeSource } from '../kubelet/effective/node-source.ts';
 import { watchFleet } from './fleet-watch.ts';
 import { nodeColumn } from './output/node-column.ts';

@@ -1,4 +1,4 @@
-import type { SshOptions } from '../ssh/options.ts';
+import type { SshOptions } from '../ssh/target.ts';
 import type { ResolvedSsh } from './file/model.ts';
 
 /** A host and its connection settings. Absent `address`: the local host. */

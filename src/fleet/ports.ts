@@ -7,8 +7,8 @@ import type { BundleAccess } from '../host/bundle/ports.ts';
 import type { LargeFile } from '../host/operation/large-file.ts';
 import type { ClusterConnections, SecretSource, TemplateSource } from '../kubeadm/ports.ts';
 import type { HostKeys } from '../ssh/host-keys.ts';
-import type { SshOptions } from '../ssh/options.ts';
 import type { SshConfig } from '../ssh/resolve-target.ts';
+import type { SshOptions } from '../ssh/target.ts';
 import type { HostTarget } from './host-target.ts';
 
 /** Connections to hosts. */

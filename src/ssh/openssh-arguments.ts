@@ -1,4 +1,16 @@
+import type { AppError } from '../base/errors.ts';
+import { printable } from '../base/text/printable.ts';
 import { quoteShell } from '../base/text/shell-quote.ts';
+import { trimTrailing } from '../base/text/trim-trailing.ts';
+import {
+  CONNECT_TIMEOUT_HINT,
+  hostAuthFailed,
+  hostTimeout,
+  hostUnreachable,
+  NO_SUCH_NAME,
+  revokedKeysUnusable,
+  sshKeyRefused,
+} from '../host/host-problems.ts';
 import { isDefaultIdentity } from './resolve-target.ts';
 import type { SshTarget } from './target.ts';
 
@@ -82,4 +94,98 @@ function configWord(path: string): string {
 
 function configWords(paths: readonly string[]): string {
   return paths.length === 0 ? 'none' : paths.map(configWord).join(' ');
+}
+
+interface Reading {
+  readonly pattern: RegExp;
+  readonly problem: (target: SshTarget, address: string, line: string) => AppError;
+}
+
+const unreachable =
+  (why: string): Reading['problem'] =>
+  ({ name }, address) =>
+    hostUnreachable({ host: name, address, why });
+
+/** Login failures that ssh reports, the most specific first. The texts are those of OpenSSH 8.4 to 10. */
+const READINGS: readonly Reading[] = [
+  {
+    pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S{1,255} has changed/i,
+    problem: ({ name }, _, line) =>
+      sshKeyRefused({ host: name, code: 'HOST_KEY_MISMATCH', why: 'the host key has changed', reported: line }),
+  },
+  {
+    pattern: /REVOKED HOST KEY|host key .{1,255} (?:is revoked|revoked by file)|is marked as revoked/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_REVOKED', why: 'the host key is revoked', reported: line }),
+  },
+  {
+    pattern: /Error checking host key .{1,255} in revoked keys file/i,
+    problem: ({ name }, _, line) =>
+      revokedKeysUnusable({
+        host: name,
+        file: '',
+        why: `ssh reported "${printable(line)}"`,
+        hint: 'Check the file named by RevokedHostKeys in ssh_config',
+      }),
+  },
+  {
+    pattern: /Host key verification failed|No \S{1,64} host key is known/i,
+    problem: ({ name }, _, line) => sshKeyRefused({ host: name, code: 'HOST_KEY_UNKNOWN', why: 'unknown host key', reported: line }),
+  },
+  {
+    pattern: /Permission denied \([^)]{0,255}\)|Too many authentication failures/,
+    problem: ({ name, user, identityFiles }, address, line) =>
+      hostAuthFailed({
+        host: name,
+        user,
+        address,
+        tried: identityFiles.map((path) => `key ${path}`),
+        skipped: [],
+        accepts: /\(([^)]{0,255})\)/.exec(line)?.[1]?.split(',') ?? [],
+        why: printable(line),
+        cause: undefined,
+      }),
+  },
+  { pattern: /Connection refused/, problem: unreachable('connection refused') },
+  { pattern: /No route to host/, problem: unreachable('no route to host') },
+  { pattern: /Network is unreachable/, problem: unreachable('network is unreachable') },
+  { pattern: /Could not resolve hostname/, problem: unreachable(NO_SUCH_NAME) },
+  {
+    pattern: /timed out/,
+    problem: ({ name, connectTimeoutMs }, address) =>
+      hostTimeout({ host: name, what: `${address}: no SSH handshake`, timeoutMs: connectTimeoutMs, hint: CONNECT_TIMEOUT_HINT }),
+  },
+  {
+    pattern: /Connection (closed|reset) by|kex_exchange_identification|Exceeded MaxStartups/,
+    problem: ({ name }, address, line) =>
+      hostUnreachable({
+        host: name,
+        address,
+        why: printable(line),
+        hint: 'Check that an SSH server listens on this port. On the host, check MaxStartups in sshd_config, /etc/hosts.deny and the journal of sshd',
+      }),
+  },
+];
+
+/**
+ * Classifies the stderr output of a failed login with the system's ssh.
+ * @param reported the complete stderr output
+ * @returns AppError HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN, HOST_AUTH_FAILED, HOST_TIMEOUT or
+ *   HOST_UNREACHABLE
+ */
+export function readOpensshFailure(target: SshTarget, reported: string): AppError {
+  const { hostName, port, name } = target;
+  const address = hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
+  const lines = reported.split(/\r?\n/).filter((line) => line.trim() !== '');
+  for (const { pattern, problem } of READINGS) {
+    const line = lines.findLast((each) => pattern.test(each));
+    if (line !== undefined)
+      return problem(
+        target,
+        address,
+        trimTrailing(line, '@')
+          .replace(/^ssh: |^@+/, '')
+          .trim(),
+      );
+  }
+  return hostUnreachable({ host: name, address, why: printable(lines.at(-1) ?? '') || 'ssh exited without a message' });
 }

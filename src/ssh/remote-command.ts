@@ -14,7 +14,7 @@ interface RemoteCommandOptions {
   readonly reportsExitCode?: boolean;
 }
 
-export interface RemoteCommand {
+interface RemoteCommand {
   /** The command that the SSH server passes to the login shell. */
   readonly command: string;
   /**

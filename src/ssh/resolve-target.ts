@@ -1,8 +1,7 @@
 import { type Problem, usageError } from '../base/errors.ts';
 import { sshConfigInvalid } from '../host/host-problems.ts';
 import { evaluateSshConfig, type SshConfigFile, type SshConfigLine, type SshSettings } from './config.ts';
-import { isPort, parseSshDestination, type SshDestination } from './destination.ts';
-import { isSafeHostName, isSafeUserName } from './names.ts';
+import { isPort, isSafeHostName, isSafeUserName, parseSshDestination, type SshDestination } from './destination.ts';
 import { readSshPolicy, USE_OPENSSH } from './policy.ts';
 import type { SshTarget, StrictHostKeyChecking } from './target.ts';
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { loadSshConfig } from '../../src/ssh/adapters/ssh-config.ts';
-import { isSafeHostName, isSafeUserName } from '../../src/ssh/names.ts';
+import { isSafeHostName, isSafeUserName } from '../../src/ssh/destination.ts';
 import { resolveSshTarget, type SshConfig } from '../../src/ssh/resolve-target.ts';
 import type { SshTarget } from '../../src/ssh/target.ts';
 import { requirement } from '../support/requirement.ts';

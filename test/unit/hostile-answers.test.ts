@@ -34,8 +34,8 @@ import { parseKubeletProcess } from '../../src/kubelet/facts/kubelet-process.ts'
 import { parseKubeletVersion } from '../../src/kubelet/facts/kubelet-version.ts';
 import { leftoversExcept } from '../../src/kubelet/facts/leftovers.ts';
 import { readFlagsEnv } from '../../src/kubelet/flags/flags-env.ts';
-import { readOpensshFailure } from '../../src/ssh/openssh-failure.ts';
-import { readPrivateKeyHeader } from '../../src/ssh/private-key.ts';
+import { readPrivateKeyHeader } from '../../src/ssh/key-format.ts';
+import { readOpensshFailure } from '../../src/ssh/openssh-arguments.ts';
 import { parseCertificates } from '../../src/x509/certificate.ts';
 import { readCertificateHead } from '../../src/x509/certificate-head.ts';
 import { readCertificateRequest } from '../../src/x509/certificate-request.ts';

@@ -9,10 +9,10 @@ import { nodeRegistrationFindings } from '../../kubeadm/config/validate-parts.ts
 import { flagProblem } from '../../kubelet/flags/flags-env.ts';
 import { isNodeIp, NODE_IP_FORM } from '../../kubelet/flags/node-ip.ts';
 import { isReservedLabel, nodeLabelIssues } from '../../kubelet/flags/node-labels.ts';
-import { isSafeHostName, isSafeUserName } from '../../ssh/names.ts';
+import { isSafeHostName, isSafeUserName } from '../../ssh/destination.ts';
 import { formatPlace, type HostEntry } from './entries.ts';
 import { invalidFleetValue, invalidHostAddress, mutuallyExclusiveMembers } from './fleet-problems.ts';
-import { hostPreparation } from './host-preparation.ts';
+import { hostPreparation, secretSource } from './host-preparation.ts';
 import { hostVariables } from './host-variables.ts';
 import type { Layer } from './layer.ts';
 import { type MergedHost, mergeLayers, type SettingsContext } from './merge-layers.ts';
@@ -20,7 +20,6 @@ import type { HostRole, PlannedSettings, ResolvedSsh } from './model.ts';
 import type { SettingLocation } from './problem-collector.ts';
 import type { FleetLayer } from './schema.ts';
 import { Scope } from './scope.ts';
-import { secretSource } from './secret-source.ts';
 
 /** The settings of a host, without resolved bastions. */
 export interface HostSettings {

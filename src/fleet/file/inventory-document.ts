@@ -30,7 +30,7 @@ export function inventoryDocument(fleet: ResolvedFleet, hosts: readonly Resolved
 /**
  * One host with all resolved settings; its KubeletConfiguration contains only fields declared in the file.
  */
-export function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
+function hostDocument(host: ResolvedHost, withOrigins: boolean): JsonObject {
   const { name, role, groups, ssh, nodeRegistration, declared, preparation, hooks, ...others } = plannedSettingsOf(host);
   const { jumps, direct, hostKeys, identityFiles, ...connection } = ssh;
   const { droppedFlags: droppedKubeletArgs, ...registration } = nodeRegistration;

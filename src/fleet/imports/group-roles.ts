@@ -1,4 +1,8 @@
+import type { Problem } from '../../base/errors.ts';
+import { namesText } from '../../base/text/name-ranges.ts';
 import type { ImportedInventory } from '../file/entries.ts';
+import { groupWithoutRole, noControlPlane } from '../file/fleet-problems.ts';
+import type { ResolvedFleet } from '../file/model.ts';
 
 /** Words of Kubernetes in front of a role: `kube_`, `k8s-`. */
 const PREFIX = /^(?:kube(?:rnetes)?|k8s|k3s|k0s|rke2?)(?:cluster)?/;
@@ -29,7 +33,7 @@ export function roleOfGroup(group: string, { groups, hosts }: ImportedInventory)
 }
 
 /** Whether a reader may take the hosts of a group for control planes, e.g. `ha_masters_and_etcd`. */
-export function resemblesControlPlanes(group: string): boolean {
+function resemblesControlPlanes(group: string): boolean {
   const name = plainName(group);
   return /master|control/.test(name) || CONTROL_PLANE.test(name.replace(PREFIX, ''));
 }
@@ -41,4 +45,16 @@ export function isGroupOfAllNodes(group: string): boolean {
 
 function plainName(group: string): string {
   return group.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
+
+/** Warnings about imported hosts that may be control planes, but are workers: `apply` would treat them as such. */
+export function doubtfulRoles({ hosts, groups }: ResolvedFleet): readonly Problem[] {
+  const doubtful = groups.filter(resemblesControlPlanes).flatMap((group) => {
+    const workers = hosts.filter(({ role, groups: own }) => role === 'worker' && own.includes(group)).map(({ name }) => name);
+    if (workers.length === 0) return [];
+    const named = workers.length === 1 ? `host ${workers[0]} is a worker` : `hosts ${namesText(workers)} are workers`;
+    return [groupWithoutRole(group, named)];
+  });
+  const hasNone = hosts.length > 0 && hosts.every(({ role }) => role === 'worker');
+  return [...(hasNone ? [noControlPlane(hosts.length, groups)] : []), ...doubtful];
 }

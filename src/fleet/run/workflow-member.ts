@@ -11,8 +11,7 @@ import type { PlanStep } from '../../host/plan-after.ts';
 import type { WriterOptions } from '../../host/run-host.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
-import { hostHistory, type RunAttribution } from '../history/host-history.ts';
-import { type ChangeEnd, type ChangeStart, recordChange, recordStart } from '../history/record-change.ts';
+import { type ChangeEnd, type ChangeStart, hostHistory, type RunAttribution, recordChange, recordStart } from '../history/host-history.ts';
 import type { FleetMember } from './fleet.ts';
 
 export interface WorkflowMember {

@@ -9,8 +9,8 @@ import { explainNodeKubelet } from '../../kubeadm/workflows/node/explain-kubelet
 import type { Catalogue } from '../../kubelet/catalogue/catalogue.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { decodeDeclaredFields } from '../../kubelet/documents/decode.ts';
+import type { DriftEvidence } from '../drift/drift.ts';
 import { type Drift, driftOf, hasDrift } from '../drift/drift.ts';
-import type { DriftEvidence } from '../drift/field-drift.ts';
 import { type KubeletStatus, observeKubeletStatus } from '../drift/host-status.ts';
 import { hostHistory } from '../history/host-history.ts';
 import type { FleetFilePorts, FleetRunPorts } from '../ports.ts';
@@ -35,7 +35,7 @@ export interface HostDrift {
   readonly drift: readonly Drift[];
 }
 
-export interface FleetDrift {
+interface FleetDrift {
   readonly outcomes: readonly HostOutcome[];
   /** The hosts that differ from the fleet file. */
   readonly drifts: readonly HostDrift[];

@@ -23,7 +23,7 @@ export interface HostHistory {
   readonly entries: readonly HistoryEntry[] | null;
 }
 
-export interface FleetHistory {
+interface FleetHistory {
   /** In the order of the hosts. */
   readonly hosts: readonly HostHistory[];
   /** The problems of hosts that were not read; null: all were. */

@@ -27,10 +27,9 @@ import { readControlPlaneSettings } from './fleet-configuration.ts';
 import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions } from './host-writing.ts';
-import { installSources } from './install-sources.ts';
 import type { JoiningMemberInput } from './join-control-plane.ts';
 import type { FleetAccess } from './open-fleet-cluster.ts';
-import { planAfterPreparation } from './plan-prepared.ts';
+import { installSources, planAfterPreparation } from './plan-prepared.ts';
 
 /** A host, and for a saved or approved plan its exact operations. */
 export interface FleetTask {
@@ -89,7 +88,7 @@ export async function fleetMembers(
     bundle: request.bundle,
   });
   const certificateKey = lazily(async () => {
-    const { uploadFleetCerts } = await import('./upload-certs.ts');
+    const { uploadFleetCerts } = await import('./join-control-plane.ts');
     return uploadFleetCerts(services, {
       run,
       verbosity: request.verbosity,

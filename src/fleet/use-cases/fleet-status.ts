@@ -30,8 +30,7 @@ import { type FleetPorts, type HostOutcome, runFleet } from '../run/fleet.ts';
 import { fleetFailure } from '../run/fleet-failure.ts';
 import { selectFleetHosts } from './find-node-names.ts';
 import { fleetMembers } from './fleet-members.ts';
-import type { FleetRunRequest } from './fleet-request.ts';
-import { toCompare } from './fleet-request.ts';
+import { type FleetRunRequest, toCompare } from './fleet-request.ts';
 import { fleetRules } from './fleet-rules.ts';
 import { readFleet } from './load-fleet.ts';
 import { openFleetCluster } from './open-fleet-cluster.ts';
@@ -71,7 +70,7 @@ export interface HostStatusRow {
 export type HostCertificate = { readonly host: string } & Pick<CertificateVerdict, 'role' | 'path' | 'notAfter' | 'state' | 'notes'>;
 
 /** Ports of `fleet status`. */
-export type FleetStatusPorts = FleetRunPorts & FleetFilePorts;
+type FleetStatusPorts = FleetRunPorts & FleetFilePorts;
 
 export interface FleetStatus {
   readonly rows: readonly HostStatusRow[];
@@ -271,4 +270,41 @@ function describeOverrides(outcome: HostOutcome): string {
 
 function driftText(changes: number): string {
   return changes === 0 ? '' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
+}
+
+/** Pause between two reads. Each read connects to all selected hosts. */
+const PAUSE_MS = 10_000;
+
+const SILENT: Reporter = { report: () => undefined };
+
+/**
+ * Reads the status of the selected hosts again and again, until the run is interrupted. A read that fails, for example
+ * because the API server is unreachable, is reported once and repeated.
+ * @param first the status that the caller has read
+ * @param view.changed receives each status, `first` included
+ * @throws the reason of the interruption
+ */
+export async function watchFleetStatus(
+  services: FleetStatusPorts,
+  request: FleetRunRequest,
+  first: FleetStatus,
+  { reporter, changed }: { readonly reporter: Reporter; readonly changed: (status: FleetStatus) => void },
+): Promise<never> {
+  const { clock, signal } = services;
+  changed(first);
+  let issue: string | null = null;
+  for (;;) {
+    await clock.sleep(PAUSE_MS, signal);
+    try {
+      // Warnings about hosts and the cluster were printed by the first read.
+      const status = await fleetStatus(services, request, { reporter: SILENT, ports: { signal, reporterOf: () => SILENT } });
+      signal.throwIfAborted();
+      issue = null;
+      changed(status);
+    } catch (error) {
+      if (signal.aborted || !isAppError(error)) throw error;
+      if (issue !== error.message) reporter.report({ level: 'warning', code: 'NOT_FOLLOWED', message: `${error.message}: retrying` });
+      issue = error.message;
+    }
+  }
 }

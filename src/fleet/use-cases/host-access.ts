@@ -2,7 +2,7 @@ import { usageError } from '../../base/errors.ts';
 import type { InputFiles, LocalFiles } from '../../base/local-files.ts';
 import { SECRET_VARIABLES } from '../../base/secret-variables.ts';
 import { Secret } from '../../base/text/secret.ts';
-import type { SshOptions } from '../../ssh/options.ts';
+import type { SshOptions } from '../../ssh/target.ts';
 import type { ResolvedHost } from '../file/model.ts';
 import type { HostTarget } from '../host-target.ts';
 import { directoryOf, resolveFleetPath } from './load-fleet.ts';

@@ -1,13 +1,23 @@
+import { AppError } from '../../base/errors.ts';
 import type { Secret } from '../../base/text/secret.ts';
+import type { Host } from '../../host/access/host.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
+import { planWorkflow } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { emptyConfig } from '../../kubeadm/config/load.ts';
 import { controlPlaneConnector, etcdConnector } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import { durationMs, isForKubelet } from '../../kubeadm/use-cases/node-options.ts';
 import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
+import { connectAndObserveControlPlane } from '../../kubeadm/workflows/control-plane/control-plane-state.ts';
+import { initControlPlaneWorkflow } from '../../kubeadm/workflows/init-control-plane.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
+import type { PlannedHost } from '../file/model.ts';
 import type { FleetRunPorts } from '../ports.ts';
 import type { FleetMember } from '../run/fleet.ts';
 import { type WorkflowMember, workflowMember } from '../run/workflow-member.ts';
 import { type ControlPlaneSettings, registrationOf } from './fleet-configuration.ts';
+import { fleetInitOptions } from './init-options.ts';
 import type { PlanPrepared } from './plan-prepared.ts';
 
 export interface JoiningMemberInput {
@@ -61,4 +71,63 @@ export async function joiningMember(
       return { ...open, close };
     },
   };
+}
+
+export interface UploadCertsInput {
+  readonly run: RunSettings;
+  readonly verbosity: number;
+  /** The control planes of the fleet; the first running one uploads. */
+  readonly controlPlanes: readonly PlannedHost[];
+  readonly connectTo: (host: PlannedHost) => Promise<Host>;
+  readonly cluster: Cluster;
+  /** The fleet file. */
+  readonly file: string;
+}
+
+/**
+ * Uploads the shared certificates of control planes for two hours, from a running control plane: `init phase
+ * upload-certs`.
+ * @returns the key that decrypts the certificates
+ * @throws AppError CONTROL_PLANE_MISSING (exit code 3) if none is running
+ */
+export async function uploadFleetCerts(services: FleetRunPorts, input: UploadCertsInput): Promise<Secret> {
+  const { cluster, file } = input;
+  const controlPlane = await existingControlPlane(input);
+  const reporter = services.reporter({ verbosity: input.verbosity, format: 'text' });
+  const accesses: ApiAccess[] = [];
+  let key: Secret | null = null;
+  const run: RunSettings = { ...input.run, dryRun: false, skipPhases: [], onlyPhase: 'upload-certs', podLoss: 'ignore' };
+  const workflowOptions = await fleetInitOptions(services, {
+    run,
+    first: controlPlane,
+    file,
+    reporter,
+    config: emptyConfig(),
+    given: cluster,
+    showCertificateKey: (made) => {
+      key = made;
+    },
+    opened: (access) => accesses.push(access),
+  });
+  const host = await input.connectTo(controlPlane);
+  try {
+    const context = { host, cluster, clock: services.clock, reporter, signal: services.signal };
+    const planned = await planWorkflow(initControlPlaneWorkflow, context, { ...workflowOptions, skipPreflight: true }, run);
+    await planned.apply(context);
+    if (key === null) throw new Error('upload-certs shows its key');
+    return key;
+  } finally {
+    for (const access of accesses) await access.close();
+    await host.close();
+  }
+}
+
+async function existingControlPlane({ controlPlanes, connectTo, cluster }: UploadCertsInput): Promise<PlannedHost> {
+  for (const controlPlane of controlPlanes)
+    if ((await connectAndObserveControlPlane(() => connectTo(controlPlane), cluster)) === 'present') return controlPlane;
+  const message =
+    'no control plane of the fleet file is running, so kubeletadm cannot upload the certificates for the joining control planes';
+  const hint =
+    'Add a running control plane to the fleet file. Or run kubeletadm init phase upload-certs --upload-certs on a control plane, and pass the printed key to kubeletadm join --control-plane --certificate-key KEY';
+  throw new AppError({ code: 'CONTROL_PLANE_MISSING', message, hint }, { exitCode: 3 });
 }

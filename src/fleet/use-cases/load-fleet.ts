@@ -65,7 +65,7 @@ export async function findDuplicateMachines(
   const own = fleet.hosts[0]?.ssh.configFile;
   const declared = own === undefined ? undefined : resolveFleetPath(own, fleet.file, services.homeDirectory);
   const [{ duplicateMachines }, config] = await Promise.all([
-    import('../imports/duplicate-machines.ts'),
+    import('../imports/import-ssh-config.ts'),
     services.readSshConfig(configFile ?? declared).catch((error: unknown) => {
       if (isAppError(error)) return null;
       throw error;
@@ -171,7 +171,7 @@ async function readImport(
 export async function readAnsible(services: FleetFilePorts, path: string): Promise<ReadImport> {
   const [{ importAnsible }, { readInventoryList }] = await Promise.all([
     import('../imports/ansible/import.ts'),
-    import('../imports/ansible/read-list.ts'),
+    import('../imports/ansible/inventory.ts'),
   ]);
   const text = (await services.input.isDirectory(path)) ? '' : await services.input.readText(path);
   if (isK0sctl(text))

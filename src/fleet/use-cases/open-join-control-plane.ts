@@ -15,7 +15,7 @@ import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../ku
 import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 
-export interface JoinControlPlaneInput {
+interface JoinControlPlaneInput {
   readonly targets: readonly HostTarget[];
   readonly node: ReadNodeOptions;
   readonly join: JoinOptions;

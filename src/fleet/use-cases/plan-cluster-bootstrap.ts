@@ -35,9 +35,8 @@ import type { FleetRunRequest } from './fleet-request.ts';
 import { fleetTargets } from './host-access.ts';
 import { hostWriteOptions } from './host-writing.ts';
 import { fleetInitOptions } from './init-options.ts';
-import { installSources } from './install-sources.ts';
 import { type FleetAccess, openFleetCluster } from './open-fleet-cluster.ts';
-import { planAfterPreparation } from './plan-prepared.ts';
+import { installSources, planAfterPreparation } from './plan-prepared.ts';
 
 interface ClusterBootstrapInput extends FleetRunInput {
   /** The control plane that bootstraps the cluster; its task has the operations that were approved, if the operator was asked. */

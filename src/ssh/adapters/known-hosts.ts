@@ -11,11 +11,12 @@ import {
   type KnownHostsEntry,
   knownHostsNames,
   parseKnownHosts,
+  parseRevokedKeys,
   pinKnownHosts,
+  type RevokedKeys,
   renderKnownHostsLine,
 } from '../known-hosts.ts';
 import { USE_OPENSSH } from '../policy.ts';
-import { parseRevokedKeys, type RevokedKeys } from '../revoked-keys.ts';
 import type { SshTarget } from '../target.ts';
 
 /**

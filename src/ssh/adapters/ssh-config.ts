@@ -7,7 +7,7 @@ import { systemErrorText } from '../../base/system-error.ts';
 import { sshConfigInvalid } from '../../host/host-problems.ts';
 import type { SshConfigFile, SshConfigLine } from '../config.ts';
 import { readSshConfigLines } from '../config.ts';
-import { compileGlobSegment } from '../glob.ts';
+import { compileGlobSegment } from '../pattern.ts';
 import type { SshConfig } from '../resolve-target.ts';
 
 interface LoadSshConfigOptions {

@@ -8,9 +8,8 @@ import { hostConnectionLost, hostUnreachable, throughJumpHost } from '../../host
 import type { RunOptions, Transport } from '../../host/transport.ts';
 import { sessions } from '../sessions.ts';
 import { routeKey, type SshTarget } from '../target.ts';
-import { dialThrough } from './openssh/dial.ts';
 import { type Master, openMaster } from './openssh/master.ts';
-import { runSession } from './openssh/session.ts';
+import { dialThrough, runSession } from './openssh/session.ts';
 
 export interface OpensshTransportOptions {
   /** Replaces ~/.ssh/config and /etc/ssh/ssh_config. */

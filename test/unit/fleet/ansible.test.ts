@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
 import { importAnsible } from '../../../src/fleet/imports/ansible/import.ts';
-import { type InventoryList, readInventoryList } from '../../../src/fleet/imports/ansible/read-list.ts';
+import { type InventoryList, readInventoryList } from '../../../src/fleet/imports/ansible/inventory.ts';
 import { filterImport } from '../../../src/fleet/imports/filter-import.ts';
 import { importSshConfig } from '../../../src/fleet/imports/import-ssh-config.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/base/json.ts';
-import { fieldDrift } from '../../../src/fleet/drift/field-drift.ts';
+import { fieldDrift } from '../../../src/fleet/drift/drift.ts';
 import type { Change } from '../../../src/host/plan/change.ts';
 import type { FieldChange } from '../../../src/host/plan/impact.ts';
 import { encodeNodeSettings, NO_SETTINGS, NODE_SETTINGS_PATH } from '../../../src/kubeadm/node-settings/node-settings.ts';

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import ssh2 from 'ssh2';
 import { describe, expect, it } from 'vitest';
 import { newSshKey } from '../../../lab/hosts/ssh-key.ts';
-import { readPrivateKeyHeader, readPublicKeyFile } from '../../../src/ssh/private-key.ts';
+import { readPrivateKeyHeader, readPublicKeyFile } from '../../../src/ssh/key-format.ts';
 
 const plain = newSshKey('me');
 const locked = ssh2.utils.generateKeyPairSync('ed25519', { passphrase: 'x', cipher: 'aes256-ctr', rounds: 2 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isPublicKeyForm } from '../../../src/ssh/public-key-form.ts';
+import { isPublicKeyForm } from '../../../src/ssh/key-format.ts';
 
 const REAL = {
   ed25519: 'AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl',

@@ -3,8 +3,8 @@ import { namesText } from '../../../base/text/name-ranges.ts';
 import type { ImportedHost, ImportedInventory } from '../../file/entries.ts';
 import { importIgnored, importInvalid } from '../../file/fleet-problems.ts';
 import { importConnection, splitUser } from './connection.ts';
+import type { InventoryList } from './inventory.ts';
 import { GroupCycle, groupNames, type InventoryHost, inventoryHosts, UNSUPPORTED_VALUE } from './inventory.ts';
-import type { InventoryList } from './read-list.ts';
 
 interface AnsibleImport {
   readonly inventory: ImportedInventory;

@@ -2,9 +2,9 @@ import type { Problem } from '../../../base/errors.ts';
 import { systemErrorText } from '../../../base/system-error.ts';
 import { hostKeyMismatch, hostKeyRevoked, hostKeyTooShort, hostKeyUnknown } from '../../../host/host-problems.ts';
 import type { HostKeyStore } from '../../host-keys.ts';
+import { rsaBits } from '../../key-format.ts';
 import { checkHostKey, type HostKey, hostKeyFingerprint, hostKeyTypeName, type KnownHosts, knownHostsNames } from '../../known-hosts.ts';
 import { MINIMAL_RSA_BITS } from '../../policy.ts';
-import { rsaBits } from '../../public-key-form.ts';
 import type { SshTarget } from '../../target.ts';
 
 /** Receives warnings. */

@@ -2,10 +2,9 @@ import { readFile, stat } from 'node:fs/promises';
 import ssh2 from 'ssh2';
 import { systemErrorText } from '../../../base/system-error.ts';
 import type { Secret } from '../../../base/text/secret.ts';
+import { readPrivateKeyHeader, readPublicKeyFile, rsaBits } from '../../key-format.ts';
 import { hostKeyFingerprint, hostKeyFromBytes, hostKeyTypeName } from '../../known-hosts.ts';
 import { allowsSha1Signatures, type SshPolicy, userKeyRefusal } from '../../policy.ts';
-import { readPrivateKeyHeader, readPublicKeyFile } from '../../private-key.ts';
-import { rsaBits } from '../../public-key-form.ts';
 import type { SshTarget } from '../../target.ts';
 
 /** Called once for each encrypted key. Without a passphrase the key is skipped. */

@@ -4,7 +4,7 @@ import { routeKey, type SshTarget } from '../../target.ts';
 import { type ConnectOptions, openConnection, type SshConnection } from './connection.ts';
 
 /** A reference to the connection to a jump host, which may still be opening. */
-export interface Lease {
+interface Lease {
   readonly connection: Promise<SshConnection>;
   /** Releases the reference; the last release closes the connection. */
   release(): void;

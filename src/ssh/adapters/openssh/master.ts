@@ -5,8 +5,7 @@ import { onAbort } from '../../../base/abort.ts';
 import type { AppError } from '../../../base/errors.ts';
 import { printable } from '../../../base/text/printable.ts';
 import { CONNECT_TIMEOUT_HINT, hostConnectionLost, hostTimeout, hostUnreachable } from '../../../host/host-problems.ts';
-import { opensshArguments } from '../../openssh-arguments.ts';
-import { readOpensshFailure } from '../../openssh-failure.ts';
+import { opensshArguments, readOpensshFailure } from '../../openssh-arguments.ts';
 import type { SshTarget } from '../../target.ts';
 
 /** A connection held by an ssh process; commands use its control socket. */

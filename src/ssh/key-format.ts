@@ -1,3 +1,6 @@
+import { decodeStrictBase64 } from '../base/text/base64.ts';
+import { pemBody, privateKeyBlock } from '../x509/pem-blocks.ts';
+
 /** The fields after the type in the wire format of a public key, each with its validation. */
 type Part = (bytes: Buffer) => boolean;
 
@@ -57,13 +60,59 @@ export function rsaBits(bytes: Uint8Array): number | null {
 function readStrings(bytes: Uint8Array): readonly Buffer[] | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const strings: Buffer[] = [];
-  let at = 0;
-  while (at < buffer.length) {
-    if (at + 4 > buffer.length) return null;
-    const end = at + 4 + buffer.readUInt32BE(at);
-    if (end > buffer.length) return null;
-    strings.push(buffer.subarray(at + 4, end));
-    at = end;
+  for (let at = 0; at < buffer.length; ) {
+    const found = stringAt(buffer, at);
+    if (found === null) return null;
+    strings.push(found);
+    at += 4 + found.length;
   }
   return strings;
+}
+
+/** The string with its length before it; null: incomplete. */
+function stringAt(bytes: Buffer, at: number): Buffer | null {
+  if (at + 4 > bytes.length) return null;
+  const end = at + 4 + bytes.readUInt32BE(at);
+  return end > bytes.length ? null : bytes.subarray(at + 4, end);
+}
+
+const MAGIC = 'openssh-key-v1\0';
+
+/**
+ * Reads the header of a private key file: OpenSSH's own format, or PEM.
+ * @returns `publicBlob`: the wire format of the public key in base64, if the format stores it unencrypted; null when the text is not a
+ *   private key
+ * @see openssh PROTOCOL.key
+ */
+export function readPrivateKeyHeader(text: string): { readonly encrypted: boolean; readonly publicBlob: string | null } | null {
+  const block = privateKeyBlock(text);
+  if (block === null) return null;
+  const { label } = block;
+  const body = pemBody(block);
+  if (label !== 'OPENSSH PRIVATE KEY')
+    return { encrypted: label === 'ENCRYPTED PRIVATE KEY' || /Proc-Type: *4,ENCRYPTED/.test(body), publicBlob: null };
+  const bytes = Buffer.from(body, 'base64');
+  if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) return null;
+  let at = MAGIC.length;
+  const next = (): Buffer | null => {
+    const found = stringAt(bytes, at);
+    at += 4 + (found?.length ?? 0);
+    return found;
+  };
+  const [cipher, kdf, kdfOptions] = [next(), next(), next()];
+  if (cipher === null || kdf === null) return null;
+  // The number of keys.
+  at += 4;
+  const publicKey = kdfOptions === null ? null : next();
+  return { encrypted: cipher.toString('latin1') !== 'none', publicBlob: publicKey?.toString('base64') ?? null };
+}
+
+/**
+ * The wire format, in base64, of the first key in a public key file (`ssh-ed25519 AAAA… comment`); null when
+ * the file contains none.
+ */
+export function readPublicKeyFile(text: string): string | null {
+  const [type, blob] = text.trim().split(/\s+/);
+  if (type === undefined || blob === undefined || !/^(ssh-|ecdsa-|sk-)/.test(type)) return null;
+  return decodeStrictBase64(blob)?.toString('base64') ?? null;
 }
