@@ -33,7 +33,7 @@ export function defineAgent(agent: Command, on: On): void {
   );
   addAgentOptions(agent);
   addSections(
-    on(agent, agentRequest, async () => (await import('./agent.ts')).runAgentCommand),
+    on(agent, agentRequest, async (...args) => (await import('./agent.ts')).runAgentCommand(...args)),
     { notes: NOTES, examples: EXAMPLES },
   );
 }

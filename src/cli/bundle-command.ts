@@ -28,7 +28,7 @@ export function defineBundle(bundle: Command, on: On): void {
       'program or archive to install, such as the kubelet, or a directory of such files; needed if the fleet file contains "install: binaries" (repeatable)',
       collect,
     );
-  on(create, createRequest, async () => (await import('./bundle.ts')).runBundleCreate);
+  on(create, createRequest, async (...args) => (await import('./bundle.ts')).runBundleCreate(...args));
   addSections(create, { notes: CREATE_NOTES, examples: CREATE_EXAMPLES });
   const show = bundle
     .command('show')
@@ -39,7 +39,7 @@ export function defineBundle(bundle: Command, on: On): void {
   on(
     show,
     ([file = ''], options): BundleShowRequest => ({ file, verifies: options.verify === true, format: readFormat(options) }),
-    async () => (await import('./bundle.ts')).runBundleShow,
+    async (...args) => (await import('./bundle.ts')).runBundleShow(...args),
   );
   addSections(show, { examples: SHOW_EXAMPLES });
 }

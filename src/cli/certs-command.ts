@@ -43,7 +43,7 @@ export function defineCerts(certs: Command, on: On): void {
   on(
     key,
     () => null,
-    async () => (await import('./certs.ts')).runCertificateKey,
+    async (services) => (await import('./certs.ts')).runCertificateKey(services),
   );
   defineRenewKubelet(certs, on);
 }
@@ -61,7 +61,7 @@ function defineCheck(certs: Command, on: On): void {
       format: outputRequest(options).format,
       withinMs: withinMs(options) ?? 0,
     }),
-    async () => (await import('./certs-check.ts')).runCertsCheck,
+    async (...args) => (await import('./certs-check.ts')).runCertsCheck(...args),
   );
   const expiration = certs
     .command('check-expiration')
@@ -74,7 +74,7 @@ function defineCheck(certs: Command, on: On): void {
       hosts: hostsRequest(options),
       output: { format: readFormat(options), verbosity: verbosityOf(options) },
     }),
-    async () => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration,
+    async (...args) => (await import('./certs-check-expiration.ts')).runCertsCheckExpiration(...args),
   );
 }
 
@@ -89,7 +89,7 @@ function defineRenew(certs: Command, on: On): void {
     );
   addHosts(addControlPlaneOptions(addDryRunOptions(renew)));
   addSections(
-    on(addLockOption(renew), renewRequest, async () => (await import('./certs.ts')).runRenewCerts),
+    on(addLockOption(renew), renewRequest, async (...args) => (await import('./certs.ts')).runRenewCerts(...args)),
     { notes: RENEW_NOTES, examples: RENEW_EXAMPLES },
   );
 }
@@ -106,7 +106,7 @@ function defineGenerateCsr(certs: Command, on: On): void {
     .option('--kubeconfig-dir <dir>', 'directory to write kubeconfig files and their CSRs to (default: /etc/kubernetes)');
   addHosts(addDryRunOptions(generate));
   addSections(
-    on(generate, generateRequest, async () => (await import('./certs.ts')).runGenerateCsr),
+    on(generate, generateRequest, async (...args) => (await import('./certs.ts')).runGenerateCsr(...args)),
     { notes: GENERATE_NOTES, examples: GENERATE_EXAMPLES },
   );
 }
@@ -124,7 +124,7 @@ function defineRenewKubelet(certs: Command, on: On): void {
     .option('--force', 'also renew a certificate that is still valid');
   addHostRolloutOptions(addHosts(addClusterOptions(addDryRunOptions(renew))));
   addSections(
-    on(addLockOption(renew), renewKubeletRequest, async () => (await import('./certs.ts')).runRenewKubelet),
+    on(addLockOption(renew), renewKubeletRequest, async (...args) => (await import('./certs.ts')).runRenewKubelet(...args)),
     { notes: KUBELET_NOTES, examples: KUBELET_EXAMPLES },
   );
 }

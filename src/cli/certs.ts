@@ -6,7 +6,7 @@ import { newCertificateKey } from '../kubeadm/workflows/certificates/shared-cert
 import { certsRenewed } from './kubeadm-output.ts';
 import type { Services } from './output/services.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { runOpened } from './run-on-hosts.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 
 export interface RenewCertsCommandRequest extends RenewCertsRequest {
   readonly plan: PlanRequest;
@@ -22,25 +22,25 @@ export interface GenerateCsrCommandRequest extends GenerateCsrRequest {
 
 /** `certs renew NAME... | all`. */
 export function runRenewCerts(services: Services, request: RenewCertsCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, {
+  return runOnHosts(services, request, {
     title: 'certs renew',
-    open: (reporter) => openRenewCerts(services, request, reporter),
-    afterwards: ({ inspected, workflow }, changes) => {
+    open: (scope) => openRenewCerts(services, request, scope),
+    afterwards: ({ inspected, targets, run }, changes) => {
       const [existing] = inspected;
-      if (services.programName !== 'kubeadm' || workflow.run.dryRun || request.plan.format !== 'text') return;
-      if (existing !== undefined && workflow.targets.length === 1) services.output.stdout(certsRenewed(existing, request.names, changes));
+      if (services.programName !== 'kubeadm' || run.dryRun || request.plan.format !== 'text') return;
+      if (existing !== undefined && targets.length === 1) services.output.stdout(certsRenewed(existing, request.names, changes));
     },
   });
 }
 
 /** `certs renew-kubelet`. */
 export function runRenewKubelet(services: Services, request: RenewKubeletCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { title: 'certs renew', open: (reporter) => openRenewKubelet(services, request, reporter) });
+  return runOnHosts(services, request, { title: 'certs renew', open: (scope) => openRenewKubelet(services, request, scope) });
 }
 
 /** `certs generate-csr`. */
 export function runGenerateCsr(services: Services, request: GenerateCsrCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { title: 'certs generate-csr', open: () => openGenerateCsr(services, request) });
+  return runOnHosts(services, request, { title: 'certs generate-csr', open: () => openGenerateCsr(services, request) });
 }
 
 /** `certs certificate-key`: needs neither host nor cluster. */

@@ -23,7 +23,7 @@ export function defineCluster(cluster: Command, on: On): void {
     group.option('--force-upload', 'overwrite a manually edited ConfigMap kubelet-config, and the API server address in cluster-info'),
   );
   addTokenOptions(addDryRunOptions(adopt, 'print the plan and a diff; change nothing'));
-  on(adopt, adoptRequest, async () => runAdopt);
+  on(adopt, adoptRequest, runAdopt);
   addSections(adopt, {
     notes: NOTES,
     examples: `  kubeletadm cluster adopt --kubeconfig admin.conf --dry-run
@@ -54,14 +54,14 @@ function adoptRequest(_: readonly string[], options: CommandOptions): AdoptComma
 }
 
 async function runAdopt(services: CommandServices, request: AdoptCommandRequest) {
-  const [{ openAdopt }, { printJoinCommands }, { runOpened }] = await Promise.all([
+  const [{ openAdopt }, { printJoinCommands }, { runOnHosts }] = await Promise.all([
     import('../fleet/use-cases/open-adopt.ts'),
     import('./init.ts'),
     import('./run-on-hosts.ts'),
   ]);
-  return runOpened(services, request.plan, {
+  return runOnHosts(services, request, {
     title: 'cluster adopt',
-    open: (reporter) => openAdopt(services, request, reporter),
+    open: (scope) => openAdopt(services, request, scope),
     afterwards: ({ joinCommands }) => {
       if (joinCommands.size > 0) printJoinCommands(services, joinCommands, request.plan);
     },

@@ -3,7 +3,7 @@ import type { ExitCode } from '../base/errors.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
 import type { Output, Services } from './output/services.ts';
 
-/** Runs a command by its typed request and gives the exit code. Loaded on use, so that help is quick. */
+/** Runs a command by its typed request and gives the exit code. It imports the use case itself, so that help is quick. */
 export type Run<Request> = (services: CommandServices, request: Request) => Promise<ExitCode>;
 
 /** The options of a command line as commander gives them, by name. Only the definitions of commands read them. */
@@ -18,12 +18,11 @@ export interface CommandServices extends Services {
  * Defines how a command is run.
  * @param readRequest creates the request from the arguments and options; throws AppError USAGE for invalid
  * ones
- * @param load loads the function that runs the request
  */
 export type On = <Request>(
   command: Command,
   readRequest: (args: readonly string[], options: CommandOptions) => Request,
-  load: () => Promise<Run<Request>>,
+  run: Run<Request>,
 ) => Command;
 
 /** A command right below the program. Its options and subcommands are defined on use, so that help is quick. */

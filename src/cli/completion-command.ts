@@ -9,7 +9,7 @@ export function defineCompletion(completion: Command, on: On): void {
   on(
     completion,
     ([shell]): CompletionRequest => ({ program: completion.parent?.name() ?? 'kubeletadm', shell }),
-    async () => (await import('./completion.ts')).runCompletion,
+    async (...args) => (await import('./completion.ts')).runCompletion(...args),
   );
 }
 

@@ -54,7 +54,7 @@ export function defineConfig(config: Command, on: On): void {
     on(
       command,
       (_, options): PrintDefaultsRequest => ({ action, componentConfigs: flagList(options, 'componentConfigs') }),
-      async () => (await import('./config-print.ts')).runPrintDefaults,
+      async (...args) => (await import('./config-print.ts')).runPrintDefaults(...args),
     );
   }
   defineValidate(config, on);
@@ -67,7 +67,7 @@ export function defineConfig(config: Command, on: On): void {
   addShowOrigin(render.addOption(outputOption(['text', 'json', 'yaml'])));
   addInitOptions(addClusterOptions(addHostOptions(addNodeOptions(render), 'directory to read instead of /, e.g. the root of an image')));
   for (const option of render.options) if (NOT_RENDERED.has(option.long ?? '')) option.hideHelp();
-  on(render, renderRequest, async () => (await import('./config-render.ts')).runRender);
+  on(render, renderRequest, async (...args) => (await import('./config-render.ts')).runRender(...args));
   defineUserData(config, on);
   addKubeletConfigCommands(config, on);
 }
@@ -91,7 +91,7 @@ function defineValidate(config: Command, on: On): void {
     )
     .addOption(outputOption(['text', 'json', 'sarif']));
   addTargetOption(validate, 'also validate with the kubelet binary and the kubelet flags of this host (repeatable)');
-  on(addSshOptions(validate), validateRequest, async () => (await import('./config-validate.ts')).runValidate);
+  on(addSshOptions(validate), validateRequest, async (...args) => (await import('./config-validate.ts')).runValidate(...args));
 }
 
 function defineImages(config: Command, on: On): void {
@@ -105,7 +105,7 @@ function defineImages(config: Command, on: On): void {
       flags: kubeadmFlags(options),
       format: readFormat(options),
     }),
-    async () => (await import('./config-images.ts')).runListImages,
+    async (...args) => (await import('./config-images.ts')).runListImages(...args),
   );
   addSections(list, { examples: IMAGES_EXAMPLES });
   const pull = images.command('pull').description('Pull the images of a control plane with the container runtime of each host');
@@ -120,7 +120,7 @@ function defineImages(config: Command, on: On): void {
       plan: planRequest(options),
       run: runRequest(options),
     }),
-    async () => (await import('./config-images.ts')).runPullImages,
+    async (...args) => (await import('./config-images.ts')).runPullImages(...args),
   );
   addSections(pull, { examples: PULL_EXAMPLES });
 }
@@ -148,7 +148,7 @@ function defineUserData(config: Command, on: On): void {
     )
     .addOption(new Option('--variant <variant>', 'operating system, with -o butane').choices(['fcos', 'flatcar']).default('fcos'))
     .addOption(outputOption(['cloud-init', 'butane', 'ignition']));
-  on(userData, userDataRequest, async () => (await import('./config-user-data.ts')).runUserData);
+  on(userData, userDataRequest, async (...args) => (await import('./config-user-data.ts')).runUserData(...args));
   addSections(userData, { notes: USER_DATA_NOTES, examples: USER_DATA_EXAMPLES });
 }
 

@@ -5,7 +5,7 @@ import type { DocumentsRequest } from '../kubeadm/use-cases/resolve-init-documen
 import type { Services } from './output/services.ts';
 import { type ReadFormat, renderKubeadmDocument } from './output/show-document.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { runOpened } from './run-on-hosts.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 
 export interface ListImagesRequest extends DocumentsRequest {
   readonly format: ReadFormat;
@@ -30,7 +30,7 @@ export interface PullImagesCommandRequest extends PullImagesRequest {
 /** `config images pull`. */
 export function runPullImages(services: Services, request: PullImagesCommandRequest): Promise<ExitCode> {
   const { plan } = request;
-  return runOpened(services, plan, {
+  return runOnHosts(services, request, {
     title: 'config images pull',
     open: () => openPullImages(services, request),
     afterwards: ({ images }) => {

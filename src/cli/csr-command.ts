@@ -14,7 +14,7 @@ export function defineCsr(csr: Command, on: On): void {
     .description('List pending CSRs for serving certificates and the result of each check')
     .option('--all', 'include CSRs for client certificates and CSRs already approved or denied')
     .option('-l, --selector <labels>', 'label selector of Nodes, as in kubectl: only CSRs of existing Nodes with these labels');
-  on(addSources(addTableOptions(list), COMPARED), listRequest, async () => (await import('./csr.ts')).runCsrList);
+  on(addSources(addTableOptions(list), COMPARED), listRequest, async (...args) => (await import('./csr.ts')).runCsrList(...args));
   const approve = csr
     .command('approve')
     .description('Check CSRs for serving certificates, and approve the CSRs that pass every check')
@@ -25,7 +25,7 @@ export function defineCsr(csr: Command, on: On): void {
       'approve a CSR without asking even if only the status of the Node confirms a name; insecure, because a compromised kubelet can write any name into this status',
     )
     .option('--dry-run', 'print the CSRs that would be approved');
-  on(addSources(approve, SELECTED), approveRequest, async () => (await import('./csr.ts')).runCsrApprove);
+  on(addSources(approve, SELECTED), approveRequest, async (...args) => (await import('./csr.ts')).runCsrApprove(...args));
   addSections(approve, { notes: NOTES, examples: EXAMPLES });
 }
 

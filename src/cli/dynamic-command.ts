@@ -97,7 +97,7 @@ function definePush(dynamic: Command, on: On): void {
       plan: planRequest(options),
       run: runRequest(options),
     }),
-    async () => (await import('./dynamic-push.ts')).runDynamicPush,
+    async (...args) => (await import('./dynamic-push.ts')).runDynamicPush(...args),
   );
 }
 
@@ -125,7 +125,7 @@ function defineAssign(dynamic: Command, on: On): void {
   );
   addClusterOptions(addDryRunOptions(addAssignmentReason(assign)));
   addSections(
-    on(assign, assignRequest, async () => (await import('./dynamic-assign.ts')).runDynamicAssign),
+    on(assign, assignRequest, async (...args) => (await import('./dynamic-assign.ts')).runDynamicAssign(...args)),
     { notes: ASSIGN_NOTES, examples: ASSIGN_EXAMPLES },
   );
 }
@@ -136,10 +136,8 @@ function defineReset(dynamic: Command, on: On): void {
     .description('Remove assignments in batches: the nodes return to their local configuration')
     .argument('[node...]', 'names of Nodes, as NAME or node/NAME, or of hosts in the fleet file');
   addWait(addRollout(addBackend(reset)), ['local', 'none'], 'local: the kubelet runs its local configuration');
-  on(
-    addClusterOptions(addDryRunOptions(addAssignmentReason(reset))),
-    resetRequest,
-    async () => (await import('./dynamic-assign.ts')).runDynamicReset,
+  on(addClusterOptions(addDryRunOptions(addAssignmentReason(reset))), resetRequest, async (...args) =>
+    (await import('./dynamic-assign.ts')).runDynamicReset(...args),
   );
 }
 
@@ -151,14 +149,18 @@ function defineReads(dynamic: Command, on: On): void {
     .option('-w, --watch', 'after the first table, print changed rows until interrupted');
   addTableOptions(status);
   addNodeSelectionOptions(status);
-  on(addClusterOptions(addBackend(status)), statusRequest, async () => (await import('./dynamic-status.ts')).runDynamicStatus);
+  on(addClusterOptions(addBackend(status)), statusRequest, async (...args) =>
+    (await import('./dynamic-status.ts')).runDynamicStatus(...args),
+  );
   addSections(status, { notes: STATUS_NOTES });
   const history = dynamic
     .command('history')
     .description('Show the configuration changes of a node, from the events that the API server still stores')
     .argument('<node>', 'name of the Node, as NAME or node/NAME, or of its host in the fleet file')
     .addOption(readOutputOption());
-  on(addFleetNames(addClusterOptions(history)), historyRequest, async () => (await import('./dynamic-status.ts')).runDynamicHistory);
+  on(addFleetNames(addClusterOptions(history)), historyRequest, async (...args) =>
+    (await import('./dynamic-status.ts')).runDynamicHistory(...args),
+  );
 }
 
 function defineGc(dynamic: Command, on: On): void {
@@ -177,7 +179,7 @@ function defineGc(dynamic: Command, on: On): void {
       'with --host: checkpoint directory of a kubelet up to 1.23 (default: from the command line of the kubelet)',
     ),
   );
-  on(addLockOption(addSshOptions(gc)), gcRequest, async () => (await import('./dynamic-gc.ts')).runDynamicGc);
+  on(addLockOption(addSshOptions(gc)), gcRequest, async (...args) => (await import('./dynamic-gc.ts')).runDynamicGc(...args));
   addSections(gc, { notes: CHECKPOINT_NOTES });
 }
 
@@ -195,10 +197,8 @@ function defineInspect(dynamic: Command, on: On): void {
     addDryRunOptions(inspect),
     'kubeconfig for more checks: the author of the assignment, differences between checkpoints and ConfigMaps, and with --repair whether the failing configuration is still assigned (default: none)',
   );
-  on(
-    addLockOption(addSshOptions(addFleetNames(inspect))),
-    inspectRequest,
-    async () => (await import('./dynamic-inspect.ts')).runDynamicInspect,
+  on(addLockOption(addSshOptions(addFleetNames(inspect))), inspectRequest, async (...args) =>
+    (await import('./dynamic-inspect.ts')).runDynamicInspect(...args),
   );
   addSections(inspect, { notes: CHECKPOINT_NOTES });
 }

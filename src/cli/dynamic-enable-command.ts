@@ -55,14 +55,14 @@ export function defineDynamicEnable(dynamic: Command, on: On): void {
     .option('--dynamic-config-dir <dir>', 'checkpoint directory of a kubelet up to 1.23 (default: /var/lib/kubelet/dynamic-config)');
   addHosts(enable, { namespace: AGENT_NAMESPACE, programDir: PROGRAM_DIRECTORY }, addAgentOptions);
   addSections(
-    on(enable, enableRequest, async () => (await import('./dynamic-enable.ts')).runDynamicEnable),
+    on(enable, enableRequest, async (...args) => (await import('./dynamic-enable.ts')).runDynamicEnable(...args)),
     { notes: NOTES, examples: EXAMPLES },
   );
   const disable = dynamic
     .command('disable')
     .description('Revert the changes of dynamic enable: the nodes return to their local configuration');
   addHosts(disable, { namespace: 'as set by dynamic enable', programDir: 'as set by dynamic enable' });
-  on(disable, disableRequest, async () => (await import('./dynamic-enable.ts')).runDynamicDisable);
+  on(disable, disableRequest, async (...args) => (await import('./dynamic-enable.ts')).runDynamicDisable(...args));
 }
 
 interface Defaults {

@@ -7,7 +7,7 @@ import {
 } from '../fleet/use-cases/open-dynamic-enable.ts';
 import type { Services } from './output/services.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { runOpened } from './run-on-hosts.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 
 export interface DynamicDisableCommandRequest extends DynamicDisableRequest {
   readonly plan: PlanRequest;
@@ -19,13 +19,13 @@ export interface DynamicEnableCommandRequest extends DynamicEnableRequest {
 
 /** `dynamic enable HOST...`. */
 export function runDynamicEnable(services: Services, request: DynamicEnableCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { title: 'dynamic enable', open: (reporter) => openDynamicEnable(services, request, reporter) });
+  return runOnHosts(services, request, { title: 'dynamic enable', open: (scope) => openDynamicEnable(services, request, scope) });
 }
 
 /** `dynamic disable HOST...`. */
 export function runDynamicDisable(services: Services, request: DynamicDisableCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, {
+  return runOnHosts(services, request, {
     title: 'dynamic disable',
-    open: (reporter) => openDynamicDisable(services, request, reporter),
+    open: (scope) => openDynamicDisable(services, request, scope),
   });
 }

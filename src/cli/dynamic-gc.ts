@@ -7,7 +7,7 @@ import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
 import type { PlanRequest } from './output/show-plan.ts';
 import { plansOf, showClusterPlan } from './output/show-plan.ts';
-import { runOpened } from './run-on-hosts.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 
 /** `dynamic gc`: of the ConfigMaps of a cluster, or of the checkpoints on hosts. */
 export interface DynamicGcRequest extends CollectRequest, CheckpointCollectionRequest {
@@ -21,7 +21,7 @@ export interface DynamicGcRequest extends CollectRequest, CheckpointCollectionRe
 export async function runDynamicGc(services: Services, request: DynamicGcRequest): Promise<ExitCode> {
   const { namespace, hosts, plan } = request;
   if (hosts !== null)
-    return runOpened(services, plan, { title: 'dynamic gc', open: () => openCheckpointCollection(services, request, hosts) });
+    return runOnHosts(services, request, { title: 'dynamic gc', open: () => openCheckpointCollection(services, request, hosts) });
   const reporter = services.reporter({ verbosity: plan.verbosity, format: 'text' });
   const { changes, cluster, deleted } = await collectConfigMaps(services, request, reporter);
   if (request.run.dryRun) return showClusterPlan(services, plan, { phase: 'dynamic-gc', plans: plansOf(changes), cluster });

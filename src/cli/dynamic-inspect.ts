@@ -20,7 +20,7 @@ import {
 import type { Services } from './output/services.ts';
 import { type DocumentFormat, renderDocument } from './output/show-document.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { runOpened } from './run-on-hosts.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 
 export interface DynamicInspectRequest extends InspectRequest {
   readonly repair: boolean;
@@ -34,9 +34,9 @@ export async function runDynamicInspect(services: Services, request: DynamicInsp
   const { plan } = request;
   const { format } = plan;
   if (request.repair)
-    return runOpened(services, plan, {
+    return runOnHosts(services, request, {
       title: 'dynamic inspect --repair',
-      open: (reporter) => openRepair(services, request, reporter),
+      open: (scope) => openRepair(services, request, scope),
     });
   const found = await inspectNodeConfig(services, request);
   const { shown, findings } = 'agent' in found ? inspectedAgent(found, found.agent, format) : inspectedStore(found, found.store, format);

@@ -16,7 +16,7 @@ export function defineExplain(explain: Command, on: On): void {
   on(
     explain,
     ([code = ''], options): ExplainRequest => ({ code, format: readFormat(options) }),
-    async () => (await import('./explain.ts')).runExplainCode,
+    async (...args) => (await import('./explain.ts')).runExplainCode(...args),
   );
   addSections(explain, {
     notes: `Errors and warnings end with their code in brackets. The texts are those of docs/troubleshooting.md and docs/problems-*.md.

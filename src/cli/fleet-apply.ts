@@ -5,14 +5,12 @@ import { problemsOf } from '../fleet/run/fleet-failure.ts';
 import { type ApplyFleetRequest, applyFleet, type NothingToApply } from '../fleet/use-cases/apply-fleet.ts';
 import type { PlanToApprove } from '../fleet/use-cases/approve-plan.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
-import { countOutcomes } from '../maintenance/member-outcome.ts';
-import { canaryLine, clusterLine, planLines, planSummary, retryLine, summaryLine } from './fleet-report.ts';
-import { watchFleet } from './fleet-watch.ts';
+import { canaryLine, clusterLine, planLines, planSummary, retryLine } from './fleet-report.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
-import { showDuration, showRecap } from './recap.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
+import { watchRun } from './watch-run.ts';
 
 export interface FleetApplyRequest extends ApplyFleetRequest {
   /** JSON: one event per line. */
@@ -42,36 +40,20 @@ async function applyAndPrint(services: Services, request: FleetApplyRequest, rep
     approval: {
       obstacle: output.format === 'json' ? '-o json prints only events' : services.canAsk ? null : 'standard input is not a terminal',
       planning: () => {
-        const watch = watchFleet(services, output, { title: 'plan', reads: true, events: true });
+        const watch = watchRun(services, output, { title: 'plan', reads: true, events: true });
         return { ...watch, ports: { ...watch.ports, reporterOf: (host) => shown.record(watch.ports.reporterOf(host)) } };
       },
       approve: (plan) => approve(services, plan, output.verbosity),
     },
     begin: (interruption, canary) => {
       const title = ['apply', request.planFile ?? request.file ?? ''].join(' ').trim();
-      const watch = watchFleet(services, output, { title, events: true, interruption });
+      const watch = watchRun(services, output, { title, events: true, interruption });
       report?.useCanary(canary);
       const ports = { ...watch.ports, reporterOf: (host: string) => shown.omit(watch.ports.reporterOf(host)) };
       return {
         ...watch,
         ports: report?.record(ports) ?? ports,
-        done: ({ outcomes, stopped }) => {
-          const message = summaryLine(outcomes);
-          if (watch.asEvents) {
-            watch.reporter.report({
-              level: 'info',
-              code: 'RUN_ENDED',
-              message,
-              data: { ...countOutcomes(outcomes.map(({ status }) => status)) },
-            });
-            return;
-          }
-          const elapsedMs = services.clock.now().getTime() - watch.startedAt;
-          const recap = { outcomes, stopped, retryCommand: interruption.retryCommand, elapsedMs };
-          showRecap(services, recap);
-          services.output.stdout(`${message}\n`);
-          showDuration(services, recap);
-        },
+        done: watch.showEnd,
       };
     },
   });

@@ -7,7 +7,6 @@ import type { FleetCommitRequest } from './fleet-commit.ts';
 import type { FleetHistoryRequest } from './fleet-history.ts';
 import type { FleetInitRequest } from './fleet-init.ts';
 import type { FleetInventoryRequest } from './fleet-inventory.ts';
-import { defineFleetReset } from './fleet-reset-command.ts';
 import { addFleetHostOptions, defineFleetRun } from './fleet-run-command.ts';
 import type { FleetTrustRequest } from './fleet-trust.ts';
 import type { FleetValidateRequest } from './fleet-validate.ts';
@@ -31,6 +30,7 @@ import {
   tableRequest,
   verbosityOf,
 } from './request-parts.ts';
+import { defineFleetReset } from './reset-command.ts';
 import { parallelOf } from './rollout-options.ts';
 
 /** `fleet`: commands for the hosts of a fleet file. */
@@ -47,7 +47,7 @@ export function defineFleet(fleet: Command, on: On): void {
   on(
     schema,
     () => null,
-    async () => (await import('./fleet-validate.ts')).runFleetSchema,
+    async (services) => (await import('./fleet-validate.ts')).runFleetSchema(services),
   );
   addSections(schema, {
     examples: '  # file that the first line of a file of fleet init refers to\n  kubeletadm fleet schema > fleet.schema.json',
@@ -67,7 +67,7 @@ function initCommand(fleet: Command, on: On): void {
     )
     .option('--from-k0sctl <file>', 'k0sctl.yaml to import hosts from: role, name, address, user, port, key and bastion')
     .option('--node-ip <subnet>', 'subnet of the node IPs, for hosts with several addresses');
-  on(init, initRequest, async () => (await import('./fleet-init.ts')).runFleetInit);
+  on(init, initRequest, async (...args) => (await import('./fleet-init.ts')).runFleetInit(...args));
   addSections(init, {
     examples: `  kubeletadm fleet init
   kubeletadm fleet init -f edge.yaml --from-ansible inventory/hosts.ini
@@ -88,7 +88,7 @@ function inventoryCommand(fleet: Command, on: On): void {
       host: inventoryHost(options),
       output: tableRequest(options),
     }),
-    async () => (await import('./fleet-inventory.ts')).runFleetInventory,
+    async (...args) => (await import('./fleet-inventory.ts')).runFleetInventory(...args),
   );
   addSections(inventory, { examples: '  kubeletadm fleet inventory -f fleet.yaml\n  kubeletadm fleet inventory --host edge-017' });
 }
@@ -118,7 +118,7 @@ function validateCommand(fleet: Command, on: On): void {
       kubernetesVersion: flagText(options, 'kubernetesVersion'),
       format: flagChoice(options, 'output', ['text', 'json', 'sarif']),
     }),
-    async () => (await import('./fleet-validate.ts')).runFleetValidate,
+    async (...args) => (await import('./fleet-validate.ts')).runFleetValidate(...args),
   );
   addSections(validate, {
     examples: `  kubeletadm fleet validate -f fleet.yaml
@@ -135,9 +135,9 @@ function addCommitCommands(fleet: Command, on: On): void {
   const options = (command: Command): Command =>
     addSshOptions(addFleetSelectionOptions(addFleetFileOption(command.argument('[host...]', HOST_NAMES))), FLEET_COMMAND_TIMEOUT);
   const confirm = options(fleet.command('confirm').description('Confirm a pending change before the host rolls it back'));
-  on(confirm, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetConfirm);
+  on(confirm, commitRequest, async (...args) => (await import('./fleet-commit.ts')).runFleetConfirm(...args));
   const revert = options(fleet.command('revert').description('Roll back a pending change immediately'));
-  on(revert, commitRequest, async () => (await import('./fleet-commit.ts')).runFleetRevert);
+  on(revert, commitRequest, async (...args) => (await import('./fleet-commit.ts')).runFleetRevert(...args));
   for (const [command, verb] of [
     [confirm, 'confirm'],
     [revert, 'revert'],
@@ -168,7 +168,7 @@ function historyCommand(fleet: Command, on: On): void {
       connection: connectionRequest(options),
       output: outputRequest(options),
     }),
-    async () => (await import('./fleet-history.ts')).runFleetHistory,
+    async (...args) => (await import('./fleet-history.ts')).runFleetHistory(...args),
   );
   addSections(history, { examples: '  kubeletadm fleet history -f fleet.yaml\n  kubeletadm fleet history worker-7 -o json' });
 }
@@ -205,7 +205,7 @@ function trustCommand(fleet: Command, on: On): void {
       dryRun: options.dryRun === true,
       format: outputRequest(options).format,
     }),
-    async () => (await import('./fleet-trust.ts')).runFleetTrust,
+    async (...args) => (await import('./fleet-trust.ts')).runFleetTrust(...args),
   );
   addSections(trust, { examples: '  kubeletadm fleet trust -f fleet.yaml\n  kubeletadm fleet trust --group edge --dry-run' });
 }

@@ -7,10 +7,10 @@ import type { HostOutcome } from '../fleet/run/fleet.ts';
 import { fleetDrift, type HostDrift } from '../fleet/use-cases/fleet-drift.ts';
 import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { planLines, reasonOf, uncheckedLines } from './fleet-report.ts';
-import { watchFleet } from './fleet-watch.ts';
 import { nodeColumn } from './output/node-column.ts';
 import type { Services } from './output/services.ts';
 import { type ReadFormat, renderDocument } from './output/show-document.ts';
+import { watchRun } from './watch-run.ts';
 
 export interface FleetDriftRequest extends FleetRunRequest {
   readonly output: { readonly format: ReadFormat; readonly verbosity: number };
@@ -23,7 +23,7 @@ export interface FleetDriftRequest extends FleetRunRequest {
 /** `fleet drift`: reports hosts that differ from the fleet file. */
 export async function runFleetDrift(services: Services, request: FleetDriftRequest): Promise<ExitCode> {
   const { output, showsDiff, failsIfDrifted } = request;
-  const watch = watchFleet(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet drift', reads: true });
+  const watch = watchRun(services, { format: 'text', verbosity: output.verbosity }, { title: 'fleet drift', reads: true });
   const verbosity = output.format === 'text' ? output.verbosity : 1;
   const warning = (problem: Problem): void => services.output.stderr(`warning: ${formatProblem(problem)}\n`);
   const { outcomes, drifts, failure } = await fleetDrift(services, request, { ...watch, verbosity, warning }).finally(() => watch.close());

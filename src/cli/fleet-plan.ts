@@ -6,12 +6,12 @@ import type { SavedPlan } from '../fleet/plan/saved-plan.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { type PlanFleetRequest, type PlanFleetResult, planFleet } from '../fleet/use-cases/plan-fleet.ts';
 import { canaryLine, clusterLine, planLines, planSummary } from './fleet-report.ts';
-import { watchFleet } from './fleet-watch.ts';
 import type { Services } from './output/services.ts';
 import { renderDocument } from './output/show-document.ts';
 import type { PlanRequest } from './output/show-plan.ts';
 import type { RunReport } from './report/report-file.ts';
 import { withReport } from './report/with-report.ts';
+import { watchRun } from './watch-run.ts';
 
 export interface FleetPlanRequest extends Omit<PlanFleetRequest, 'asDocument'> {
   readonly output: PlanRequest;
@@ -33,7 +33,7 @@ export async function runFleetPlan(services: Services, request: FleetPlanRequest
 
 async function planAndPrint(services: Services, request: FleetPlanRequest, report: RunReport | null): Promise<PlanFleetResult> {
   const { output: plan, signingKey } = request;
-  const watch = watchFleet(services, plan, { title: 'plan', reads: true });
+  const watch = watchRun(services, plan, { title: 'plan', reads: true });
   return planFleet(
     services,
     { ...request, asDocument: plan.format !== 'text' },

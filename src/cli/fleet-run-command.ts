@@ -77,7 +77,7 @@ function defineStatus(status: Command, on: On): void {
       watches: watchesStatus(options),
       report: flagText(options, 'report'),
     }),
-    async () => (await import('./fleet-status.ts')).runFleetStatus,
+    async (...args) => (await import('./fleet-status.ts')).runFleetStatus(...args),
   );
   addSections(status, { examples: STATUS_EXAMPLES });
 }
@@ -103,7 +103,7 @@ function defineDrift(drift: Command, on: On): void {
       showsDiff: options.diff === true,
       failsIfDrifted: options.exitCode === true,
     }),
-    async () => (await import('./fleet-drift.ts')).runFleetDrift,
+    async (...args) => (await import('./fleet-drift.ts')).runFleetDrift(...args),
   );
   addSections(drift, { examples: DRIFT_EXAMPLES });
 }
@@ -122,7 +122,7 @@ function defineExec(exec: Command, on: On): void {
         'time limit for each command that kubeletadm itself runs on a host (default: ssh.commandTimeout of the fleet file, otherwise 1m0s)',
     },
   );
-  on(exec, execRequest, async () => (await import('./fleet-exec.ts')).runFleetExec);
+  on(exec, execRequest, async (...args) => (await import('./fleet-exec.ts')).runFleetExec(...args));
   addSections(exec, { examples: EXEC_EXAMPLES });
 }
 
@@ -143,7 +143,7 @@ export function definePlan(plan: Command, on: On): void {
   on(
     addRunOptions(addReport(addShowOrigin(plan)), { allow: PLANNED_ALLOW, allowPodLoss: PLANNED_POD_LOSS }),
     fleetPlanRequest,
-    async () => (await import('./fleet-plan.ts')).runFleetPlan,
+    async (...args) => (await import('./fleet-plan.ts')).runFleetPlan(...args),
   );
   defineShow(plan.command('show').description('Print a saved plan with its times of creation and expiration'), on);
   addSections(plan, { notes: PLAN_NOTES, examples: PLAN_EXAMPLES });
@@ -163,7 +163,7 @@ function defineShow(show: Command, on: On): void {
       selection: fleetRequest(options).selection,
       output: outputRequest(options),
     }),
-    async () => (await import('./fleet-plan-show.ts')).runShowPlan,
+    async (...args) => (await import('./fleet-plan-show.ts')).runShowPlan(...args),
   );
   addSections(show, { examples: SHOW_EXAMPLES });
 }
@@ -237,7 +237,7 @@ export function defineApply(apply: Command, on: On): void {
       output: outputRequest(options),
       report: flagText(options, 'report'),
     }),
-    async () => (await import('./fleet-apply.ts')).runFleetApply,
+    async (...args) => (await import('./fleet-apply.ts')).runFleetApply(...args),
   );
   addSections(apply, { notes: APPLY_NOTES, examples: APPLY_EXAMPLES });
 }

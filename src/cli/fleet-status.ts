@@ -3,10 +3,10 @@ import type { FleetRunRequest } from '../fleet/use-cases/fleet-request.ts';
 import { type FleetStatus, fleetStatus, type HostStatusRow, watchFleetStatus } from '../fleet/use-cases/fleet-status.ts';
 import { fleetFileOf } from '../fleet/use-cases/load-fleet.ts';
 import { describeNodeSource, type NodeSource } from '../kubelet/effective/node-source.ts';
-import { watchFleet } from './fleet-watch.ts';
 import { nodeColumn } from './output/node-column.ts';
 import type { Services } from './output/services.ts';
 import { showTable, type Table, type TableRequest } from './show-table.ts';
+import { watchRun } from './watch-run.ts';
 import { tableWatch, type WatchedTable } from './watch-table.ts';
 
 export interface FleetStatusRequest extends FleetRunRequest {
@@ -40,7 +40,7 @@ export async function runFleetStatus(services: Services, request: FleetStatusReq
 }
 
 async function readStatus(services: Services, request: FleetStatusRequest, readsCertificates: boolean): Promise<FleetStatus> {
-  const watch = watchFleet(services, { format: 'text', verbosity: request.output.verbosity }, { title: 'fleet status', reads: true });
+  const watch = watchRun(services, { format: 'text', verbosity: request.output.verbosity }, { title: 'fleet status', reads: true });
   return fleetStatus(services, request, { ...watch, readsCertificates }).finally(() => watch.close());
 }
 

@@ -24,7 +24,7 @@ import { addConfirmOptions, addReasonOption, writingRequest } from './writing-op
 
 /** `init`, `init phase`. */
 export function defineInit(init: Command, on: On, phases: PhaseLists): void {
-  const load = async (): Promise<Run<InitCommandRequest>> => (await import('./init.ts')).runInit;
+  const run: Run<InitCommandRequest> = async (...args) => (await import('./init.ts')).runInit(...args);
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(
@@ -35,7 +35,7 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
         ),
       ),
     );
-  addSections(on(options(init), initRequest, load), {
+  addSections(on(options(init), initRequest, run), {
     notes: `${KUBECONFIG_NOTES}\n\n${IMPACT_NOTES}`,
     phases: phases.init,
     examples: EXAMPLES,
@@ -44,13 +44,13 @@ export function defineInit(init: Command, on: On, phases: PhaseLists): void {
     .command('phase')
     .description('Run one phase of init. Example: init phase upload-config kubelet runs the phase upload-config/kubelet')
     .argument('<name...>', 'name of a phase, e.g. upload-config kubelet');
-  on(options(phase), initRequest, load);
+  on(options(phase), initRequest, run);
   definePhaseCommands(phase, phases.init, {
     options: {
       kubeconfig: () => new Option('--kubeconfig-dir <dir>', 'directory to write the kubeconfigs to (default: /etc/kubernetes)'),
       addon: () => new Option('--print-manifest', 'print the objects of the addon as YAML; change nothing'),
     },
-    run: (command, words) => on(command, (_, given) => initRequest(words, given), load),
+    run: (command, words) => on(command, (_, given) => initRequest(words, given), run),
   });
 }
 

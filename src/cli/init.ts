@@ -5,7 +5,7 @@ import { initDone, uploadedCertificates } from './kubeadm-output.ts';
 import type { Services } from './output/services.ts';
 import type { OutputRequest } from './output/show-document.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { runOpened } from './run-on-hosts.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 
 export interface InitCommandRequest extends InitRequest {
   readonly plan: PlanRequest;
@@ -18,9 +18,9 @@ export function runInit(services: Services, request: InitCommandRequest): Promis
   const { plan } = request;
   if (request.printsManifest) return printManifests(services, request);
   const asKubeadm = services.programName === 'kubeadm';
-  return runOpened(services, plan, {
+  return runOnHosts(services, request, {
     title: 'init',
-    open: (reporter) => openInit(services, request, reporter),
+    open: (scope) => openInit(services, request, scope),
     afterwards: ({ joinCommands, certificateKey }) => {
       const key = certificateKey();
       const shownKey = request.skipCertificateKeyPrint ? null : (key?.reveal() ?? null);

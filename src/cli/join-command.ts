@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { usageError } from '../base/errors.ts';
+import { type ExitCode, usageError } from '../base/errors.ts';
 import { parseGoDuration } from '../base/text/go-duration.ts';
+import type { JoinRequest } from '../fleet/use-cases/open-join.ts';
 import type { PhaseLists } from '../kubeadm/workflows/phase-help.ts';
-import type { CommandOptions, On, Run } from './command.ts';
+import type { CommandOptions, On } from './command.ts';
 import { addOptionGroup, addSections, HEADINGS } from './help-layout.ts';
-import type { JoinCommandRequest } from './join.ts';
 import { nodeRequest } from './node-request.ts';
 import {
   addAllowOptions,
@@ -18,15 +18,20 @@ import {
   IMPACT_NOTES,
   TAKE_OVER,
 } from './options.ts';
+import type { Services } from './output/services.ts';
+import type { PlanRequest } from './output/show-plan.ts';
 import { definePhaseCommands } from './phase-commands.ts';
 import { phaseName } from './phase-name.ts';
 import { flagText, hostsRequest, kubeadmFlags, kubeconfigRequest, kubeletRunRequest, planRequest } from './request-parts.ts';
 import { addHostRolloutOptions, rulesRequest } from './rollout-options.ts';
 import { addConfirmOptions, addReasonOption, writingRequest } from './writing-options.ts';
 
+interface JoinCommandRequest extends JoinRequest {
+  readonly plan: PlanRequest;
+}
+
 /** `join`, `join phase`. */
 export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
-  const load = async (): Promise<Run<JoinCommandRequest>> => (await import('./join.ts')).runJoin;
   const whole = ([endpoint]: readonly string[], given: CommandOptions): JoinCommandRequest => joinRequest(given, { endpoint });
   const options = (command: Command): Command =>
     addReasonOption(
@@ -34,7 +39,7 @@ export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
         addHostRolloutOptions(addHostOptions(addAllowOptions(addNodeOptions(addJoinOptions(addShowOrigin(addPlanOptions(command))))))),
       ),
     );
-  addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, load), {
+  addSections(on(options(join.argument('[address:port]', 'address of the API server')), whole, runJoin), {
     notes: IMPACT_NOTES,
     phases: phases.join,
     examples: EXAMPLES,
@@ -43,13 +48,13 @@ export function defineJoin(join: Command, on: On, phases: PhaseLists): void {
     .command('phase')
     .description('Run one phase of join. Example: join phase control-plane-prepare certs runs the phase control-plane-prepare/certs')
     .argument('<name...>', 'name of a phase, followed by the address:port of the API server');
-  on(options(phase), phaseRequest, load);
+  on(options(phase), phaseRequest, runJoin);
   definePhaseCommands(phase, phases.join, {
     run: (command, words) =>
       on(
         command.argument('[address:port]', 'address of the API server'),
         ([endpoint], given) => joinRequest(given, { endpoint, onlyPhase: phaseName(words) ?? '' }),
-        load,
+        runJoin,
       ),
   });
 }
@@ -123,6 +128,22 @@ function waitReadyMs({ waitReady }: CommandOptions): number | null {
   if (nanoseconds === null || nanoseconds <= 0n)
     throw usageError(`--wait-ready ${waitReady} is not a valid duration`, 'Use a duration such as --wait-ready=90s or --wait-ready=5m');
   return Number(nanoseconds / 1_000_000n);
+}
+
+async function runJoin(services: Services, request: JoinCommandRequest): Promise<ExitCode> {
+  const [{ openJoin }, { joinDone }, { runOnHosts }] = await Promise.all([
+    import('../fleet/use-cases/open-join.ts'),
+    import('./kubeadm-output.ts'),
+    import('./run-on-hosts.ts'),
+  ]);
+  return runOnHosts(services, request, {
+    title: 'join',
+    open: (scope) => openJoin(services, request, scope),
+    afterwards: ({ run, joins }, changes) => {
+      if (services.programName !== 'kubeadm' || run.dryRun || run.onlyPhase !== undefined || request.plan.format !== 'text') return;
+      if (changes.length > 0) services.output.stdout(joinDone(joins, changes));
+    },
+  });
 }
 
 const EXAMPLES = `  # the command printed by token create --print-join-command, with --host added

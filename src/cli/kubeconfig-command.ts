@@ -21,7 +21,7 @@ export function defineKubeconfig(kubeconfig: Command, on: On): void {
     .option('--validity-period <duration>', 'validity of the client certificate (default: 8760h)')
     .option('--config <file>', "InitConfiguration and ClusterConfiguration documents; '-' for standard input");
   addSshOptions(addTargetOption(user, 'control plane with the key of the CA, reached over SSH (default: the local host)'));
-  on(user, userRequest, async () => (await import('./kubeconfig-user.ts')).runUserKubeconfig);
+  on(user, userRequest, async (...args) => (await import('./kubeconfig-user.ts')).runUserKubeconfig(...args));
   addSections(user, {
     examples: `  kubeletadm kubeconfig user --client-name alice --org developers --validity-period 24h > alice.conf
   kubeletadm kubeconfig user --client-name ci --config cluster.yaml --host root@cp1`,

@@ -54,7 +54,7 @@ function schemaCommand(config: Command, on: On): void {
       '--kubernetes-version <version>',
       `kubelet version of the fields of KubeletConfiguration, 1.11 to ${NEWEST_KUBERNETES_MINOR} (default: ${DEFAULT_KUBERNETES_MINOR})`,
     );
-  on(schema, schemaRequest, async () => (await import('./config-defaults.ts')).runConfigSchema);
+  on(schema, schemaRequest, async (...args) => (await import('./config-defaults.ts')).runConfigSchema(...args));
   addSections(schema, {
     notes: `Overlays of init, join and fleets use the schema of KubeletConfiguration. For fleet files, run kubeletadm fleet schema. Editors find the schema by the first line of a file:
   # yaml-language-server: $schema=config.schema.json`,
@@ -82,7 +82,7 @@ function explainCommand(config: Command, on: On): void {
     .option('--recursive', 'include nested fields')
     // The argument can be a kubelet flag.
     .allowUnknownOption();
-  on(explain.addOption(readOutputOption()), explainRequest, async () => (await import('./config-explain.ts')).runExplain);
+  on(explain.addOption(readOutputOption()), explainRequest, async (...args) => (await import('./config-explain.ts')).runExplain(...args));
   addSections(explain, {
     notes: 'For the code of an error or a warning, see kubeletadm explain.',
     examples: `  kubeletadm config explain swap
@@ -103,7 +103,9 @@ function defaultsCommand(config: Command, on: On): void {
         .choices(['kubelet', 'kubeadm'])
         .default('kubelet'),
     );
-  on(defaults.addOption(outputOption(['yaml', 'json'])), defaultsRequest, async () => (await import('./config-defaults.ts')).runDefaults);
+  on(defaults.addOption(outputOption(['yaml', 'json'])), defaultsRequest, async (...args) =>
+    (await import('./config-defaults.ts')).runDefaults(...args),
+  );
   addSections(defaults, {
     examples: `  kubeletadm config defaults --kubernetes-version 1.30
   kubeletadm config defaults --profile kubeadm -o json`,
@@ -125,7 +127,7 @@ function diffCommand(config: Command, on: On): void {
     )
     .option('--exit-code', 'exit with code 6 if the configurations differ');
   addSshOptions(addClusterOptions(addFleetNames(diff.addOption(outputOption(['text', 'json', 'yaml'])))));
-  on(diff, diffRequest, async () => (await import('./config-diff.ts')).runDiff);
+  on(diff, diffRequest, async (...args) => (await import('./config-diff.ts')).runDiff(...args));
   addSections(diff, {
     examples: `  kubeletadm config diff old.yaml new.yaml --kubernetes-version 1.34
   kubeletadm config diff cluster node/worker-1 --kubeconfig admin.conf
@@ -162,10 +164,8 @@ export function addMigrateCommand(config: Command, on: On): void {
     .addOption(withoutEffect('--allow-experimental-api'))
     .option('--new-config <file>', 'file to write the result to (default: standard output)')
     .option('--new-flags <file>', 'output file for flags without a corresponding field, in the format of kubeadm-flags.env');
-  on(
-    migrate.addOption(outputOption(['text', 'json', 'yaml'])),
-    migrateRequest,
-    async () => (await import('./config-migrate.ts')).runMigrate,
+  on(migrate.addOption(outputOption(['text', 'json', 'yaml'])), migrateRequest, async (...args) =>
+    (await import('./config-migrate.ts')).runMigrate(...args),
   );
   addSections(migrate, {
     examples: `  kubeletadm config migrate kubelet.yaml --from 1.22 --to 1.36 > new.yaml
@@ -191,7 +191,7 @@ function fromNodeCommand(config: Command, on: On): void {
     )
     .option('--overlay-out <file>', 'file to write the node-specific fields to, for --overlay of init and join');
   addFleetNames(addClusterOptions(fromNode.addOption(outputOption(['yaml', 'json']))));
-  on(fromNode, fromNodeRequest, async () => (await import('./config-from-node.ts')).runFromNode);
+  on(fromNode, fromNodeRequest, async (...args) => (await import('./config-from-node.ts')).runFromNode(...args));
   addSections(fromNode, {
     examples: `  kubeletadm config from-node worker-1 --without-defaults --kubeconfig admin.conf > kubelet.yaml
   kubeletadm config from-node worker-1 --overlay-out worker-1.yaml`,

@@ -24,6 +24,6 @@ export function defineLab(lab: Command, on: On): void {
       agents: options.agents === true,
       trialMs: flagDuration(options, 'trial', { example: 'Use a duration such as 10s' }) ?? 0,
     }),
-    async () => (await import('../../lab/run-lab.ts')).runLab,
+    async (...args) => (await import('../../lab/run-lab.ts')).runLab(...args),
   );
 }

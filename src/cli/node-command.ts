@@ -28,7 +28,9 @@ function nodeExplainCommand(node: Command, on: On): void {
     explain,
     'fleet file with the host: also show the layer that declares each field (default: fleet.yaml, if it has the host)',
   );
-  on(addSshOptions(addClusterOptions(explain)), explainRequest, async () => (await import('./node-explain.ts')).runNodeExplain);
+  on(addSshOptions(addClusterOptions(explain)), explainRequest, async (...args) =>
+    (await import('./node-explain.ts')).runNodeExplain(...args),
+  );
   addSections(explain, {
     notes:
       'The host localhost is read directly, without SSH. With --kubeconfig, the configuration on a host is also compared with the configuration that its kubelet reports through the API server.',

@@ -26,7 +26,7 @@ export async function buildProgram(
   services: CommandServices,
   { argv, exit, version, commands, loadPhases }: ProgramOptions,
 ): Promise<Command> {
-  const on: On = (command, readRequest, load) =>
+  const on: On = (command, readRequest, run) =>
     command.action(async (...args: unknown[]) => {
       const own = args.at(-1) as Command;
       const options = own.optsWithGlobals() as CommandOptions;
@@ -37,7 +37,7 @@ export async function buildProgram(
         const inRoot = services.programName === 'kubeadm' && typeof rootfs === 'string' ? rootfs : undefined;
         const request = readRequest(own.args, inRoot === undefined ? options : rest);
         const ports = inRoot === undefined ? services : { ...services, ...(await services.inRoot(inRoot)) };
-        exit(await (await load())(ports, request));
+        exit(await run(ports, request));
       } catch (error) {
         throw isReading(own, options) ? withoutInterruption(error) : error;
       }

@@ -19,7 +19,7 @@ export function defineToken(token: Command, on: On): void {
   on(
     token.command('generate').description('Generate and print a token without creating it in the cluster'),
     () => null,
-    async () => (await import('./token.ts')).runTokenGenerate,
+    async (services) => (await import('./token.ts')).runTokenGenerate(services),
   );
 }
 
@@ -39,7 +39,7 @@ function createCommand(token: Command, on: On): void {
     .option('--certificate-key <key>', 'with --print-join-command: key to decrypt the uploaded control plane certificates with')
     .option('--dry-run', 'print the plan; change nothing')
     .addOption(outputOption(['text', 'json', 'yaml'], 'with --dry-run: output format of the plan'));
-  on(create, createRequest, async () => (await import('./token.ts')).runTokenCreate);
+  on(create, createRequest, async (...args) => (await import('./token.ts')).runTokenCreate(...args));
   addSections(create, {
     examples: `  kubeletadm token create --print-join-command
   kubeletadm token create --ttl 2h --description 'for rack 7' --kubeconfig admin.conf
@@ -55,7 +55,7 @@ function listCommand(token: Command, on: On): void {
       cluster: kubeconfigRequest(options),
       output: { ...tableRequest(options), verbosity: verbosityOf(options) },
     }),
-    async () => (await import('./token.ts')).runTokenList,
+    async (...args) => (await import('./token.ts')).runTokenList(...args),
   );
   addSections(list, { examples: '  kubeletadm token list\n  kubeletadm token list -o yaml --kubeconfig admin.conf' });
 }
@@ -72,7 +72,7 @@ function deleteCommand(token: Command, on: On): void {
       cluster: kubeconfigRequest(options),
       verbosity: verbosityOf(options),
     }),
-    async () => (await import('./token.ts')).runTokenDelete,
+    async (...args) => (await import('./token.ts')).runTokenDelete(...args),
   );
   addSections(remove, { examples: '  kubeletadm token delete abcdef 9vr73a.a8uxyaju799qwdjv' });
 }

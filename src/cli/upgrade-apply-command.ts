@@ -23,14 +23,14 @@ const VERSION = 'version to upgrade to, e.g. v1.36.2 (default: kubernetesVersion
 
 /** `upgrade apply`, `upgrade apply phase`. */
 export function defineUpgradeApply(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
-  const load = async (): Promise<Run<UpgradeApplyCommandRequest>> => (await import('./upgrade-apply.ts')).runUpgradeApply;
+  const run: Run<UpgradeApplyCommandRequest> = async (...args) => (await import('./upgrade-apply.ts')).runUpgradeApply(...args);
   const apply = upgrade
     .command('apply')
     .usage('[options] [version]')
     .argument('[version]', VERSION)
     .description('Upgrade the first control plane and the configuration of the cluster');
   addSections(
-    on(applyOptions(apply), (args, options) => applyRequest([], args[0], options), load),
+    on(applyOptions(apply), (args, options) => applyRequest([], args[0], options), run),
     {
       notes: IMPACT_NOTES,
       phases,
@@ -41,10 +41,10 @@ export function defineUpgradeApply(upgrade: Command, on: On, phases: readonly Ph
     .command('phase')
     .description('Run one phase of upgrade apply. Example: upgrade apply phase addon coredns v1.36.2 runs the phase addon/coredns')
     .argument('<name...>', 'name of a phase, and the version to upgrade to, e.g. control-plane v1.36.2');
-  on(applyOptions(phase), phaseRequest, load);
+  on(applyOptions(phase), phaseRequest, run);
   definePhaseCommands(phase, phases, {
     single: SINGLE_UPGRADE_PHASES,
-    run: (command, words) => on(command.argument('[version]', VERSION), (args, given) => applyRequest(words, args[0], given), load),
+    run: (command, words) => on(command.argument('[version]', VERSION), (args, given) => applyRequest(words, args[0], given), run),
   });
 }
 

@@ -10,7 +10,7 @@ import { isRecovery } from '../kubeadm/workflows/upgrade/recover-upgrade.ts';
 import { upgradeDone } from './kubeadm-output.ts';
 import type { Services } from './output/services.ts';
 import type { PlanRequest } from './output/show-plan.ts';
-import { runOpened } from './run-on-hosts.ts';
+import { runOnHosts } from './run-on-hosts.ts';
 
 export interface UpgradeApplyCommandRequest extends UpgradeApplyRequest {
   readonly plan: PlanRequest;
@@ -23,16 +23,16 @@ export interface UpgradeNodeCommandRequest extends UpgradeNodeRequest {
 /** `upgrade apply VERSION` and `upgrade apply phase NAME... VERSION`. */
 export async function runUpgradeApply(services: Services, request: UpgradeApplyCommandRequest): Promise<ExitCode> {
   const { plan } = request;
-  return runOpened(services, plan, {
+  return runOnHosts(services, request, {
     title: 'upgrade apply',
-    open: (reporter) =>
+    open: (scope) =>
       openUpgradeApply(services, request, {
-        reporter,
+        ...scope,
         confirm: (version, planned) => services.confirm(`${question(version, planned)} [y/N] `),
         showConfig: (cluster) => services.output.stdout(encodeYaml(cluster)),
       }),
-    afterwards: ({ version, workflow, left }) => {
-      if (workflow.run.dryRun || request.run.onlyPhase !== undefined || plan.format !== 'text') return;
+    afterwards: ({ version, run, left }) => {
+      if (run.dryRun || request.run.onlyPhase !== undefined || plan.format !== 'text') return;
       const isComplete = left.length === 0;
       services.output.stdout(services.programName === 'kubeadm' && isComplete ? upgradeDone(version) : upgradeResult(version, left));
     },
@@ -61,5 +61,5 @@ function question(version: string, { host }: PlannedWorkflow): string {
 
 /** `upgrade node` and `upgrade node phase NAME...`. */
 export function runUpgradeNode(services: Services, request: UpgradeNodeCommandRequest): Promise<ExitCode> {
-  return runOpened(services, request.plan, { title: 'upgrade node', open: (reporter) => openUpgradeNode(services, request, reporter) });
+  return runOnHosts(services, request, { title: 'upgrade node', open: (scope) => openUpgradeNode(services, request, scope) });
 }

@@ -41,7 +41,7 @@ export function defineUpgrade(upgrade: Command, on: On, phases: PhaseLists): voi
 
 /** `upgrade node`, `upgrade node phase`. */
 function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[]): void {
-  const load = async (): Promise<Run<UpgradeNodeCommandRequest>> => (await import('./upgrade-apply.ts')).runUpgradeNode;
+  const run: Run<UpgradeNodeCommandRequest> = async (...args) => (await import('./upgrade-apply.ts')).runUpgradeNode(...args);
   const options = (command: Command): Command =>
     addReasonOption(
       addConfirmOptions(
@@ -54,15 +54,15 @@ function defineUpgradeNode(upgrade: Command, on: On, phases: readonly PhaseHelp[
   const node = upgrade
     .command('node')
     .description('Upgrade a node to the version of the cluster: its control plane, if it has one, and its kubelet configuration');
-  addSections(on(options(node), upgradeRequest, load), { notes: NOTES, phases, examples: EXAMPLES });
+  addSections(on(options(node), upgradeRequest, run), { notes: NOTES, phases, examples: EXAMPLES });
   const phase = node
     .command('phase')
     .description('Run one phase of upgrade node. Example: upgrade node phase addon coredns runs the phase addon/coredns')
     .argument('<name...>', 'name of a phase, e.g. kubelet-config');
-  on(options(phase), upgradeRequest, load);
+  on(options(phase), upgradeRequest, run);
   definePhaseCommands(phase, phases, {
     single: SINGLE_UPGRADE_PHASES,
-    run: (command, words) => on(command, (_, given) => upgradeRequest(words, given), load),
+    run: (command, words) => on(command, (_, given) => upgradeRequest(words, given), run),
   });
 }
 

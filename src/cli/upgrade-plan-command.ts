@@ -27,10 +27,8 @@ export function defineUpgradePlan(upgrade: Command, on: On): void {
     .option('--print-config', 'also print the current ClusterConfiguration')
     .addOption(readOutputOption());
   addSections(
-    on(
-      addUpgradeTarget(addPrinterFlags(plan), CONTROL_PLANE_HOST_HELP),
-      planRequest,
-      async () => (await import('./upgrade-plan.ts')).runUpgradePlan,
+    on(addUpgradeTarget(addPrinterFlags(plan), CONTROL_PLANE_HOST_HELP), planRequest, async (...args) =>
+      (await import('./upgrade-plan.ts')).runUpgradePlan(...args),
     ),
     { notes: PLAN_NOTES, examples: PLAN_EXAMPLES },
   );
@@ -45,10 +43,8 @@ export function defineDiff(upgrade: Command, on: On): void {
     .option('--config <file>', "UpgradeConfiguration document; '-' for standard input")
     .option('-c, --context-lines <number>', 'unchanged lines around each difference (default: 3)');
   addSections(
-    on(
-      addUpgradeTarget(diff, 'control plane, reached over SSH (repeatable; default: the local host)'),
-      diffRequest,
-      async () => (await import('./upgrade-plan.ts')).runUpgradeDiff,
+    on(addUpgradeTarget(diff, 'control plane, reached over SSH (repeatable; default: the local host)'), diffRequest, async (...args) =>
+      (await import('./upgrade-plan.ts')).runUpgradeDiff(...args),
     ),
     { notes: DIFF_NOTES, examples: DIFF_EXAMPLES },
   );

@@ -8,6 +8,6 @@ export function defineVersion(version: Command, on: On): void {
   on(
     version.addOption(outputOption(['text', 'short', 'json', 'yaml'])),
     (_, options) => flagChoice(options, 'output', ['text', 'short', 'json', 'yaml']),
-    async () => (await import('./version.ts')).runVersion,
+    async (...args) => (await import('./version.ts')).runVersion(...args),
   );
 }

@@ -25,46 +25,50 @@ export function requireValidValues({ outcomes }: Pick<FleetResult, 'outcomes'>):
   if (problems.length > 0) throw new AppError(problems, { exitCode: 2 });
 }
 
-/**
- * Hosts were not started because others failed.
- * @param why from `FleetResult.stopped`
- */
-export function fleetStopped(hosts: number, why: string, hint: string): Problem {
-  return {
-    code: 'FLEET_STOPPED',
-    message: `the run stopped before it processed ${hosts === 1 ? '1 host' : `${hosts} hosts`}: ${why}`,
-    hint,
-  };
-}
+/** The command of a run over a fleet file, after hosts were not started because others failed. */
+const FLEET_HINT =
+  'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, add --max-fail NUMBER';
 
 /**
  * The failure of a run.
  * @param options.reads the run only reads hosts: exit code 4 also when all hosts failed for the same reason
- * @returns null when all hosts succeeded; otherwise the problems: exit code 4 when some hosts succeeded, else the exit
- * code that all failures share
+ * @param options.dryRun the run only plans: exit code 3 also when only some hosts were refused
+ * @param options.hint how to process the hosts that were not started because others failed
+ * @returns null when all hosts succeeded; otherwise the problems: exit code 3 when hosts were refused before any host was
+ * changed, 4 when some hosts succeeded, else the exit code that all failures share
  */
 export function fleetFailure(
   { outcomes, stopped }: FleetResult,
-  { signal, reads = false }: { readonly signal: AbortSignal; readonly reads?: boolean },
+  {
+    signal,
+    reads = false,
+    dryRun = false,
+    hint = FLEET_HINT,
+  }: { readonly signal: AbortSignal; readonly reads?: boolean; readonly dryRun?: boolean; readonly hint?: string },
 ): AppError | null {
   const failures = outcomes.filter(({ error }) => error !== null);
   const left = outcomes.filter(({ status, error }) => error === null && (status === 'not-started' || status === 'interrupted'));
   const isInterrupted = signal.aborted && outcomes.some(({ status }) => status === 'interrupted');
   if (failures.length + left.length === 0) return null;
-  const problems = [...problemsOf(failures.filter(({ status }) => status !== 'interrupted'))];
-  if (stopped !== null)
-    problems.push(
-      fleetStopped(
-        left.length,
-        stopped,
-        'Fix the cause and run the same command again. To process only the unfinished hosts, add --retry failed. To allow more failures, add --max-fail NUMBER',
-      ),
-    );
+  const problems = [...distinctProblems(failures.filter(({ status }) => status !== 'interrupted'))];
+  if (stopped !== null) {
+    const message = `the run stopped before it processed ${left.length === 1 ? '1 host' : `${left.length} hosts`}: ${stopped}`;
+    problems.push({ code: 'FLEET_STOPPED', message, hint });
+  }
   if (isInterrupted) {
     const reason = isAppError(signal.reason) ? signal.reason : interrupted('SIGINT');
     return new AppError([...problems, ...reason.problems], { exitCode: reason.exitCode });
   }
-  const [first] = failures;
-  const isShared = failures.length === outcomes.length && failures.every(({ error }) => error?.exitCode === first?.error?.exitCode);
-  return new AppError(problems, { exitCode: isShared && !reads ? (first?.error?.exitCode ?? 1) : 4 });
+  const [exitCode = 4, ...others] = new Set(failures.map(({ error }) => error?.exitCode ?? 1));
+  const isUnchanged = dryRun || outcomes.every(({ status }) => status === 'refused' || status === 'not-started');
+  const isShared = others.length === 0 && (failures.length === outcomes.length || (exitCode === 3 && isUnchanged));
+  return new AppError(problems, { exitCode: isShared && !reads ? exitCode : 4 });
+}
+
+/** An error that several hosts share, for example of their cluster, is reported once and names no host. */
+function distinctProblems(failures: readonly HostOutcome[]): readonly Problem[] {
+  return [...new Set(failures.map(({ error }) => error))].flatMap((error) => {
+    const hosts = failures.filter((failure) => failure.error === error);
+    return hosts.length === 1 ? problemsOf(hosts) : (error?.problems ?? []);
+  });
 }

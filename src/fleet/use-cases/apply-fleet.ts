@@ -34,8 +34,8 @@ interface ApplyFleetPorts extends FleetRunPorts, FleetFilePorts, SavedPlanPorts 
 export interface InterruptedRun {
   /** All hosts of the run, in its order. */
   readonly hosts: readonly string[];
-  /** The command that processes the unfinished hosts. */
-  readonly retryCommand: string;
+  /** The command that processes the unfinished hosts; null: the same command again. */
+  readonly retryCommand: string | null;
 }
 
 /** An observer of a run. */

@@ -1,12 +1,10 @@
 import type { RunTime } from '../../base/clock.ts';
 import { isAppError } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import type { Backend } from '../../dynamic/status/node-config.ts';
 import { hasAgent, type ReadAgent, readAgent } from '../../dynamic/workflows/read-agent.ts';
 import { readNodes } from '../../dynamic/workflows/read-nodes.ts';
 import { type ReadStore, readStore } from '../../dynamic/workflows/read-store.ts';
 import { repairWorkflow } from '../../dynamic/workflows/repair-config.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { lazyCluster } from '../../kubeadm/use-cases/lazy-cluster.ts';
@@ -15,9 +13,8 @@ import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import type { Assigner } from '../../kubelet/effective/node-source.ts';
 import type { NamedHostPorts } from '../ports.ts';
 import type { ConnectionRequest } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { findTarget } from './named-hosts.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 
 export interface InspectRequest {
   /** The host, by a name of the fleet file or by address; `localhost`: the local host. */
@@ -81,27 +78,18 @@ async function assignerOf(cluster: Cluster | null, nodeName: string | null, back
 /** Prepares `dynamic inspect HOST --repair`. */
 export async function openRepair(
   services: InspectPorts,
-  request: InspectRequest & { readonly run: RunSettings; readonly writing: WritingRequest },
-  reporter: Reporter,
-): Promise<OpenedCommand> {
+  request: InspectRequest & HostsSettings,
+  { reporter, opened }: CommandScope,
+): Promise<HostsCommand> {
   const { target } = await findTarget(services, { ...request, name: request.address }, { changes: true });
   const cluster = isKubeconfigGiven(request.cluster) ? lazyCluster(services, request.cluster, { writes: reporter }) : null;
-  const close = async (): Promise<void> => cluster?.close();
-  try {
-    const options = { catalogue: await loadCatalogue(), directory: request.directory };
-    return {
-      workflow: {
-        targets: [target],
-        cluster: (await cluster?.open()) ?? null,
-        planHost: (context, run) => planWorkflow(repairWorkflow, context, options, run),
-        writing: request.writing,
-        run: request.run,
-      },
-      warnings: [],
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  if (cluster !== null) opened(cluster);
+  const options = { catalogue: await loadCatalogue(), directory: request.directory };
+  return {
+    targets: [target],
+    cluster: (await cluster?.open()) ?? null,
+    planHost: (context, run) => planWorkflow(repairWorkflow, context, options, run),
+    run: request.run,
+    warnings: [],
+  };
 }

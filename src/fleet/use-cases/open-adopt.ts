@@ -1,6 +1,4 @@
-import type { Reporter } from '../../base/reporter.ts';
 import type { SensitiveText } from '../../base/text/secret.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
@@ -12,21 +10,20 @@ import { adoptWorkflow } from '../../kubeadm/workflows/adopt-cluster.ts';
 import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { JoinCommands } from './open-init.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 
-export interface AdoptRequest {
+export interface AdoptRequest extends HostsSettings {
   /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options that override the documents of the file. */
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
-  readonly run: RunSettings;
   readonly forceUpload: boolean;
   readonly printsJoinCommand: boolean;
   readonly skipTokenPrint: boolean;
 }
 
-interface OpenedAdopt extends OpenedCommand {
+interface OpenedAdopt extends HostsCommand {
   /** The join commands of the run; empty before its last phase. */
   readonly joinCommands: JoinCommands;
 }
@@ -37,12 +34,13 @@ const ADOPT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfig
  * Prepares `cluster adopt`. The workflow runs on the local host, and neither reads nor changes it.
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig and the API server
  */
-export async function openAdopt(services: NodeCommandPorts, request: AdoptRequest, reporter: Reporter): Promise<OpenedAdopt> {
+export async function openAdopt(services: NodeCommandPorts, request: AdoptRequest, scope: CommandScope): Promise<OpenedAdopt> {
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ADOPT_KINDS), request.flags);
   const warnings = requireValid(config);
   const run = { ...request.run, dryRun: request.run.dryRun || config.init?.dryRun === true };
   const { dryRun } = run;
-  const opened = await openCluster(services, request.cluster, { dryRun, writes: reporter });
+  const opened = await openCluster(services, request.cluster, { dryRun, writes: scope.reporter });
+  if (opened.cluster !== null) scope.opened(opened.cluster);
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   const count = countMissingTokens(config.init ?? {});
   const options = {
@@ -60,15 +58,11 @@ export async function openAdopt(services: NodeCommandPorts, request: AdoptReques
     dryRun,
   };
   return {
-    workflow: {
-      planHost: (context, own) => planWorkflow(adoptWorkflow, context, options, own),
-      targets: [{}],
-      cluster: opened.cluster,
-      writing: null,
-      run,
-    },
+    planHost: (context, own) => planWorkflow(adoptWorkflow, context, options, own),
+    targets: [{}],
+    cluster: opened.cluster,
+    run,
     warnings: [...warnings, ...opened.warnings],
     joinCommands,
-    close: async () => opened.cluster?.close(),
   };
 }

@@ -21,6 +21,7 @@ import type { UpgradeNodeOptions } from '../../kubeadm/workflows/upgrade/upgrade
 import type { PlannedPatch } from '../../kubelet/layers/patch-files.ts';
 import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import type { CommandScope } from './run-hosts.ts';
 
 interface OpenControlPlaneUpgrade {
   readonly node: UpgradeNodeOptions;
@@ -33,20 +34,21 @@ interface OpenControlPlaneUpgrade {
   readonly given: Cluster | null;
 }
 
-/** Plans control planes of a run, and closes their connections to API servers. */
-interface ControlPlaneUpgrades {
-  /**
-   * Plans a workflow on a control plane host. If an interrupted upgrade left a component that does not run, its
-   * rollback is planned instead.
-   */
-  plan<Options, Input>(workflow: Workflow<Options, Input>, optionsOf: (common: ControlPlaneUpgradeOptions) => Options): PlanOnHost;
-  close(): Promise<void>;
-}
+/**
+ * Plans a workflow on a control plane host. If an interrupted upgrade left a component that does not run, its rollback is
+ * planned instead.
+ */
+type PlanUpgrade = <Options, Input>(
+  workflow: Workflow<Options, Input>,
+  optionsOf: (common: ControlPlaneUpgradeOptions) => Options,
+) => PlanOnHost;
 
-/** The options that `upgrade apply` and `upgrade node` share for control planes. */
-export async function openControlPlaneUpgrades(services: NodeCommandPorts, opened: OpenControlPlaneUpgrade): Promise<ControlPlaneUpgrades> {
-  const { node, settings, timeouts = {}, patches, targets, given } = opened;
-  const accesses: ApiAccess[] = [];
+/** The planner that `upgrade apply` and `upgrade node` share for control planes. */
+export async function openControlPlaneUpgrades(
+  services: NodeCommandPorts,
+  { node, settings, timeouts = {}, patches, targets, given }: OpenControlPlaneUpgrade,
+  opened: CommandScope['opened'],
+): Promise<PlanUpgrade> {
   const common: Omit<ControlPlaneUpgradeOptions, 'api' | 'selects'> = {
     ...node,
     staticPodPatches: (patches ?? []).filter((patch) => !isForKubelet(patch)),
@@ -59,19 +61,13 @@ export async function openControlPlaneUpgrades(services: NodeCommandPorts, opene
     connectEtcd: etcdConnector(services),
   };
   const timeoutMs = goDurationMs(timeouts.upgradeManifests ?? DEFAULT_TIMEOUTS.upgradeManifests);
-  return {
-    plan: (workflow, optionsOf) => async (context, run) => {
-      const api = given === null ? await adminAccess(services, context) : fixedAccess(given);
-      accesses.push(api);
-      const recovery = await planRecovery(context, run, { api, timeoutMs });
-      return (
-        recovery ??
-        planWorkflow(workflow, context, optionsOf({ ...common, api, selects: phaseSelection({ ...run, onlyPhase: undefined }) }), run)
-      );
-    },
-    close: async () => {
-      for (const access of accesses) await access.close();
-    },
+  return (workflow, optionsOf) => async (context, run) => {
+    const api = given === null ? opened(await adminAccess(services, context)) : fixedAccess(given);
+    const recovery = await planRecovery(context, run, { api, timeoutMs });
+    return (
+      recovery ??
+      planWorkflow(workflow, context, optionsOf({ ...common, api, selects: phaseSelection({ ...run, onlyPhase: undefined }) }), run)
+    );
   };
 }
 

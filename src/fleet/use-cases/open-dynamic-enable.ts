@@ -1,4 +1,3 @@
-import type { Reporter } from '../../base/reporter.ts';
 import type { Templates } from '../../codec/render-template.ts';
 import { canReplaceManagerState } from '../../dynamic/agent/agent-policy.ts';
 import { checkKeyList, formatSigners, readSignerPolicy } from '../../dynamic/signing/signers.ts';
@@ -6,7 +5,6 @@ import type { Backend } from '../../dynamic/status/node-config.ts';
 import { disableWorkflow } from '../../dynamic/workflows/disable-config.ts';
 import { type EnableOptions, enableWorkflow } from '../../dynamic/workflows/enable-config.ts';
 import type { Impact } from '../../host/plan/impact.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import { type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import { AGENT_NAMESPACE } from '../../kube/agent-namespace.ts';
 import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
@@ -16,13 +14,11 @@ import { loadCatalogue } from '../../kubelet/catalogue/load-catalogue.ts';
 import { PROGRAM_DIRECTORY } from '../../kubelet/node-agent/agent-program.ts';
 import { NATIVE_DIRECTORY } from '../../kubelet/node-agent/native-flags.ts';
 import type { NodeCommandPorts, ProgramSource } from '../ports.ts';
-import type { RulesRequest } from './fleet-rules.ts';
 import type { ConnectionRequest } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { findTargets } from './named-hosts.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 
-export interface DynamicDisableRequest {
+export interface DynamicDisableRequest extends HostsSettings {
   /** Names of the fleet file, or addresses. */
   readonly addresses: readonly string[];
   /** The fleet file; undefined: `fleet.yaml`, if it exists. */
@@ -38,9 +34,6 @@ export interface DynamicDisableRequest {
   readonly programDirectory: string | null;
   readonly cluster: KubeconfigRequest;
   readonly connection: ConnectionRequest;
-  readonly run: RunSettings;
-  readonly rules: RulesRequest;
-  readonly writing: WritingRequest;
 }
 
 export interface DynamicEnableRequest extends DynamicDisableRequest {
@@ -73,11 +66,11 @@ type SignersRequest =
 export async function openDynamicEnable(
   services: NodeCommandPorts & ProgramSource,
   request: DynamicEnableRequest,
-  reporter: Reporter,
-): Promise<OpenedCommand> {
+  scope: CommandScope,
+): Promise<HostsCommand> {
   const { backend, agentOptions, allow, agentAddress, nativeDirectory, node } = request;
   return openOn(services, request, {
-    reporter,
+    scope,
     plannerOf: async (common) => {
       const options = {
         ...common,
@@ -106,11 +99,11 @@ export async function openDynamicEnable(
 export async function openDynamicDisable(
   services: NodeCommandPorts,
   request: DynamicDisableRequest,
-  reporter: Reporter,
-): Promise<OpenedCommand> {
+  scope: CommandScope,
+): Promise<HostsCommand> {
   const { namespace, programDirectory } = request;
   return openOn(services, request, {
-    reporter,
+    scope,
     plannerOf: async (common) => {
       const options = { ...common, namespace, programDirectory };
       return (context, run) => planWorkflow(disableWorkflow, context, options, run);
@@ -140,28 +133,19 @@ interface CommonOptions {
 /** A workflow on the named hosts, with the cluster of these nodes. */
 async function openOn(
   services: NodeCommandPorts,
-  { addresses: names, nodeName, cluster: named, run, rules, writing, ...request }: DynamicDisableRequest,
-  { reporter, plannerOf }: { readonly reporter: Reporter; readonly plannerOf: (common: CommonOptions) => Promise<PlanOnHost> },
-): Promise<OpenedCommand> {
+  { addresses: names, nodeName, cluster: named, run, ...request }: DynamicDisableRequest,
+  { scope, plannerOf }: { readonly scope: CommandScope; readonly plannerOf: (common: CommonOptions) => Promise<PlanOnHost> },
+): Promise<HostsCommand> {
   const targets = (await findTargets(services, { ...request, names }, { changes: true })).map(({ target }) => target);
   const catalogue = await loadCatalogue();
-  const opened = await openCluster(services, named, { writes: reporter });
+  const opened = await openCluster(services, named, { writes: scope.reporter });
   const { cluster, warnings } = opened;
-  const close = async (): Promise<void> => cluster?.close();
-  try {
-    const planHost = await plannerOf({
-      templates: await services.templates(),
-      catalogue,
-      nodeName,
-      trust: operatorNodeTrust(services, opened),
-    });
-    return {
-      workflow: { targets, cluster, planHost, rules, writing, run, oneHostPerNode: true },
-      warnings,
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  if (cluster !== null) scope.opened(cluster);
+  const planHost = await plannerOf({
+    templates: await services.templates(),
+    catalogue,
+    nodeName,
+    trust: operatorNodeTrust(services, opened),
+  });
+  return { targets, cluster, planHost, run, inspectsFirst: true, warnings };
 }

@@ -8,7 +8,7 @@ import { generateCsrWorkflow } from '../../kubeadm/workflows/certificates/genera
 import type { NamedHostPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { HostsCommand } from './run-hosts.ts';
 
 export interface GenerateCsrRequest {
   /** The file of `--config`. */
@@ -28,7 +28,7 @@ export interface GenerateCsrRequest {
 export async function openGenerateCsr(
   services: NamedHostPorts & Pick<SecretSource, 'certificateIssuer'>,
   request: GenerateCsrRequest,
-): Promise<OpenedCommand> {
+): Promise<HostsCommand> {
   const config = mergeInitFlags(await loadConfigFile(services, request.config, ['InitConfiguration', 'ClusterConfiguration']), {});
   const warnings = requireValid(config);
   const { certificatesDir, run } = request;
@@ -39,14 +39,10 @@ export async function openGenerateCsr(
     kubernetesDir: request.kubeconfigDir ?? KUBERNETES_DIR,
   };
   return {
-    workflow: {
-      targets: await readHostTargets(services, request.hosts),
-      cluster: null,
-      planHost: (context, run) => planWorkflow(generateCsrWorkflow, context, options, run),
-      writing: null,
-      run,
-    },
+    targets: await readHostTargets(services, request.hosts),
+    cluster: null,
+    planHost: (context, run) => planWorkflow(generateCsrWorkflow, context, options, run),
+    run,
     warnings,
-    close: async () => undefined,
   };
 }

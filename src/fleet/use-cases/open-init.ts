@@ -1,7 +1,6 @@
 import type { LocalFiles } from '../../base/local-files.ts';
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import { hasPhase, phaseSelection, planWorkflow } from '../../host/run-workflow.ts';
 import { countMissingTokens } from '../../kubeadm/config/defaults.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
@@ -10,17 +9,15 @@ import { checksOf, freshTokens, placeholderTokens } from '../../kubeadm/use-case
 import { loadConfigFile, requireValid } from '../../kubeadm/use-cases/load-config-file.ts';
 import { durationMs, type NodeRequest, readNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
 import { isKubeconfigGiven, type KubeconfigRequest, openCluster } from '../../kubeadm/use-cases/open-cluster.ts';
-import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import { type InitOptions, initWorkflow } from '../../kubeadm/workflows/init.ts';
 import { initWaitWorkflow, onlyWaits } from '../../kubeadm/workflows/wait-on-host.ts';
 import type { NodeCommandPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { readHostTargets } from './named-hosts.ts';
 import type { ControlPlaneRequest, openInitControlPlane } from './open-init-control-plane.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 
-export interface InitRequest extends ControlPlaneRequest {
+export interface InitRequest extends ControlPlaneRequest, HostsSettings {
   /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options that override the documents of the file. */
@@ -28,8 +25,6 @@ export interface InitRequest extends ControlPlaneRequest {
   readonly cluster: KubeconfigRequest;
   readonly node: NodeRequest;
   readonly hosts: HostsRequest;
-  readonly run: RunSettings;
-  readonly writing: WritingRequest;
   readonly skipTokenPrint: boolean;
   readonly forceUpload: boolean;
 }
@@ -37,7 +32,7 @@ export interface InitRequest extends ControlPlaneRequest {
 /** Join commands, each with the kind of node that it adds. */
 export type JoinCommands = ReadonlyMap<string, 'worker' | 'control-plane'>;
 
-interface OpenedInit extends OpenedCommand {
+interface OpenedInit extends HostsCommand {
   /** The join commands of the run; empty before its last phase. */
   readonly joinCommands: JoinCommands;
   /** The key of the certificates that the run uploaded; null: none were uploaded. */
@@ -52,7 +47,8 @@ const INIT_KINDS = ['InitConfiguration', 'ClusterConfiguration', 'KubeletConfigu
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig and the API
  * server
  */
-export async function openInit(services: NodeCommandPorts, request: InitRequest, reporter: Reporter): Promise<OpenedInit> {
+export async function openInit(services: NodeCommandPorts, request: InitRequest, scope: CommandScope): Promise<OpenedInit> {
+  const { reporter } = scope;
   const { onlyPhase } = request.run;
   const { kubelet = null, ...loaded } = await loadConfigFile(services, request.config, INIT_KINDS);
   const config = mergeInitFlags(loaded, request.flags);
@@ -74,63 +70,50 @@ export async function openInit(services: NodeCommandPorts, request: InitRequest,
     : { cluster: null, apiServer: null, warnings: [] };
   const joinCommands = new Map<string, 'worker' | 'control-plane'>();
   let certificateKey: Secret | null = null;
-  const accesses: ApiAccess[] = [];
-  const close = async (): Promise<void> => {
-    for (const access of accesses) await access.close();
-    await opened.cluster?.close();
-  };
+  if (opened.cluster !== null) scope.opened(opened.cluster);
   const init = config.init ?? {};
-  try {
-    const targets = await readHostTargets(services, request.hosts);
-    const made = makes
-      ? await newControlPlane(services, {
-          config,
-          request,
-          node,
-          targets,
-          opened,
-          onAccess: (access) => accesses.push(access),
-          onCertificateKey: (key) => {
-            certificateKey = key;
-          },
-        })
-      : null;
-    const count = countMissingTokens(init);
-    const common = {
-      ...node,
-      ...checksOf(made?.workflow ?? initWorkflow, run),
-      cluster: config.cluster ?? {},
-      kubelet,
-      bootstrapTokens: init.bootstrapTokens ?? [],
-      freshTokens: run.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
-      makesTokens: phaseSelection(run)('bootstrap-token'),
-      withholdToken: request.skipTokenPrint,
-      showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
-      forceUpload: request.forceUpload,
-    } satisfies Partial<InitOptions>;
-    const tlsBootstrapMs = durationMs(init.timeouts?.tlsBootstrap, 300_000);
-    return {
-      workflow: {
-        planHost: (context, own) =>
-          made === null
-            ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, own)
-            : onlyWaits(onlyPhase)
-              ? planWorkflow(initWaitWorkflow, context, { ...made.options, nodeRegistration: common.nodeRegistration }, own)
-              : planWorkflow(made.workflow, context, { ...common, ...made.options }, own),
+  const targets = await readHostTargets(services, request.hosts);
+  const made = makes
+    ? await newControlPlane(services, {
+        config,
+        request,
+        node,
         targets,
-        cluster: opened.cluster,
-        writing: request.writing,
-        run,
-      },
-      warnings: [...warnings, ...opened.warnings],
-      joinCommands,
-      certificateKey: () => certificateKey,
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+        opened,
+        onAccess: scope.opened,
+        onCertificateKey: (key) => {
+          certificateKey = key;
+        },
+      })
+    : null;
+  const count = countMissingTokens(init);
+  const common = {
+    ...node,
+    ...checksOf(made?.workflow ?? initWorkflow, run),
+    cluster: config.cluster ?? {},
+    kubelet,
+    bootstrapTokens: init.bootstrapTokens ?? [],
+    freshTokens: run.dryRun ? placeholderTokens(count) : await freshTokens(services, count),
+    makesTokens: phaseSelection(run)('bootstrap-token'),
+    withholdToken: request.skipTokenPrint,
+    showJoinCommand: (command, joins) => joinCommands.set(command.reveal(), joins),
+    forceUpload: request.forceUpload,
+  } satisfies Partial<InitOptions>;
+  const tlsBootstrapMs = durationMs(init.timeouts?.tlsBootstrap, 300_000);
+  return {
+    planHost: (context, own) =>
+      made === null
+        ? planWorkflow(initWorkflow, context, { ...common, apiServer: opened.apiServer, tlsBootstrapMs }, own)
+        : onlyWaits(onlyPhase)
+          ? planWorkflow(initWaitWorkflow, context, { ...made.options, nodeRegistration: common.nodeRegistration }, own)
+          : planWorkflow(made.workflow, context, { ...common, ...made.options }, own),
+    targets,
+    cluster: opened.cluster,
+    run,
+    warnings: [...warnings, ...opened.warnings],
+    joinCommands,
+    certificateKey: () => certificateKey,
+  };
 }
 
 /** Loads the code of new control planes only where it is needed. */

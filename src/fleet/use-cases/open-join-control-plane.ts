@@ -9,11 +9,11 @@ import {
   proxyEnvironment,
 } from '../../kubeadm/use-cases/control-plane-inputs.ts';
 import type { ReadNodeOptions } from '../../kubeadm/use-cases/node-options.ts';
-import type { ApiAccess } from '../../kubeadm/workflows/control-plane/api-access.ts';
 import type { JoinOptions } from '../../kubeadm/workflows/join.ts';
 import { type JoinControlPlaneOptions, joinControlPlaneWorkflow } from '../../kubeadm/workflows/join-control-plane.ts';
 import { type HostTarget, isLocalHost } from '../host-target.ts';
 import type { NodeCommandPorts } from '../ports.ts';
+import type { CommandScope } from './run-hosts.ts';
 
 interface JoinControlPlaneInput {
   readonly targets: readonly HostTarget[];
@@ -22,27 +22,24 @@ interface JoinControlPlaneInput {
   readonly document: JoinConfiguration;
 }
 
-interface OpenedJoinControlPlane {
-  readonly planHost: PlanOnHost;
-  /** Closes the connections to the API server of the new control plane. */
-  close(): Promise<void>;
-}
-
 /**
- * `join --control-plane`: one host at a time, as etcd takes one member at a time.
+ * The planner of `join --control-plane`: one host at a time, as etcd takes one member at a time.
+ * @param opened closes the connections to the API server of the new control plane
  * @throws AppError USAGE (exit code 2) for several hosts
  */
-export async function openJoinControlPlane(services: NodeCommandPorts, input: JoinControlPlaneInput): Promise<OpenedJoinControlPlane> {
-  const { node, document, targets } = input;
+export async function joinControlPlanePlanner(
+  services: NodeCommandPorts,
+  { node, document, targets, join }: JoinControlPlaneInput,
+  opened: CommandScope['opened'],
+): Promise<PlanOnHost> {
   if (targets.length > 1)
     throw usageError(
       `${targets.length} control planes cannot join at the same time`,
       'Join the control planes one after the other: etcd takes one new member at a time',
     );
   const { controlPlane = {}, timeouts = {} } = document;
-  const accesses: ApiAccess[] = [];
   const workflowOptions: JoinControlPlaneOptions = {
-    ...input.join,
+    ...join,
     localAPIEndpoint: controlPlane.localAPIEndpoint ?? {},
     timeouts,
     staticPodPatches: node.staticPodPatches,
@@ -55,12 +52,7 @@ export async function openJoinControlPlane(services: NodeCommandPorts, input: Jo
     connect: controlPlaneConnector(services),
     connectEtcd: etcdConnector(services),
     certificateKey: controlPlane.certificateKey ?? null,
-    opened: (access) => accesses.push(access),
+    opened,
   };
-  return {
-    planHost: (context, run) => planWorkflow(joinControlPlaneWorkflow, context, workflowOptions, run),
-    close: async () => {
-      for (const access of accesses) await access.close();
-    },
-  };
+  return (context, run) => planWorkflow(joinControlPlaneWorkflow, context, workflowOptions, run);
 }

@@ -1,8 +1,6 @@
 import { usageError } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import type { Host } from '../../host/access/host.ts';
 import type { Warning } from '../../host/plan/change.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import { isSelectedBy, type PlanOnHost, planWorkflow } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { clusterWhenFound } from '../../kube/cluster-when-found.ts';
@@ -31,13 +29,11 @@ import type { NodeTrust } from '../../kubeadm/workflows/node/identify-node.ts';
 import { joinWaitWorkflow, onlyWaits, WAIT_PHASES } from '../../kubeadm/workflows/wait-on-host.ts';
 import type { HostTarget } from '../host-target.ts';
 import { connectionsTo, type NodeCommandPorts } from '../ports.ts';
-import type { RulesRequest } from './fleet-rules.ts';
 import type { HostsRequest } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { readHostTargets } from './named-hosts.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 
-export interface JoinRequest {
+export interface JoinRequest extends HostsSettings {
   /** `ADDRESS:PORT` of the API server. */
   readonly endpoint: string | undefined;
   /** The file of `--config`. */
@@ -49,15 +45,12 @@ export interface JoinRequest {
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
   readonly node: NodeRequest;
-  readonly run: RunSettings;
-  readonly rules: RulesRequest;
-  readonly writing: WritingRequest;
   readonly takeOver: boolean;
   /** How long to wait for the Node to be Ready; null: not at all. */
   readonly waitReadyMs: number | null;
 }
 
-interface OpenedJoin extends OpenedCommand {
+interface OpenedJoin extends HostsCommand {
   readonly joins: 'worker' | 'control-plane';
 }
 
@@ -65,8 +58,9 @@ interface OpenedJoin extends OpenedCommand {
  * Prepares `join` and `join phase NAME...`.
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the discovery
  */
-export async function openJoin(services: NodeCommandPorts, request: JoinRequest, reporter: Reporter): Promise<OpenedJoin> {
-  const { caFile, hosts } = request;
+export async function openJoin(services: NodeCommandPorts, request: JoinRequest, scope: CommandScope): Promise<OpenedJoin> {
+  const { hosts } = request;
+  const { reporter } = scope;
   const { onlyPhase } = request.run;
   const config = await readJoinConfig(services, request);
   const warnings = requireValid(config);
@@ -82,14 +76,12 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
   });
   if (targets.length > 1) rejectNodeSpecificSettings(node.nodeRegistration);
   const { run } = node;
-  const ofRun = { targets, rules: request.rules, writing: request.writing, run };
   if (onlyWaits(onlyPhase)) {
     const { timeouts = {} } = document;
     const planHost: PlanOnHost = (context, own) => planWorkflow(joinWaitWorkflow, context, { ...node, timeouts }, own);
-    return { workflow: { ...ofRun, cluster: null, planHost }, warnings, joins: 'worker', close: async () => undefined };
+    return { targets, run, cluster: null, planHost, warnings, joins: 'worker' };
   }
-  const access = await openAccess(services, { document, cluster: request.cluster, caFile, targets, reporter });
-  const { discovered, admin, proxied } = access;
+  const { discovered, cluster, admin, trust, proxied } = await openAccess(services, { ...request, document, targets, scope });
   const workflowOptions: JoinOptions = {
     ...node,
     ...checksOf(joinWorkflow, run),
@@ -101,28 +93,14 @@ export async function openJoin(services: NodeCommandPorts, request: JoinRequest,
     takeOver: request.takeOver,
     waitReadyMs: request.waitReadyMs,
     admin,
-    trust: access.trust,
+    trust,
   };
-  const workflow = { ...ofRun, cluster: access.cluster, oneHostPerNode: true };
-  const common = { warnings: [...warnings, ...(proxied === null ? [] : [proxied])], close: () => access.close() };
+  const command = { targets, run, cluster, inspectsFirst: true, warnings: [...warnings, ...(proxied === null ? [] : [proxied])] };
   if (document.controlPlane === undefined)
-    return {
-      ...common,
-      workflow: { ...workflow, planHost: (context, own) => planWorkflow(joinWorkflow, context, workflowOptions, own) },
-      joins: 'worker',
-    };
-  try {
-    const { openJoinControlPlane } = await import('./open-join-control-plane.ts');
-    const joins = await openJoinControlPlane(services, { node, targets, document, join: workflowOptions });
-    const close = async (): Promise<void> => {
-      await joins.close();
-      await access.close();
-    };
-    return { ...common, workflow: { ...workflow, planHost: joins.planHost }, joins: 'control-plane', close };
-  } catch (error) {
-    await access.close();
-    throw error;
-  }
+    return { ...command, planHost: (context, own) => planWorkflow(joinWorkflow, context, workflowOptions, own), joins: 'worker' };
+  const { joinControlPlanePlanner } = await import('./open-join-control-plane.ts');
+  const input = { node, targets, document, join: workflowOptions };
+  return { ...command, planHost: await joinControlPlanePlanner(services, input, scope.opened), joins: 'control-plane' };
 }
 
 /** Phases for which kubeadm has no options of discovery: it reads the cluster with the host's admin.conf. */
@@ -159,15 +137,12 @@ interface JoinAccess {
   readonly trust: NodeTrust | null;
   /** The proxy of the environment for requests to the API server. */
   readonly proxied: Warning | null;
-  close(): Promise<void>;
 }
 
-interface JoinAccessInput {
+interface JoinAccessInput extends Pick<JoinRequest, 'cluster' | 'caFile'> {
   readonly document: JoinConfiguration;
-  readonly cluster: KubeconfigRequest;
-  readonly caFile: string | undefined;
   readonly targets: readonly HostTarget[];
-  readonly reporter: Reporter;
+  readonly scope: CommandScope;
 }
 
 /**
@@ -176,39 +151,31 @@ interface JoinAccessInput {
  */
 async function openAccess(
   services: NodeCommandPorts,
-  { document, cluster, caFile, targets, reporter }: JoinAccessInput,
+  { document, cluster, caFile, targets, scope: { reporter, opened } }: JoinAccessInput,
 ): Promise<JoinAccess> {
   const forOthers = targets.some(({ address, member }) => address !== undefined || member !== undefined);
   const server = await serverToJoin(services, document);
   const probe = server === null ? null : { server, trust: { kind: 'unverified' } as const };
   const from = probe && (await findHostWithApiServerAccess(services, { probe, hosts: connectionsTo(services, targets), reporter }));
-  const opened: { close(): Promise<void> }[] = from === null ? [] : [from];
-  const close = async (): Promise<void> => {
-    for (const each of opened.splice(0).reverse()) await each.close();
-  };
-  try {
-    const named = await openAdmin(services, { request: cluster, from, reporter });
-    const admin = named?.cluster ?? null;
-    if (admin !== null) opened.push(admin);
-    const trust = named === null ? null : operatorNodeTrust(services, named);
-    const stop = new AbortController();
-    const ports = { ...services, signal: AbortSignal.any([services.signal, stop.signal]) };
-    const discovered = discover(ports, { join: document, caFile, forOthers, from, reporter });
-    const found = discovered.then(({ cluster }) => cluster);
-    opened.push({
-      close: async () => {
-        stop.abort();
-        const joined = await found.catch(() => null);
-        await joined?.close();
-      },
-    });
-    if (targets.length > 1) await discovered;
-    const proxied = server === null || from !== null ? null : httpProxyWarning(server, services.env);
-    return { discovered, cluster: clusterWhenFound(server ?? '', found), admin, trust, proxied, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  if (from !== null) opened(from);
+  const named = await openAdmin(services, { request: cluster, from, reporter });
+  const admin = named?.cluster ?? null;
+  if (admin !== null) opened(admin);
+  const trust = named === null ? null : operatorNodeTrust(services, named);
+  const stop = new AbortController();
+  const ports = { ...services, signal: AbortSignal.any([services.signal, stop.signal]) };
+  const discovered = discover(ports, { join: document, caFile, forOthers, from, reporter });
+  const found = discovered.then(({ cluster }) => cluster);
+  opened({
+    close: async () => {
+      stop.abort();
+      const joined = await found.catch(() => null);
+      await joined?.close();
+    },
+  });
+  if (targets.length > 1) await discovered;
+  const proxied = server === null || from !== null ? null : httpProxyWarning(server, services.env);
+  return { discovered, cluster: clusterWhenFound(server ?? '', found), admin, trust, proxied };
 }
 
 /**
@@ -217,7 +184,7 @@ async function openAccess(
  */
 async function openAdmin(
   services: NodeCommandPorts,
-  { request, from, reporter }: { readonly request: KubeconfigRequest; readonly from: Host | null; readonly reporter: Reporter },
+  { request, from, reporter }: { readonly request: KubeconfigRequest; readonly from: Host | null } & Pick<CommandScope, 'reporter'>,
 ): Promise<OpenedCluster | null> {
   if (!isKubeconfigGiven(request)) return null;
   return openCluster(services, request, { writes: reporter, from: from ?? undefined });

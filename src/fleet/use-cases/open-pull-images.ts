@@ -6,7 +6,7 @@ import { pullImagesWorkflow } from '../../kubeadm/workflows/pull-images.ts';
 import type { NamedHostPorts } from '../ports.ts';
 import type { HostsRequest } from './host-access.ts';
 import { readHostTargets } from './named-hosts.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { HostsCommand } from './run-hosts.ts';
 
 export interface PullImagesRequest extends DocumentsRequest {
   /** The socket of the container runtime; undefined: from the configuration, otherwise detected. */
@@ -15,7 +15,7 @@ export interface PullImagesRequest extends DocumentsRequest {
   readonly run: RunSettings;
 }
 
-interface OpenedPullImages extends OpenedCommand {
+interface OpenedPullImages extends HostsCommand {
   readonly images: readonly string[];
 }
 
@@ -28,14 +28,10 @@ export async function openPullImages(services: DocumentPorts & NamedHostPorts, r
   const criSocket = request.criSocket ?? configured;
   return {
     images,
-    workflow: {
-      targets: await readHostTargets(services, request.hosts),
-      cluster: null,
-      planHost: (context, run) => planWorkflow(pullImagesWorkflow, context, { images, criSocket }, run),
-      writing: null,
-      run: request.run,
-    },
+    targets: await readHostTargets(services, request.hosts),
+    cluster: null,
+    planHost: (context, run) => planWorkflow(pullImagesWorkflow, context, { images, criSocket }, run),
+    run: request.run,
     warnings,
-    close: async () => undefined,
   };
 }

@@ -1,18 +1,14 @@
 import { usageError } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
-import type { RunSettings } from '../../host/run-settings.ts';
 import { planWorkflow } from '../../host/run-workflow.ts';
 import { type KubeconfigRequest, openCluster, operatorNodeTrust } from '../../kubeadm/use-cases/open-cluster.ts';
 import { renewKubeletWorkflow } from '../../kubeadm/workflows/certificates/renew-kubelet.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import type { RulesRequest } from './fleet-rules.ts';
 import type { HostsRequest } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { readHostTargets } from './named-hosts.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 
-export interface RenewKubeletRequest {
+export interface RenewKubeletRequest extends HostsSettings {
   /** The bootstrap token; null: one is created for the run. */
   readonly token: Secret | null;
   /** Null: the Node name in the client certificate of the host. */
@@ -23,9 +19,6 @@ export interface RenewKubeletRequest {
   readonly force: boolean;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
-  readonly run: RunSettings;
-  readonly rules: RulesRequest;
-  readonly writing: WritingRequest;
 }
 
 /**
@@ -36,42 +29,33 @@ export interface RenewKubeletRequest {
 export async function openRenewKubelet(
   services: NodeCommandPorts,
   request: RenewKubeletRequest,
-  reporter: Reporter,
-): Promise<OpenedCommand> {
+  scope: CommandScope,
+): Promise<HostsCommand> {
   const { token, nodeName, run } = request;
   const targets = await readHostTargets(services, request.hosts);
   if (nodeName !== null && targets.length > 1)
     throw usageError('--node-name applies to one host, but several were given', 'Renew the certificates of the hosts one by one');
   const named = request.cluster.kubeconfig !== undefined;
-  const opened = token !== null && !named ? null : await openCluster(services, request.cluster, { writes: reporter });
-  const close = async (): Promise<void> => opened?.cluster?.close();
-  try {
-    const options = {
-      templates: await services.templates(),
-      token,
-      newToken: () => services.newToken(),
-      apiServer: opened?.apiServer ?? null,
-      force: request.force,
-      trust: opened === null ? null : operatorNodeTrust(services, opened),
-      nodeName,
-      tlsBootstrapMs: request.timeoutMs,
-      kubeletHealthCheckMs: 240_000,
-    };
-    return {
-      workflow: {
-        targets,
-        cluster: opened?.cluster ?? null,
-        planHost: (context, run) => planWorkflow(renewKubeletWorkflow, context, options, run),
-        rules: request.rules,
-        writing: request.writing,
-        run,
-        oneHostPerNode: opened !== null,
-      },
-      warnings: opened?.warnings ?? [],
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  const opened = token !== null && !named ? null : await openCluster(services, request.cluster, { writes: scope.reporter });
+  const cluster = opened?.cluster ?? null;
+  if (cluster !== null) scope.opened(cluster);
+  const options = {
+    templates: await services.templates(),
+    token,
+    newToken: () => services.newToken(),
+    apiServer: opened?.apiServer ?? null,
+    force: request.force,
+    trust: opened === null ? null : operatorNodeTrust(services, opened),
+    nodeName,
+    tlsBootstrapMs: request.timeoutMs,
+    kubeletHealthCheckMs: 240_000,
+  };
+  return {
+    targets,
+    cluster,
+    planHost: (context, run) => planWorkflow(renewKubeletWorkflow, context, options, run),
+    run,
+    inspectsFirst: opened !== null,
+    warnings: opened?.warnings ?? [],
+  };
 }

@@ -1,7 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import { parseKubernetesVersion } from '../../base/kubernetes-version.ts';
-import type { Reporter } from '../../base/reporter.ts';
-import { type RunSettings, withDocument } from '../../host/run-settings.ts';
+import { withDocument } from '../../host/run-settings.ts';
 import type { PlannedWorkflow } from '../../host/run-workflow.ts';
 import { phaseSelection } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
@@ -18,21 +17,18 @@ import {
 import type { NodeCommandPorts } from '../ports.ts';
 import { resolveTarget } from './control-plane-of.ts';
 import type { HostsRequest } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { readHostTargets } from './named-hosts.ts';
 import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 import { type UpgradedKubeletRequest, upgradeNodeOptions } from './upgrade-node-options.ts';
 
-export interface UpgradeApplyRequest extends UpgradedKubeletRequest {
+export interface UpgradeApplyRequest extends UpgradedKubeletRequest, HostsSettings {
   /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options and the argument `version`, which override the document of the file. */
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
-  readonly run: RunSettings;
-  readonly writing: WritingRequest;
   /** Upgrade without a confirmation. */
   readonly yes: boolean;
 }
@@ -45,7 +41,7 @@ interface UpgradeApplyDialog {
   readonly showConfig: NonNullable<UpgradeApplyOptions['showConfig']>;
 }
 
-interface OpenedUpgradeApply extends OpenedCommand {
+interface OpenedUpgradeApply extends HostsCommand {
   /** `v1.36.2` */
   readonly version: string;
   /** Phases without which the control plane is not upgraded, or not verified, and which the run skips. */
@@ -60,7 +56,7 @@ interface OpenedUpgradeApply extends OpenedCommand {
 export async function openUpgradeApply(
   services: NodeCommandPorts,
   request: UpgradeApplyRequest,
-  { reporter, confirm, showConfig }: UpgradeApplyDialog & { readonly reporter: Reporter },
+  { reporter, opened: keep, confirm, showConfig }: UpgradeApplyDialog & CommandScope,
 ): Promise<OpenedUpgradeApply> {
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'apply', request.flags);
   const warnings = requireValid(config);
@@ -78,10 +74,11 @@ export async function openUpgradeApply(
       'Run upgrade apply with one --host, then upgrade the other control planes with upgrade node, one after the other',
     );
   const given = isKubeconfigGiven(request.cluster) ? (await openCluster(services, request.cluster, { writes: reporter })).cluster : null;
+  if (given !== null) keep(given);
   const opened = { node: { ...node, trust: null, nodeName: null }, settings, timeouts, patches, targets, given };
-  const upgrades = await openControlPlaneUpgrades(services, opened);
+  const plan = await openControlPlaneUpgrades(services, opened, keep);
   const selects = phaseSelection(run);
-  const planned = upgrades.plan(upgradeApplyWorkflow, (common) => ({
+  const planned = plan(upgradeApplyWorkflow, (common) => ({
     ...common,
     version,
     allowExperimental: settings.allowExperimentalUpgrades === true,
@@ -94,23 +91,16 @@ export async function openUpgradeApply(
   return {
     version,
     left: skippedPhases.filter(isEssentialPhase),
-    workflow: {
-      targets,
-      cluster: null,
-      planHost: async (context, own) => {
-        const result = await planned(context, own);
-        if (!run.dryRun && !request.yes && !force) await requireConfirmation(await confirm(version, result));
-        return result;
-      },
-      writing: request.writing,
-      run,
-      skippedPhases,
+    targets,
+    cluster: null,
+    planHost: async (context, own) => {
+      const result = await planned(context, own);
+      if (!run.dryRun && !request.yes && !force) await requireConfirmation(await confirm(version, result));
+      return result;
     },
+    run,
+    skippedPhases,
     warnings,
-    close: async () => {
-      await upgrades.close();
-      await given?.close();
-    },
   };
 }
 

@@ -1,9 +1,8 @@
 import { usageError } from '../../base/errors.ts';
-import type { Reporter } from '../../base/reporter.ts';
 import { observe } from '../../host/access/observe.ts';
 import { fileFacts } from '../../host/facts/file-facts.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';
-import { type RunSettings, withDocument } from '../../host/run-settings.ts';
+import { withDocument } from '../../host/run-settings.ts';
 import { hasPhase, planWorkflow, type Workflow } from '../../host/run-workflow.ts';
 import type { Flags } from '../../kubeadm/config/flag-values.ts';
 import { mergeUpgradeFlags } from '../../kubeadm/config/flags.ts';
@@ -15,24 +14,19 @@ import { isKubeconfigGiven, type KubeconfigRequest, openCluster, operatorNodeTru
 import { upgradeControlPlaneNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-control-plane-node.ts';
 import { type UpgradeNodeOptions, upgradeNodeWorkflow } from '../../kubeadm/workflows/upgrade/upgrade-node.ts';
 import type { NodeCommandPorts } from '../ports.ts';
-import type { RulesRequest } from './fleet-rules.ts';
 import type { HostsRequest } from './host-access.ts';
-import type { WritingRequest } from './host-writing.ts';
 import { readHostTargets } from './named-hosts.ts';
 import { openControlPlaneUpgrades } from './open-control-plane-upgrade.ts';
-import type { OpenedCommand } from './run-workflow-on-hosts.ts';
+import type { CommandScope, HostsCommand, HostsSettings } from './run-hosts.ts';
 import { type UpgradedKubeletRequest, upgradeNodeOptions } from './upgrade-node-options.ts';
 
-export interface UpgradeNodeRequest extends UpgradedKubeletRequest {
+export interface UpgradeNodeRequest extends UpgradedKubeletRequest, HostsSettings {
   /** The file of `--config`. */
   readonly config: string | undefined;
   /** Options that override the document of the file. */
   readonly flags: Flags;
   readonly cluster: KubeconfigRequest;
   readonly hosts: HostsRequest;
-  readonly run: RunSettings;
-  readonly rules: RulesRequest;
-  readonly writing: WritingRequest;
   /** Null: the Node name in the client certificate of the host. */
   readonly nodeName: string | null;
 }
@@ -41,7 +35,11 @@ export interface UpgradeNodeRequest extends UpgradedKubeletRequest {
  * Prepares `upgrade node` and `upgrade node phase NAME...`.
  * @throws AppError: problems of the configuration, all at once (exit code 2); errors of the kubeconfig
  */
-export async function openUpgradeNode(services: NodeCommandPorts, request: UpgradeNodeRequest, reporter: Reporter): Promise<OpenedCommand> {
+export async function openUpgradeNode(
+  services: NodeCommandPorts,
+  request: UpgradeNodeRequest,
+  { reporter, opened }: CommandScope,
+): Promise<HostsCommand> {
   const { nodeName } = request;
   const config = mergeUpgradeFlags(await loadConfigFile(services, request.config, ['UpgradeConfiguration']), 'node', request.flags);
   const warnings = requireValid(config);
@@ -57,28 +55,21 @@ export async function openUpgradeNode(services: NodeCommandPorts, request: Upgra
   const admin = isKubeconfigGiven(request.cluster) ? await openCluster(services, request.cluster, { writes: reporter }) : null;
   const options = { ...workflowOptions, trust: admin === null ? null : operatorNodeTrust(services, admin), nodeName };
   const given = admin?.cluster ?? null;
-  const upgrades = await openControlPlaneUpgrades(services, { node: options, settings: node, timeouts, patches, targets, given });
-  const controlPlane = upgrades.plan(upgradeControlPlaneNodeWorkflow, (common) => common);
+  if (given !== null) opened(given);
+  const upgrade = { node: options, settings: node, timeouts, patches, targets, given };
+  const controlPlane = (await openControlPlaneUpgrades(services, upgrade, opened))(upgradeControlPlaneNodeWorkflow, (common) => common);
   return {
-    workflow: {
-      targets,
-      cluster: admin?.cluster ?? null,
-      ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
-      planHost: async (context, own) => {
-        if (await isControlPlane(context)) return controlPlane(context, own);
-        const isAbsent =
-          onlyPhase !== undefined && !hasPhase(upgradeNodeWorkflow, onlyPhase) && hasPhase(upgradeControlPlaneNodeWorkflow, onlyPhase);
-        return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, own);
-      },
-      rules: request.rules,
-      writing: request.writing,
-      run,
+    targets,
+    cluster: given,
+    ...(admin === null ? { clusterOf: (host) => nodeCluster(services, host) } : {}),
+    planHost: async (context, own) => {
+      if (await isControlPlane(context)) return controlPlane(context, own);
+      const isAbsent =
+        onlyPhase !== undefined && !hasPhase(upgradeNodeWorkflow, onlyPhase) && hasPhase(upgradeControlPlaneNodeWorkflow, onlyPhase);
+      return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, own);
     },
+    run,
     warnings,
-    close: async () => {
-      await upgrades.close();
-      await admin?.cluster?.close();
-    },
   };
 }
 

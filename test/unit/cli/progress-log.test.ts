@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
-import { watchFleet } from '../../../src/cli/fleet-watch.ts';
 import type { Output, Services } from '../../../src/cli/output/services.ts';
 import { runOnHosts } from '../../../src/cli/run-on-hosts.ts';
+import { watchRun } from '../../../src/cli/watch-run.ts';
 import type { FleetProgress } from '../../../src/fleet/run/fleet.ts';
 import { definePhase } from '../../../src/host/phase.ts';
 import { DEFAULT_RUN } from '../../../src/host/run-settings.ts';
@@ -56,7 +56,7 @@ const phase = (name: string) => ({ level: 'info', code: 'PHASE_STARTED', phase: 
 describe('a run over a fleet without a terminal', () => {
   it('reports once a minute which host is in which phase, and for how long', async () => {
     const { clock, reporter, services } = world();
-    const watch = watchFleet(services, OUTPUT, { title: 'apply' });
+    const watch = watchRun(services, OUTPUT, { title: 'apply' });
     watch.ports.progress?.(RUNNING);
     await clock.advance(10_000);
     watch.ports.reporterOf('n2').report(phase('install-packages'));
@@ -77,7 +77,7 @@ describe('a run over a fleet without a terminal', () => {
 
   it('names at most eight hosts', async () => {
     const { clock, reporter, services } = world();
-    const watch = watchFleet(services, OUTPUT, { title: 'apply' });
+    const watch = watchRun(services, OUTPUT, { title: 'apply' });
     const changing = Array.from({ length: 50 }, (_, i) => `n${i + 1}`);
     watch.ports.progress?.({ total: 50, looking: [], waiting: 0, changing, ended: {} });
     await clock.advance(60_000);
@@ -87,12 +87,12 @@ describe('a run over a fleet without a terminal', () => {
 
   it('is silent on a terminal, and while no host is in progress', async () => {
     const shown = world(() => undefined);
-    const watch = watchFleet(shown.services, OUTPUT, { title: 'apply' });
+    const watch = watchRun(shown.services, OUTPUT, { title: 'apply' });
     watch.ports.progress?.(RUNNING);
     await shown.clock.advance(60_000);
     expect(shown.reporter.messages('PROGRESS')).toEqual([]);
     const idle = world();
-    watchFleet(idle.services, OUTPUT, { title: 'apply' }).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
+    watchRun(idle.services, OUTPUT, { title: 'apply' }).ports.progress?.({ ...RUNNING, looking: [], changing: [] });
     await idle.clock.advance(60_000);
     expect(idle.reporter.messages('PROGRESS')).toEqual([]);
   });
@@ -122,17 +122,24 @@ describe('a command for hosts without a terminal', () => {
         prepare: async () => ({ input: null, warnings: [], refusals: [] }),
       };
       const connecting = { ...services, connectHost: async () => host, newId: async () => 'id', self: { name: 'me', id: 1, machine: 'm' } };
-      ended = runOnHosts(connecting as unknown as Services, {
-        title: 'test',
-        targets: [{ address: 'n1' }],
-        cluster: null,
-        planHost: (context, run) => planWorkflow(workflow, context, null, run),
-        plan: { ...OUTPUT, failsIfChanged: false, showOrigin: false },
-        writing: { breakLock: false, confirmMs: undefined },
-        reporter,
-        warnings: [],
-        run: DEFAULT_RUN,
-      }).then(({ code }) => code);
+      ended = runOnHosts(
+        connecting as unknown as Services,
+        {
+          plan: { ...OUTPUT, failsIfChanged: false, showOrigin: false },
+          writing: { breakLock: false, confirmMs: undefined },
+          run: DEFAULT_RUN,
+        },
+        {
+          title: 'test',
+          open: async () => ({
+            targets: [{ address: 'n1' }],
+            cluster: null,
+            planHost: (context, run) => planWorkflow(workflow, context, null, run),
+            warnings: [],
+            run: DEFAULT_RUN,
+          }),
+        },
+      );
     });
     await isStarted;
     await clock.advance(60_000);

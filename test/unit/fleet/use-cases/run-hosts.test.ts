@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../../src/base/errors.ts';
 import type { RulesRequest } from '../../../../src/fleet/use-cases/fleet-rules.ts';
-import { runWorkflowOnHosts } from '../../../../src/fleet/use-cases/run-workflow-on-hosts.ts';
+import { isShown, runTargets } from '../../../../src/fleet/use-cases/run-hosts.ts';
 import type { Host } from '../../../../src/host/access/host.ts';
 import type { HostPlan } from '../../../../src/host/plan/document.ts';
 import { DEFAULT_RUN } from '../../../../src/host/run-settings.ts';
@@ -37,7 +37,7 @@ async function runOver(
       },
     };
   };
-  const result = await runWorkflowOnHosts(
+  const result = await runTargets(
     {
       clock: fakeClock(),
       signal,
@@ -49,13 +49,13 @@ async function runOver(
       planHost,
       targets: Array.from({ length: count }, (_, i) => ({ address: `h${i + 1}` })),
       cluster: null,
-      writing: { breakLock: false, confirmMs: null },
-      ...(rules === undefined ? {} : { rules }),
       run: DEFAULT_RUN,
+      warnings: [],
     },
-    () => ({ reporterOf: () => recordingReporter() }),
+    { writing: { breakLock: false, confirmMs: null }, ...(rules === undefined ? {} : { rules }), run: DEFAULT_RUN },
+    { signal, reporterOf: () => recordingReporter() },
   );
-  return { ...result, applied };
+  return { ...result, applied, shown: result.outcomes.filter((outcome) => isShown(outcome, DEFAULT_RUN)).map(({ host }) => host) };
 }
 
 describe('a workflow on many hosts', () => {
@@ -74,9 +74,9 @@ describe('a workflow on many hosts', () => {
   });
 
   it('names --max-fail if the command has the option', async () => {
-    const { applied, results, failure } = await runOver(4, { fails: ['h1', 'h2'], rules: { ...RULES, maxUnavailable: { hosts: 1 } } });
+    const { applied, shown, failure } = await runOver(4, { fails: ['h1', 'h2'], rules: { ...RULES, maxUnavailable: { hosts: 1 } } });
     expect(applied).toEqual(['h1', 'h2']);
-    expect(results).toEqual([]);
+    expect(shown).toEqual([]);
     expect(failure?.problems.at(-1)?.hint).toBe('Fix the cause and run the same command again, or allow more failures with --max-fail');
   });
 
@@ -97,13 +97,13 @@ describe('a workflow on many hosts', () => {
 
   it('does not list hosts as results that an interruption left unchanged', async () => {
     const interruption = new AbortController();
-    const { applied, results, failure } = await runOver(
+    const { applied, shown, failure } = await runOver(
       3,
       { fails: [], rules: { ...RULES, maxUnavailable: { hosts: 1 } }, onApply: () => interruption.abort(interrupted('SIGINT')) },
       interruption.signal,
     );
     expect(applied).toEqual(['h1']);
-    expect(results.map(({ host }) => host.name)).toEqual(['h1']);
+    expect(shown).toEqual(['h1']);
     expect(failure).toMatchObject({ exitCode: 130, problems: [{ code: 'INTERRUPTED' }] });
   });
 });

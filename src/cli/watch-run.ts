@@ -1,0 +1,209 @@
+import { onAbort } from '../base/abort.ts';
+import { formatProblem } from '../base/errors.ts';
+import type { ReportEvent, Reporter } from '../base/reporter.ts';
+import { namesText, sortedNames } from '../base/text/name-ranges.ts';
+import { hostBlocks } from '../fleet/imports/host-blocks.ts';
+import type { FleetPorts, FleetProgress, FleetResult, HostOutcome } from '../fleet/run/fleet.ts';
+import { problemsOf } from '../fleet/run/fleet-failure.ts';
+import { runSteps } from '../fleet/run/run-steps.ts';
+import type { InterruptedRun } from '../fleet/use-cases/apply-fleet.ts';
+import { countOutcomes } from '../maintenance/member-outcome.ts';
+import { eventReporter } from './event-reporter.ts';
+import { interruptedMessage, interruptionLog, watchForcedExit } from './fleet-interruption.ts';
+import { summaryLine } from './fleet-report.ts';
+import { hostsView } from './hosts-view.ts';
+import { liveDisplay } from './live-display.ts';
+import type { Services } from './output/services.ts';
+import type { OutputRequest } from './output/show-document.ts';
+import { progressLog } from './progress-log.ts';
+import { showDuration, showRecap } from './recap.ts';
+import { type RunResults, runResults } from './run-results.ts';
+
+/** Observers of a run: the terminal, a reader of events, the journal. */
+export interface RunWatch {
+  readonly ports: FleetPorts;
+  /** Reporter of messages that concern no single host. */
+  readonly reporter: Reporter;
+  /** May be called twice. */
+  close(): void;
+  /**
+   * Prints the end of a run that changed hosts: the recap, the number of hosts by result, the duration and how to
+   * continue; in event mode the last event.
+   */
+  showEnd(result: FleetResult): void;
+}
+
+export interface RunWatchOptions {
+  /** The command and its subject: `apply fleet.yaml`. */
+  readonly title: string;
+  /** Default: created from the output options. */
+  readonly reporter?: Reporter;
+  /** Results are events with `-o json`. */
+  readonly events?: boolean;
+  /** The run only inspects hosts: a warning that many hosts share is printed once, at the end. */
+  readonly reads?: boolean;
+  /** A run on one host prints its phases instead of a result, and reports its interruption itself. */
+  readonly isSingle?: boolean;
+  /** The hosts that are changed: their state is reported when a second interruption stops the run. */
+  readonly interruption?: InterruptedRun | undefined;
+}
+
+/**
+ * Watches a run over hosts. On a terminal a live display shows the hosts in progress; without a terminal the progress is
+ * printed once a minute. In text mode the result of each host is printed when the host is done, with its changes and
+ * unchanged phases from `-v 1` on. In event mode each event is printed immediately, with its host.
+ */
+export function watchRun(
+  services: Services,
+  { format, verbosity }: OutputRequest,
+  { title, reporter: given, events = false, reads = false, isSingle = false, interruption }: RunWatchOptions,
+): RunWatch {
+  const { clock, signal } = services;
+  const asEvents = events && format === 'json';
+  const reporter = given ?? (asEvents ? eventReporter(services, verbosity) : services.reporter({ verbosity, format: 'text' }));
+  const warnings = sameWarnings(reporter);
+  const display = hostDisplay(services, { title, reporter, verbosity, applies: !reads, isText: !asEvents && !isSingle });
+  const reporterOf = (host: string): Reporter => (reads && !asEvents && !isSingle ? warnings.of(display.of(host)) : display.of(host));
+  let changing: readonly string[] = [];
+  const forget = onAbort(isSingle ? undefined : signal, () => {
+    reporter.report({ level: 'warning', code: 'INTERRUPTED', message: interruptedMessage(changing) });
+  });
+  const { hosts: names = null, retryCommand = null } = interruption ?? {};
+  const hosts = names === null ? null : interruptionLog(clock, names);
+  const removeExitListener =
+    hosts === null
+      ? null
+      : watchForcedExit(services, hosts, {
+          next:
+            retryCommand === null
+              ? 'To continue, rerun the same command.'
+              : `To continue: ${retryCommand} (add the other options of this run)`,
+          events: asEvents
+            ? (message, lines) =>
+                reporter.report({ level: 'error', code: 'RUN_ABORTED', message, data: { hosts: lines, retry: retryCommand } })
+            : undefined,
+        });
+  return {
+    reporter,
+    ports: {
+      signal,
+      reporterOf: (host) => (hosts === null ? reporterOf(host) : hosts.of(host, reporterOf(host))),
+      begins: async (host) => {
+        hosts?.began(host);
+      },
+      ended: async (outcome) => {
+        hosts?.ended(outcome);
+        display.ended(outcome);
+        if (asEvents && !reads) reportEnd(reporter, outcome);
+      },
+      progress: (progress) => {
+        changing = progress.changing;
+        display.progress(progress);
+      },
+    },
+    close: () => {
+      forget();
+      removeExitListener?.();
+      display.close();
+      warnings.flush();
+    },
+    showEnd: ({ outcomes, stopped }) => {
+      const message = summaryLine(outcomes);
+      if (asEvents) {
+        const data = { ...countOutcomes(outcomes.map(({ status }) => status)) };
+        return reporter.report({ level: 'info', code: 'RUN_ENDED', message, data });
+      }
+      const recap = { outcomes, stopped, retryCommand, elapsedMs: clock.now().getTime() - display.startedAt };
+      showRecap(services, recap);
+      services.output.stdout(`${message}\n`);
+      showDuration(services, recap);
+    },
+  };
+}
+
+function reportEnd(reporter: Reporter, outcome: HostOutcome): void {
+  const { host, status, error } = outcome;
+  const problems = problemsOf([outcome]).map(formatProblem);
+  const data = { status, ...(problems.length === 0 ? {} : { problems }) };
+  reporter.report({ level: error === null ? 'info' : 'error', code: 'HOST_ENDED', host, message: status, data });
+}
+
+/**
+ * Shows the progress of a run and the result of each host.
+ * @param options.applies hosts are changed; otherwise the result of the command lists them
+ * @param options.isText the results are lines of text
+ */
+function hostDisplay(
+  services: Services,
+  {
+    title,
+    reporter,
+    verbosity,
+    applies,
+    isText,
+  }: {
+    readonly title: string;
+    readonly reporter: Reporter;
+    readonly verbosity: number;
+    readonly applies: boolean;
+    readonly isText: boolean;
+  },
+) {
+  const { clock, output } = services;
+  const steps = runSteps(clock);
+  const log = progressLog(services, reporter);
+  const blocks = hostBlocks(reporter, { applies });
+  const outcomes: HostOutcome[] = [];
+  let last: FleetProgress | null = null;
+  let results: RunResults | null = null;
+  const display = liveDisplay(services, () => hostsView({ title, steps, progress: last, outcomes, now: clock.now().getTime() }));
+  return {
+    /** Milliseconds since the epoch. */
+    startedAt: steps.startedAt,
+    of: (host: string): Reporter => steps.of(host, log.of(host, isText ? blocks.of(host) : reporter)),
+    ended: (outcome: HostOutcome): void => {
+      steps.ended(outcome);
+      outcomes.push(outcome);
+      if (!isText) return;
+      blocks.ended(outcome);
+      if (!applies) return;
+      const folds = output.status !== undefined && verbosity === 0;
+      results ??= runResults(reporter, { total: last?.total ?? 1, folds, width: output.width?.() });
+      results.ended(outcome, steps.host(outcome.host));
+    },
+    progress: (progress: FleetProgress): void => {
+      last = progress;
+      steps.progress(progress);
+      log.progress(progress);
+    },
+    /** Erases the display and prints the remaining results; may be called twice. */
+    close: (): void => {
+      log.close();
+      display.close();
+      results?.close();
+    },
+  };
+}
+
+/** Holds back warnings of hosts until all hosts are done, to group equal ones. */
+function sameWarnings(reporter: Reporter) {
+  const kept = new Map<string, { readonly event: ReportEvent; readonly hosts: string[] }>();
+  return {
+    of: (own: Reporter): Reporter => ({
+      ...own,
+      report: (event) => {
+        const { host, level, phase = '', code, message } = event;
+        if (level !== 'warning' || host === undefined) return own.report(event);
+        const key = [phase, code, message].join('\0');
+        const same = kept.get(key) ?? { event, hosts: [] };
+        kept.set(key, same);
+        same.hosts.push(host);
+      },
+    }),
+    flush: (): void => {
+      if (kept.size === 0) return;
+      for (const { event, hosts } of kept.values()) reporter.report({ ...event, host: namesText(sortedNames(hosts)) });
+      kept.clear();
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import type { RunTime } from '../../base/clock.ts';
+import type { AppError } from '../../base/errors.ts';
+import type { Reporter } from '../../base/reporter.ts';
+import type { Host } from '../../host/access/host.ts';
+import type { Warning } from '../../host/plan/change.ts';
+import type { RunSettings } from '../../host/run-settings.ts';
+import type { PlanOnHost } from '../../host/run-workflow.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { nodeClaims } from '../../kubeadm/node-identity/node-claims.ts';
+import { type HostTarget, targetName } from '../host-target.ts';
+import type { HostConnections, LockOwnerPorts } from '../ports.ts';
+import { type FleetMember, type FleetPorts, type FleetResult, type FleetRules, type HostOutcome, runFleet } from '../run/fleet.ts';
+import { fleetFailure } from '../run/fleet-failure.ts';
+import { workflowMember } from '../run/workflow-member.ts';
+import { fleetRules, type RulesRequest } from './fleet-rules.ts';
+import { hostWriteOptions, type WritingRequest } from './host-writing.ts';
+
+/** The options of a command over hosts that its run reads. */
+export interface HostsSettings {
+  readonly run: RunSettings;
+  /** Absent: the default limits; the command has no options for them. */
+  readonly rules?: RulesRequest;
+  /**
+   * Absent: only new files are written, which no other run changes. This requires only permission for the
+   * directories.
+   */
+  readonly writing?: WritingRequest;
+}
+
+/** A command that is ready to run on its hosts. */
+export interface HostsCommand {
+  readonly targets: readonly HostTarget[];
+  readonly planHost: PlanOnHost;
+  readonly cluster: Cluster | null;
+  /** Replaces `cluster` if each host has its own route to the API server; closed when the host is done. */
+  readonly clusterOf?: (host: Host) => Promise<Cluster | null>;
+  /** The settings of the command line and the document. */
+  readonly run: RunSettings;
+  /** The skipped phases, for the document of the run. Absent: it has no list of them. */
+  readonly skippedPhases?: readonly string[];
+  /**
+   * Inspect all hosts before the first is changed, because the workflow changes their Nodes: a host whose Node another
+   * host claims is not changed.
+   */
+  readonly inspectsFirst?: boolean;
+  /** Warnings about the configuration and the cluster. */
+  readonly warnings: readonly Warning[];
+}
+
+/** The output of a command while it is opened, and the connections that are closed after its run, the last one first. */
+export interface CommandScope {
+  readonly reporter: Reporter;
+  opened<Connection extends { close(): Promise<void> }>(connection: Connection): Connection;
+}
+
+/** Performs an action, and then closes what it opened, the last one first. */
+export async function closingOpened<Result>(action: (opened: CommandScope['opened']) => Promise<Result>): Promise<Result> {
+  const connections: { close(): Promise<void> }[] = [];
+  try {
+    return await action((connection) => {
+      connections.push(connection);
+      return connection;
+    });
+  } finally {
+    for (const connection of connections.reverse()) await connection.close();
+  }
+}
+
+/** Ports for running a workflow on hosts. */
+type HostsPorts = RunTime & HostConnections & LockOwnerPorts;
+
+/** A host of a run, its workflow, and its place in the run. */
+export interface HostWork extends Pick<FleetMember, 'node' | 'stage' | 'isExclusive'> {
+  readonly target: HostTarget;
+  readonly planHost: PlanOnHost;
+  /** Throws to refuse the host before it is connected. */
+  readonly precheck?: (() => void) | undefined;
+}
+
+/** No canary, and the default limit of failed hosts. */
+const DEFAULT_RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, maxUnavailable: null, maxFail: null };
+
+/**
+ * Runs the hosts of a command line as a fleet without a file: with a canary, and a number of hosts that may fail before
+ * the remaining hosts are skipped.
+ * @returns the results, and the failure of the run; null: all hosts succeeded
+ */
+export async function runTargets(
+  ports: HostsPorts,
+  command: HostsCommand,
+  settings: HostsSettings,
+  observer: FleetPorts,
+): Promise<FleetResult & { readonly failure: AppError | null }> {
+  const { targets, planHost, inspectsFirst = false, run } = command;
+  const { rules } = settings;
+  const total = targets.length;
+  const { parallel, ...limits } = fleetRules({ rules: rules ?? DEFAULT_RULES, run }, total);
+  const maxOpen = inspectsFirst ? Math.max(parallel, total) : parallel;
+  const hosts = targets.map((target) => ({ target, planHost }));
+  const result = await runHosts(
+    ports,
+    { ...settings, ...command, hosts },
+    { ...limits, parallel, maxOpen, verifyUnchanged: true, observesFirst: inspectsFirst },
+    observer,
+  );
+  return { ...result, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };
+}
+
+/** The error of a single host is the failure as it is: it names no host that the user did not name. */
+function failureOf(
+  result: FleetResult,
+  { signal, dryRun, hasRules }: { readonly signal: AbortSignal; readonly dryRun: boolean; readonly hasRules: boolean },
+): AppError | null {
+  const [only, ...others] = result.outcomes;
+  if (only !== undefined && only.error !== null && others.length === 0) return only.error;
+  const hint = `Fix the cause and run the same command again${hasRules ? ', or allow more failures with --max-fail' : ''}`;
+  return fleetFailure(result, { signal, dryRun, hint });
+}
+
+/** Whether the plan or the result of a host is shown: refused hosts have a plan in a dry run. */
+export function isShown({ plan, status, error }: HostOutcome, { dryRun }: Pick<RunSettings, 'dryRun'>): boolean {
+  return plan !== null && status !== 'not-started' && status !== 'interrupted' && (error === null || dryRun);
+}
+
+/** Runs workflows on hosts; of two hosts with the same Node, neither is changed. */
+export async function runHosts(
+  ports: HostsPorts,
+  {
+    hosts,
+    cluster,
+    clusterOf,
+    run,
+    writing,
+  }: Pick<HostsCommand, 'cluster' | 'clusterOf'> & HostsSettings & { readonly hosts: readonly HostWork[] },
+  rules: FleetRules,
+  observer: FleetPorts,
+): Promise<FleetResult> {
+  const claims = nodeClaims();
+  const writeOptions = run.dryRun || writing === undefined ? null : hostWriteOptions(ports, writing);
+  const own = { ...run, skipPhases: [...new Set(run.skipPhases)] };
+  const members = await Promise.all(
+    hosts.map(async ({ target, planHost, precheck, ...place }): Promise<FleetMember> => {
+      const member = workflowMember({
+        name: targetName(target),
+        planHost: (context) => planHost(context, own),
+        connect: async (reporter) => {
+          precheck?.();
+          return ports.connectHost(target, reporter);
+        },
+        cluster,
+        clusterOf,
+        clock: ports.clock,
+        writing: writeOptions === null ? null : await writeOptions(target),
+        claims,
+      });
+      return { ...member, ...place };
+    }),
+  );
+  return runFleet(members, rules, { ...observer, claims });
+}
