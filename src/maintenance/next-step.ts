@@ -43,8 +43,10 @@ export interface RolloutRules {
   readonly parallel?: number;
   /** Number of members inspected, queued or changed at the same time. Default: no limit. */
   readonly maxOpen?: number;
-  /** Inspect all members before the first change. Default: false. */
+  /** Inspect all members before the first change, also those that a limit would skip. Default: false. */
   readonly observesFirst?: boolean;
+  /** Without `maxFail`: stop if a member is refused. Default: false. */
+  readonly stopsIfRefused?: boolean;
   /** Number of members refused before this run; they count as failed. Default: 0. */
   readonly refusedBefore?: number;
 }
@@ -135,7 +137,7 @@ interface View<M> extends Pick<RolloutStep<M>, 'isCanary' | 'maxConcurrent' | 's
 }
 
 function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRules): View<M> {
-  const counts = { passed: 0, failed: rules.refusedBefore ?? 0, broken: 0 };
+  const counts = { passed: 0, failed: rules.refusedBefore ?? 0, broken: 0, refused: 0, total: members.length };
   let [unavailable, openStage] = [0, Number.POSITIVE_INFINITY];
   const byState: Record<'waiting' | 'queued' | 'inspecting' | 'in-progress', M[]> = {
     waiting: [],
@@ -152,11 +154,14 @@ function viewOf<M extends RolloutMember>(members: readonly M[], rules: RolloutRu
     if (state === 'changed' || isVerified === true) counts.passed++;
     if (FAILURES.has(state)) counts.failed++;
     if (BROKEN.has(state)) counts.broken++;
+    if (state === 'refused') counts.refused++;
     if (isDown === true || state === 'in-progress') unavailable++;
   }
   const isCanary = counts.passed < rules.canary;
   const missing = members.find(({ state, isNeeded }) => isNeeded === true && !UNFINISHED.has(state) && !SUCCESSES.has(state));
-  const stopped = missing === undefined ? limitReached(rules, counts) : `the other hosts need ${missing.name}, which failed`;
+  const isObserving = rules.observesFirst === true && counts.broken === 0 && byState.waiting.length + byState.inspecting.length > 0;
+  const limit = isObserving ? null : limitReached(rules, counts);
+  const stopped = missing === undefined ? limit : `the other hosts need ${missing.name}, which failed`;
   const most = stopped !== null ? 0 : Math.min(stepSize(rules, counts), rules.maxUnavailable);
   const active = byState['in-progress'];
   const byStage = (a: M, b: M): number => stageOf(a) - stageOf(b);
@@ -185,6 +190,8 @@ interface Counts {
   /** Unreachable members are excluded, because they were not changed. */
   readonly failed: number;
   readonly broken: number;
+  readonly refused: number;
+  readonly total: number;
 }
 
 function stepSize({ canary, maxUnavailable, cautious = false }: RolloutRules, { passed, broken }: Counts): number {
@@ -195,12 +202,16 @@ function stepSize({ canary, maxUnavailable, cautious = false }: RolloutRules, { 
 const DEFAULT_FAIL_PERCENT = 10;
 const DEFAULT_MAX_FAIL = 10;
 
-function limitReached({ canary, maxFail, cautious = false }: RolloutRules, { passed, failed, broken }: Counts): string | null {
+function limitReached(
+  { canary, maxFail, cautious = false, stopsIfRefused = false }: RolloutRules,
+  { passed, failed, broken, refused, total }: Counts,
+): string | null {
   if (broken > 0 && passed < canary) return 'the first host to be changed failed';
   const changed = passed + broken;
   const limit = Math.min(DEFAULT_MAX_FAIL, Math.max(1, Math.floor((changed * DEFAULT_FAIL_PERCENT) / 100)));
   if (cautious && broken > limit)
     return `${broken} of ${changed} changed hosts failed, more than the default limit of ${limit} (${DEFAULT_FAIL_PERCENT}% of the changed hosts, from 1 to ${DEFAULT_MAX_FAIL})`;
+  if (maxFail === null && stopsIfRefused && refused > 0) return `${refused} of ${total} hosts ${refused === 1 ? 'was' : 'were'} refused`;
   if (maxFail === null || failed <= maxFail) return null;
   return `${failed} ${failed === 1 ? 'host' : 'hosts'} failed, more than --max-fail allows`;
 }

@@ -55,7 +55,7 @@ export async function openRenewKubelet(
     cluster,
     planHost: (context, run) => planWorkflow(renewKubeletWorkflow, context, options, run),
     run,
-    inspectsFirst: opened !== null,
+    inspectsFirst: true,
     warnings: opened?.warnings ?? [],
   };
 }

@@ -69,6 +69,7 @@ export async function openUpgradeNode(
       return planWorkflow(isAbsent ? skippedOnWorkers(onlyPhase) : upgradeNodeWorkflow, context, options, own);
     },
     run,
+    inspectsFirst: true,
     warnings,
   };
 }

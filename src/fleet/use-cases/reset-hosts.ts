@@ -68,7 +68,7 @@ export async function openReset(
   const deleteNode =
     deletion === null ? undefined : { trust: operatorNodeTrust(services, deletion), nodeName: request.deleteNode?.nodeName };
   const planHost = resetPlanner(services, { reset, run, opened, deleteNode });
-  return { targets, cluster, planHost, run, inspectsFirst: deletion !== null, warnings };
+  return { targets, cluster, planHost, run, inspectsFirst: deletion !== null, skipsRefused: true, warnings };
 }
 
 function resetPlanner(services: NodeCommandPorts, options: Omit<ResetOptions, 'connect' | 'connectEtcd'>): PlanOnHost {

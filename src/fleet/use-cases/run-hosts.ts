@@ -39,10 +39,12 @@ export interface HostsCommand {
   /** The skipped phases, for the document of the run. Absent: it has no list of them. */
   readonly skippedPhases?: readonly string[];
   /**
-   * Inspect all hosts before the first is changed, because the workflow changes their Nodes: a host whose Node another
-   * host claims is not changed.
+   * Inspect all hosts before the first is changed. A host whose Node another host claims is not changed; if a host is
+   * refused, no host is changed, unless `--max-fail` permits as many.
    */
   readonly inspectsFirst?: boolean;
+  /** With `inspectsFirst`: change the other hosts if one is refused. */
+  readonly skipsRefused?: boolean;
   /** Warnings about the configuration and the cluster. */
   readonly warnings: readonly Warning[];
 }
@@ -91,7 +93,7 @@ export async function runTargets(
   settings: HostsSettings,
   observer: FleetPorts,
 ): Promise<FleetResult & { readonly failure: AppError | null }> {
-  const { targets, planHost, inspectsFirst = false, run } = command;
+  const { targets, planHost, inspectsFirst = false, skipsRefused = false, run } = command;
   const { rules } = settings;
   const total = targets.length;
   const { parallel, ...limits } = fleetRules({ rules: rules ?? DEFAULT_RULES, run }, total);
@@ -100,7 +102,14 @@ export async function runTargets(
   const result = await runHosts(
     ports,
     { ...settings, ...command, hosts },
-    { ...limits, parallel, maxOpen, verifyUnchanged: true, observesFirst: inspectsFirst },
+    {
+      ...limits,
+      parallel,
+      maxOpen,
+      verifyUnchanged: true,
+      observesFirst: inspectsFirst,
+      stopsIfRefused: inspectsFirst && !skipsRefused && !run.dryRun,
+    },
     observer,
   );
   return { ...result, failure: failureOf(result, { ...ports, dryRun: run.dryRun, hasRules: rules !== undefined }) };

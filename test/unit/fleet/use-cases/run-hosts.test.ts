@@ -14,14 +14,26 @@ const RULES: RulesRequest = { parallel: 50, canary: { hosts: 0 }, maxUnavailable
 /**
  * A run over hosts h1, h2, ... that records the applied hosts.
  * @param fails hosts of which the change fails
+ * @param refuses hosts that preflight refuses
  */
 async function runOver(
   count: number,
-  { fails, rules, onApply }: { readonly fails: readonly string[]; readonly rules?: RulesRequest; readonly onApply?: () => void },
+  {
+    fails,
+    refuses = [],
+    rules,
+    onApply,
+  }: {
+    readonly fails: readonly string[];
+    readonly refuses?: readonly string[];
+    readonly rules?: RulesRequest;
+    readonly onApply?: () => void;
+  },
   signal = new AbortController().signal,
 ) {
   const applied: string[] = [];
   const planHost: PlanOnHost = async ({ host: { name } }) => {
+    if (refuses.includes(name)) throw new AppError({ host: name, code: 'PREFLIGHT', message: 'swap is on' }, { exitCode: 3 });
     const change = { kind: 'restart-unit', unit: 'kubelet', reason: 'a test' } as const;
     const host: HostPlan = { name, phases: [{ phase: 'kubelet-start', plan: { changes: [change] } }] };
     return {
@@ -51,6 +63,7 @@ async function runOver(
       cluster: null,
       run: DEFAULT_RUN,
       warnings: [],
+      inspectsFirst: refuses.length > 0,
     },
     { writing: { breakLock: false, confirmMs: null }, ...(rules === undefined ? {} : { rules }), run: DEFAULT_RUN },
     { signal, reporterOf: () => recordingReporter() },
@@ -93,6 +106,31 @@ describe('a workflow on many hosts', () => {
     const { applied, failure } = await runOver(3, { fails: ['h1'], rules: { ...RULES, canary: { hosts: 1 } } });
     expect(applied).toEqual(['h1']);
     expect(failure?.problems.at(-1)?.message).toBe('the run stopped before it processed 2 hosts: the first host to be changed failed');
+  });
+
+  it('changes no host if preflight refuses one, and names all refused hosts', async () => {
+    const { applied, outcomes, failure } = await runOver(4, {
+      fails: [],
+      refuses: ['h2', 'h4'],
+      rules: { ...RULES, maxUnavailable: { hosts: 1 } },
+    });
+    expect(applied).toEqual([]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['not-started', 'refused', 'not-started', 'refused']);
+    expect(failure?.exitCode).toBe(3);
+    expect(failure?.problems).toMatchObject([
+      { host: 'h2', code: 'PREFLIGHT' },
+      { host: 'h4', code: 'PREFLIGHT' },
+      { code: 'FLEET_STOPPED', message: 'the run stopped before it processed 2 hosts: 2 of 4 hosts were refused' },
+    ]);
+  });
+
+  it.each([
+    [1, ['h1', 'h3'], 4],
+    [0, [], 3],
+  ])('changes the hosts that are not refused as --max-fail %i permits', async (hosts, changed, exitCode) => {
+    const { applied, failure } = await runOver(3, { fails: [], refuses: ['h2'], rules: { ...RULES, maxFail: { hosts } } });
+    expect(applied).toEqual(changed);
+    expect(failure?.exitCode).toBe(exitCode);
   });
 
   it('does not list hosts as results that an interruption left unchanged', async () => {
