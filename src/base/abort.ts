@@ -11,10 +11,7 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
   return () => signal.removeEventListener('abort', notify);
 }
 
-/**
- * Waits for a promise that other callers may share: an abort ends this wait only. Rejects with the signal's
- * reason.
- */
+/** Waits for a promise that other callers may share: an abort ends this wait only. Rejects with the signal's reason. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   let removeListener = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -30,10 +30,7 @@ export interface Problem {
  */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 129 | 130 | 143;
 
-/**
- * Signals that interrupt the program, with the exit codes that shells use for them: 128 plus the signal
- * number.
- */
+/** Signals that interrupt the program, with the exit codes that shells use for them: 128 plus the signal number. */
 const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export interface AppErrorOptions {

@@ -22,10 +22,7 @@ export function parseJsonObject(text: string): JsonObject | null {
   }
 }
 
-/**
- * Structural equality of two JSON values; the order of object keys is ignored, the order of lists is
- * significant.
- */
+/** Structural equality of two JSON values; the order of object keys is ignored, the order of lists is significant. */
 export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]));

@@ -1,6 +1,4 @@
-/**
- * A parsed `kubernetesVersion`: a release (with the leading `v`), or a label that a release server resolves.
- */
+/** A parsed `kubernetesVersion`: a release (with the leading `v`), or a label that a release server resolves. */
 export type KubernetesVersion =
   | { readonly kind: 'release'; readonly version: string; readonly ci: boolean }
   | { readonly kind: 'label'; readonly label: string; readonly ci: boolean };

@@ -9,10 +9,7 @@ export interface TreeFile {
  * exit code 2.
  */
 export interface InputFiles {
-  /**
-   * The text of the file; `-` is standard input. Bytes that are not UTF-8 become U+FFFD, which readers
-   * reject.
-   */
+  /** The text of the file; `-` is standard input. Bytes that are not UTF-8 become U+FFFD, which readers reject. */
   readText(path: string): Promise<string>;
   /**
    * All files below a directory, in lexical order of their paths. A symbolic link instead of the directory is

@@ -95,9 +95,7 @@ class Decoder {
     return this.#problems.sort((a, b) => a.offset - b.offset).map(({ problem }) => problem);
   }
 
-  /**
-   * Reports whether the document has the expected kind; a document with a missing header is checked further.
-   */
+  /** Reports whether the document has the expected kind; a document with a missing header is checked further. */
   #checkHeader(root: SourceMap): boolean {
     let ours = true;
     const missing: HeaderMember[] = [];

@@ -11,10 +11,7 @@ export interface PatchField {
   readonly schema: PatchSchema;
   /** A list that is merged instead of replaced. */
   readonly strategy?: 'merge';
-  /**
-   * The member that identifies the items of a merged list. Lists of scalars have none: they are merged as
-   * sets.
-   */
+  /** The member that identifies the items of a merged list. Lists of scalars have none: they are merged as sets. */
   readonly mergeKey?: string;
 }
 

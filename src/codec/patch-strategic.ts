@@ -162,10 +162,7 @@ function closeUp(items: MutableObject[], length: number, { key, mergeKey }: { ke
   return kept.length;
 }
 
-/**
- * `places` is the original list: new items also overwrite the values that `closeUp` left after the end, as in
- * Go.
- */
+/** `places` is the original list: new items also overwrite the values that `closeUp` left after the end, as in Go. */
 function mergeItems(
   remaining: readonly MutableObject[],
   patch: readonly MutableObject[],
@@ -192,10 +189,7 @@ function keyValue(item: MutableObject, { mergeKey, path }: ListMerge): Mutable {
   return value;
 }
 
-/**
- * `$setElementOrder/<list>`: the order of the whole list; items that it does not name keep their relative
- * order.
- */
+/** `$setElementOrder/<list>`: the order of the whole list; items that it does not name keep their relative order. */
 function mergeOrdered(target: MutableObject, patch: MutableObject, directive: string, context: Context): void {
   const order = patch[directive];
   delete patch[directive];
@@ -258,10 +252,7 @@ interface Order {
   readonly identify: (item: Mutable) => Mutable | undefined;
 }
 
-/**
- * Sorts the named items by the patch and the others by the original list, then merges both by the original
- * list.
- */
+/** Sorts the named items by the patch and the others by the original list, then merges both by the original list. */
 function inOrder(merged: readonly Mutable[], { order, serverOrder, identify }: Order): Mutable[] {
   const ranks = ranksOf(order, identify);
   const serverRanks = ranksOf(serverOrder, identify);
@@ -312,10 +303,7 @@ function itemType(item: Mutable): string {
   return typeof item;
 }
 
-/**
- * Drops repeated scalars as the Go implementation does, which moves the last item to the index of the
- * repeated one.
- */
+/** Drops repeated scalars as the Go implementation does, which moves the last item to the index of the repeated one. */
 function withoutRepeats(items: Mutable[]): Mutable[] {
   for (let i = 0; i < items.length; i++) {
     for (let j = i + 1; j < items.length; j++) {

@@ -221,10 +221,7 @@ function tabProblem(position: Position): Problem {
   return { code: 'CONFIG_SYNTAX', message: 'not valid YAML: a line must not begin with a tab', hint: 'Use spaces', position };
 }
 
-/**
- * A cheap check before the recursive parser runs: brackets of flow collections and nested dashes of block
- * ones.
- */
+/** A cheap check before the recursive parser runs: brackets of flow collections and nested dashes of block ones. */
 function nestingTooDeep(text: string): boolean {
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
@@ -411,17 +408,12 @@ function offsetOf(node: Node | null | undefined): number {
   return node?.range?.[0] ?? 0;
 }
 
-/**
- * The value of a source node as JSON; the last of duplicate keys is effective. Integers beyond 2^53 lose
- * precision.
- */
+/** The value of a source node as JSON; the last of duplicate keys is effective. Integers beyond 2^53 lose precision. */
 export function sourceToJson(node: SourceNode): Json {
   return toJson(node, Number);
 }
 
-/**
- * As sourceToJson, but integers beyond ±(2^53 - 1) are decimal text, as in a decoded KubeletConfiguration.
- */
+/** As sourceToJson, but integers beyond ±(2^53 - 1) are decimal text, as in a decoded KubeletConfiguration. */
 export function sourceToExactJson(node: SourceNode): Json {
   return toJson(node, (integer) => (Number.isSafeInteger(Number(integer)) ? Number(integer) : String(integer)));
 }

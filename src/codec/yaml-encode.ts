@@ -121,10 +121,7 @@ function inline(value: YamlValue, place: Place): string {
   return String(value);
 }
 
-/**
- * 64-bit integers in full, other numbers as Go's shortest `%g`: with an exponent below 1e-4 and from 1e+06
- * on.
- */
+/** 64-bit integers in full, other numbers as Go's shortest `%g`: with an exponent below 1e-4 and from 1e+06 on. */
 function encodeNumber(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? '.nan' : value > 0 ? '.inf' : '-.inf';
   const text = String(value === 0 ? 0 : value);
@@ -137,10 +134,7 @@ function encodeNumber(value: number): string {
 
 const UNPRINTABLE = /[^\n\x20-\x7e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
 const LINE_SEPARATOR = /[\u0085\u2028\u2029]/;
-/**
- * Text that has a special meaning without quotes: a leading indicator, a colon at the end of a word, a
- * comment.
- */
+/** Text that has a special meaning without quotes: a leading indicator, a colon at the end of a word, a comment. */
 const INDICATOR = /^(?:[#,[\]{}&*!|>'"%@`]|[?:-](?: |$)|---|\.\.\.)|:(?: |$)| #/;
 const EDGE_SPACE = /^ | $/;
 
@@ -165,9 +159,7 @@ function literal(text: string, indent: number): string {
 
 const BEST_WIDTH = 80;
 
-/**
- * Breaks a line at single spaces beyond column 80, as the Go emitter does: the line break replaces the space.
- */
+/** Breaks a line at single spaces beyond column 80, as the Go emitter does: the line break replaces the space. */
 function fold(text: string, { indent, column }: Place): string {
   if (column + text.length <= BEST_WIDTH || !text.includes(' ')) return text;
   const margin = `\n${' '.repeat(indent)}`;

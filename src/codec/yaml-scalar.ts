@@ -1,7 +1,4 @@
-/**
- * A scalar with the type that Kubernetes assigns. Integers beyond 2^53 are bigint, so that range checks are
- * exact.
- */
+/** A scalar with the type that Kubernetes assigns. Integers beyond 2^53 are bigint, so that range checks are exact. */
 export type YamlScalar =
   | { readonly type: 'null'; readonly value: null }
   | { readonly type: 'bool'; readonly value: boolean }
@@ -65,10 +62,7 @@ const INTEGER = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[
 /** Go's YAML parser also accepts a sign after the prefix. */
 const SIGNED_BINARY = /^0b([-+])([01]+)$/;
 
-/**
- * Go's strconv.ParseInt/ParseUint with base 0; null when the text is not an integer or does not fit into 64
- * bits.
- */
+/** Go's strconv.ParseInt/ParseUint with base 0; null when the text is not an integer or does not fit into 64 bits. */
 function parseGoInteger(text: string): number | bigint | null {
   const match = INTEGER.exec(text);
   if (!match) return null;

@@ -24,10 +24,7 @@ export interface OpenCommit {
    * @throws AppError: not verified, not confirmed in time, or already rolled back by the host
    */
   confirm(lasts: Lasts | null): Promise<void>;
-  /**
-   * Rolls back the change, or detects that the host did. Returns the error to report instead of the given
-   * one.
-   */
+  /** Rolls back the change, or detects that the host did. Returns the error to report instead of the given one. */
   rollBack(error: unknown): Promise<unknown>;
 }
 
@@ -180,10 +177,7 @@ async function findGone(run: RunHost, id: string): Promise<CommitGoneError | nul
   }
 }
 
-/**
- * Retries until the deadline while the host is unreachable. Returns the refusal of the host, or null on
- * success.
- */
+/** Retries until the deadline while the host is unreachable. Returns the refusal of the host, or null on success. */
 async function persist(clock: Clock, work: () => Promise<void>, until: number, stop?: AbortSignal): Promise<CommitGoneError | null> {
   for (;;) {
     try {
@@ -234,10 +228,7 @@ interface RolledBack {
   readonly isHealthy: boolean;
 }
 
-/**
- * A partly applied change is an ordinary failure; a completely applied change that was rolled back has exit
- * code 5.
- */
+/** A partly applied change is an ordinary failure; a completely applied change that was rolled back has exit code 5. */
 function rolledBack(error: unknown, { name }: GuardedPhase, { host, applied, byItself, isHealthy }: RolledBack): unknown {
   const back = byItself ? 'the host rolled back automatically' : 'the previous files were restored';
   const message = `${name}: ${back}${isHealthy ? ' and the kubelet is healthy again' : ''}`;

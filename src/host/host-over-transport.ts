@@ -30,15 +30,11 @@ import { DENIED_EXIT } from './shell-program.ts';
 import type { Transport } from './transport.ts';
 
 interface HostOptions {
-  /**
-   * A directory used as `/` (`--rootfs`); commands are then not run, since they would query the wrong system.
-   */
+  /** A directory used as `/` (`--rootfs`); commands are then not run, since they would query the wrong system. */
   readonly rootDir?: string | undefined;
   /** Unique per program and unpredictable for the host: at least 16 hex digits. */
   readonly nonce: () => string;
-  /**
-   * Timeout of one command. Default: the transport's; for changes two minutes, or more for slow operations.
-   */
+  /** Timeout of one command. Default: the transport's; for changes two minutes, or more for slow operations. */
   readonly commandTimeoutMs?: number | undefined;
   /** Logs queries and operations with `-v 2`. */
   readonly reporter?: Reporter | undefined;
@@ -156,9 +152,7 @@ function partsOf(operations: readonly Operation[]): readonly (readonly Operation
   return [0, ...heads].map((from, i) => operations.slice(from, heads[i]));
 }
 
-/**
- * A large file takes time to send, and the host may roll back its change meanwhile: later parts check first.
- */
+/** A large file takes time to send, and the host may roll back its change meanwhile: later parts check first. */
 function checkBetweenParts(operations: readonly Operation[]): readonly Operation[] {
   for (const operation of operations) {
     if (operation.kind === 'arm-revert') return [{ kind: 'check-commit', id: operation.revert.id }];

@@ -2,9 +2,7 @@ import { AppError, type Position } from '../base/errors.ts';
 import { printable } from '../base/text/printable.ts';
 import { MAX_FILE_BYTES } from './facts/query.ts';
 
-/**
- * A host that is unreachable or failed to execute a request. All have exit code 1: fix the cause and rerun.
- */
+/** A host that is unreachable or failed to execute a request. All have exit code 1: fix the cause and rerun. */
 interface HostProblem {
   /** Inventory name. */
   readonly host: string;

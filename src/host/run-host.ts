@@ -15,10 +15,7 @@ export interface WriterOptions {
   readonly owner: LockOwner;
   /** Breaks any existing lock. */
   readonly breakLock: boolean;
-  /**
-   * Whether the process that holds a lock exited without releasing it, as far as the local host can
-   * determine.
-   */
+  /** Whether the process that holds a lock exited without releasing it, as far as the local host can determine. */
   readonly isGone: (holder: LockHolder) => boolean;
   /** Null: a kubelet change is final immediately. */
   readonly confirm: ConfirmOptions | null;

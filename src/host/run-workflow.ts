@@ -390,9 +390,7 @@ export interface Prepared<Input> {
 export interface Workflow<Options, Input> {
   readonly name: string;
   readonly phases: readonly Phase<Input>[];
-  /**
-   * Phases of kubeadm's command with this name that the workflow does not have: skipping them is accepted.
-   */
+  /** Phases of kubeadm's command with this name that the workflow does not have: skipping them is accepted. */
   readonly absentPhases?: readonly string[];
   /** Queries by key (`queryKey`) that are always needed, sent in the first round trip. */
   queries?(options: Options): FactQueries;

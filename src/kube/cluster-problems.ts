@@ -22,9 +22,7 @@ export function clusterUnreachable(server: string, why: string, hint: string, op
   return problem({ code: 'CLUSTER_UNREACHABLE', message: `cannot reach the API server ${server}: ${why}`, hint }, options);
 }
 
-/**
- * No credentials are available, so no request was sent. `why` never contains output of a credential plugin.
- */
+/** No credentials are available, so no request was sent. `why` never contains output of a credential plugin. */
 export function clusterCredentials(server: string, why: string, hint: string, options?: AppErrorOptions): AppError {
   return problem({ code: 'CLUSTER_UNAUTHORIZED', message: `no credentials for the API server ${server}: ${why}`, hint }, options);
 }
@@ -55,10 +53,7 @@ export function clusterNotAnApi(server: string, what: string, httpStatus: number
   });
 }
 
-/**
- * The response is JSON but not a valid API object. `why` is a clause like `items[0].metadata: expected
- * object`.
- */
+/** The response is JSON but not a valid API object. `why` is a clause like `items[0].metadata: expected object`. */
 export function clusterAnswerInvalid(
   server: string,
   { what, method, path }: { readonly what: string; readonly method: string; readonly path: string },

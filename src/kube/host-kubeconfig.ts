@@ -206,10 +206,7 @@ function isSet({ node }: Entry, field: string): boolean {
   return value.scalar.type !== 'null' && value.text !== '' && !(value.scalar.type === 'bool' && !value.scalar.value);
 }
 
-/**
- * The program itself sets path and query of requests. `resolveContext` reports a missing or malformed
- * address.
- */
+/** The program itself sets path and query of requests. `resolveContext` reports a missing or malformed address. */
 function whyServerIsRefused(server: string): string | null {
   if (!URL.canParse(server)) return null;
   const { protocol, username, password, pathname, search, hash } = new URL(server);

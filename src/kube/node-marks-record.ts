@@ -59,9 +59,7 @@ export function readMarksRecord(object: KubeObject | null, node: KubeObject): Ma
   };
 }
 
-/**
- * The ConfigMap that records marks of a Node. The Node owns it: the garbage collector deletes both together.
- */
+/** The ConfigMap that records marks of a Node. The Node owns it: the garbage collector deletes both together. */
 export function marksRecordObject(node: KubeObject, applied: AppliedMarks): KubeObject {
   const { namespace, name } = marksRecordRef(node.metadata.name);
   const owner = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: node.metadata.uid ?? '' };
@@ -94,9 +92,7 @@ function parseJson(text: unknown): unknown {
 
 export interface IncompleteNodeMarks {
   readonly nodeName: string;
-  /**
-   * Labels and taints that are still to be added or removed, as text; null: only their record is outdated.
-   */
+  /** Labels and taints that are still to be added or removed, as text; null: only their record is outdated. */
   readonly left: string | null;
 }
 

@@ -78,9 +78,7 @@ export function diffNodeMarks(node: KubeObject | null, marks: NodeMarks, applied
   return { patch, missing: describeMarks(labels, taints), obsolete: describeMarks(oldLabels, oldTaints) };
 }
 
-/**
- * Marks to add and to remove, as text: `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`.
- */
+/** Marks to add and to remove, as text: `label pool=a, taint a=b:NoSchedule; no longer declared: label old=x`. */
 export function describeDiff(diff: NodeMarksDiff | null): string {
   const { missing = '', obsolete = '' } = diff ?? {};
   const parts = [missing, obsolete === '' ? '' : `no longer declared: ${obsolete}`].filter(Boolean);

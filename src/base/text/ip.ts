@@ -89,10 +89,7 @@ export function isLoopback({ family, value }: IpAddress): boolean {
   return family === 4 ? value >> 24n === 127n : value === 1n;
 }
 
-/**
- * A usable host address: not broadcast, unspecified, loopback, multicast or link-local (Go's
- * IsGlobalUnicast).
- */
+/** A usable host address: not broadcast, unspecified, loopback, multicast or link-local (Go's IsGlobalUnicast). */
 export function isGlobalUnicast(address: IpAddress): boolean {
   const { family, value } = address;
   if (isUnspecified(address) || isLoopback(address)) return false;

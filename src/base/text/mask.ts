@@ -12,9 +12,7 @@ const QUOTED = new RegExp(`(${SECRET_KEY}[ \\t]*)(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^
 const PLAIN_IN_FLOW = new RegExp(`([{,][ \\t]*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]+)[^"'\\s,}[{][^,}\\n]*`, 'gi');
 const PLAIN = new RegExp(`^([ \\t]*(?:-[ \\t]+)*["']?(?:${SECRET_NAMES})["']?[ \\t]*:[ \\t]*)(?!["'{[\\s]|\\[secret\\]).+$`, 'gim');
 
-/**
- * Replaces texts that look like secrets in YAML or JSON (a kubeconfig, a join configuration) by `[secret]`.
- */
+/** Replaces texts that look like secrets in YAML or JSON (a kubeconfig, a join configuration) by `[secret]`. */
 export function maskSecrets(text: string): string {
   return maskPodSource(withoutPrivateKeys(text))
     .replace(BLOCK_SCALAR, (_, key: string) => `${key}[secret]`)

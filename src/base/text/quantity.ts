@@ -1,9 +1,6 @@
 import { trimTrailing } from './trim-trailing.ts';
 
-/**
- * A Kubernetes quantity such as `100Mi`, `1.5`, `200m` or `1e3`. The amount is exact: `unscaled` ×
- * 10^-`scale`.
- */
+/** A Kubernetes quantity such as `100Mi`, `1.5`, `200m` or `1e3`. The amount is exact: `unscaled` × 10^-`scale`. */
 export interface Quantity {
   readonly unscaled: bigint;
   readonly scale: number;
@@ -65,10 +62,7 @@ interface Suffix {
 interface Digits {
   readonly whole: string;
   readonly fraction: string;
-  /**
-   * False for a suffix or decimal point without digits, such as `Mi`: zero in Go's fast path, otherwise
-   * rejected.
-   */
+  /** False for a suffix or decimal point without digits, such as `Mi`: zero in Go's fast path, otherwise rejected. */
   readonly present: boolean;
 }
 
@@ -108,9 +102,7 @@ function parseSuffix(text: string): Suffix | null {
     : null;
 }
 
-/**
- * Whether the amount fits Go's short representation (64 bits and a power of ten): neither rounded nor capped.
- */
+/** Whether the amount fits Go's short representation (64 bits and a power of ten): neither rounded nor capped. */
 function isShort({ whole, fraction }: Digits, { format, exponent }: Suffix): boolean {
   if (format !== 'BinarySI') return whole.length + fraction.length <= 18 && exponent - fraction.length >= -MAX_SCALE;
   return fraction === '' && whole.length + Math.trunc(exponent * 0.3) <= 14;
@@ -203,10 +195,7 @@ export function quantitySign({ unscaled }: Quantity): -1 | 0 | 1 {
 /** Larger values cannot occur in sums of the program. */
 const MAX_VALUE_DIGITS = 64;
 
-/**
- * The amount as an integer, rounded up away from zero (bytes of a memory quantity); beyond 64 digits it is
- * ±10^64.
- */
+/** The amount as an integer, rounded up away from zero (bytes of a memory quantity); beyond 64 digits it is ±10^64. */
 export function quantityValue({ unscaled, scale }: Quantity): bigint {
   const { unscaled: value, scale: left } = roundAway({ unscaled, scale }, 0);
   if (value === 0n) return 0n;

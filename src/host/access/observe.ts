@@ -3,10 +3,7 @@ import type { Fact } from '../facts/fact.ts';
 import { parseEach } from '../facts/parse-text.ts';
 import type { Host } from './host.ts';
 
-/**
- * Queries a fact of a host (several with `combineFacts`) in one round trip. Throws the errors of
- * `host.query`.
- */
+/** Queries a fact of a host (several with `combineFacts`) in one round trip. Throws the errors of `host.query`. */
 export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal): Promise<T> {
   const { queries, areKeys = false } = fact;
   return fact.parse(await host.query(queries, { areKeys, signal }), host.parseText ?? parseEach);

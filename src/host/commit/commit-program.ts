@@ -3,9 +3,7 @@ import { COMMIT_DIRECTORY, MUTEX_FUNCTION, REVERT_SCRIPT, REVERT_UNIT } from './
 /** Exit code for a refused operation; stdout contains the record with the reason. */
 export const REFUSED_EXIT = 75;
 
-/**
- * Exit code if systemd no longer starts the revert because the host is shutting down. The next boot reverts.
- */
+/** Exit code if systemd no longer starts the revert because the host is shutting down. The next boot reverts. */
 export const SHUTDOWN_EXIT = 76;
 
 /** Lock file: one writer per host. Deleted by a reboot. */

@@ -89,9 +89,7 @@ fi`;
   return words(script, criSocket, pod);
 }
 
-/**
- * Prints the number of Pod processes according to their cgroups, also if no container runtime can be queried.
- */
+/** Prints the number of Pod processes according to their cgroups, also if no container runtime can be queried. */
 export function countPodProcesses(): Words {
   return words(`${POD_PROCESSES}pod_processes`);
 }
@@ -123,10 +121,7 @@ done`;
   return words(script, criSocket, mayStay ? '1' : '0');
 }
 
-/**
- * Prints the last log lines of a component's last container; the kubelet's log files are used if crictl
- * fails.
- */
+/** Prints the last log lines of a component's last container; the kubelet's log files are used if crictl fails. */
 export function lastLog(criSocket: string, component: string): Words {
   const script = `${TOOLS}if has crictl; then
   c=$(cri --timeout 5s ps -a --name "^$2$" --last 1 -q) && [ -n "$c" ] && exec crictl --runtime-endpoint "$s" --timeout 5s logs --tail 20 "$c" 2>&1

@@ -1,10 +1,7 @@
 import { parseIfInet6 } from './addresses.ts';
 import { defineFact } from './fact.ts';
 
-/**
- * The address at which other hosts reach the host: that of the interface of the default route, for each
- * family.
- */
+/** The address at which other hosts reach the host: that of the interface of the default route, for each family. */
 export interface DefaultRoute {
   readonly ipv4?: string | undefined;
   readonly ipv6?: string | undefined;

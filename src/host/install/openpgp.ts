@@ -111,10 +111,7 @@ function fingerprintOf(body: Buffer): string | null {
 const CREATED = 2;
 const KEY_EXPIRES = 9;
 
-/**
- * Seconds from key creation to expiration in the newest signature of the key or a user id; null: no
- * expiration.
- */
+/** Seconds from key creation to expiration in the newest signature of the key or a user id; null: no expiration. */
 function expirationOf(packets: readonly Packet[]): number | null {
   let newest = -1;
   let seconds: number | null = null;

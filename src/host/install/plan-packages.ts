@@ -159,10 +159,7 @@ export function validateInstalled(install: PackageInstall, { installed }: Packag
 /** Syntax of a kubelet package version. */
 export const PACKAGE_VERSION = /^1\.[0-9]{2}(?:\.[0-9]+(?:-[A-Za-z0-9.+~]+)?)?$/;
 
-/**
- * Whether an installed version satisfies the declared one: `1.36` matches any patch release, `1.36.2` any
- * build.
- */
+/** Whether an installed version satisfies the declared one: `1.36` matches any patch release, `1.36.2` any build. */
 export function isVersion(installed: string, desired: string): boolean {
   if (installed === desired) return true;
   return /^1\.[0-9]+$/.test(desired) ? installed.startsWith(`${desired}.`) : !desired.includes('-') && installed.startsWith(`${desired}-`);

@@ -35,10 +35,7 @@ type FileOperation =
   | { readonly kind: 'upload-file'; readonly path: string; readonly mode: number; readonly owner: string; readonly content: RangedFile }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string }
   | { readonly kind: 'remove-file'; readonly path: string }
-  /**
-   * Renames within one directory tree; no error if `path` does not exist. A symbolic link is moved, not
-   * followed.
-   */
+  /** Renames within one directory tree; no error if `path` does not exist. A symbolic link is moved, not followed. */
   | { readonly kind: 'move-file'; readonly path: string; readonly to: string }
   | { readonly kind: 'empty-directory'; readonly path: string }
   /**

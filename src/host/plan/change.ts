@@ -14,10 +14,7 @@ export interface FileBefore {
   readonly owner: string;
 }
 
-/**
- * Printed instead of the content: a description of a certificate or kubeconfig. Private keys have no
- * description.
- */
+/** Printed instead of the content: a description of a certificate or kubeconfig. Private keys have no description. */
 export interface FileSummary {
   readonly certificate?: CertificateDescription;
   readonly kubeconfig?: KubeconfigDescription;

@@ -23,10 +23,7 @@ export interface UnitSourceFile {
   readonly modifiedAt?: number | undefined;
 }
 
-/**
- * How systemd starts a service: its unit and drop-ins in the order they are read, and their environment
- * files.
- */
+/** How systemd starts a service: its unit and drop-ins in the order they are read, and their environment files. */
 export interface UnitTexts {
   readonly unitFiles: readonly UnitSourceFile[];
   readonly environmentFiles: readonly UnitSourceFile[];

@@ -1,8 +1,6 @@
 import { EXTRA_ARGS_DEB, EXTRA_ARGS_RPM } from '../../kube/well-known.ts';
 
-/**
- * Unit directories of systemd by priority: a drop-in overrides those of the same name in later directories.
- */
+/** Unit directories of systemd by priority: a drop-in overrides those of the same name in later directories. */
 export const UNIT_DIRECTORIES = [
   '/etc/systemd/system',
   '/run/systemd/system',

@@ -5,10 +5,7 @@ import type { Json, JsonObject } from '../../base/json.ts';
 import type { KubeconfigCluster, KubeconfigTarget } from '../kubeconfig.ts';
 import type { CredentialMaterial } from './credential-material.ts';
 
-/**
- * Prepares agent and headers for one kubeconfig context; credentials from plugins are reused until they
- * expire.
- */
+/** Prepares agent and headers for one kubeconfig context; credentials from plugins are reused until they expire. */
 export type PrepareRequestOptions = (material: CredentialMaterial) => Promise<RequestOptions>;
 
 /**

@@ -24,9 +24,7 @@ import { readTextFile } from './read-text-file.ts';
 import { type ApiRequest, createSender, refusalOf, type Sender } from './send-request.ts';
 
 interface KubeClusterOptions {
-  /**
-   * A path, or the text of a file already read; relative paths in it are relative to the folder of that file.
-   */
+  /** A path, or the text of a file already read; relative paths in it are relative to the folder of that file. */
   readonly kubeconfig: { readonly path: string } | { readonly text: string; readonly file: string };
   /** The root directory of the paths in the kubeconfig; credential plugins are refused then. Absent: that of the local host. */
   readonly root?: KubeconfigRoot | undefined;

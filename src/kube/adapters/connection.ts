@@ -31,10 +31,7 @@ export interface Connection {
    * @throws AppError KUBECONFIG_FILE_UNREADABLE, CLUSTER_UNAUTHORIZED when a plugin returns no credentials
    */
   open(): Promise<OpenConnection>;
-  /**
-   * Discards credentials that the server rejected. Returns false when the kubeconfig has no source of new
-   * ones.
-   */
+  /** Discards credentials that the server rejected. Returns false when the kubeconfig has no source of new ones. */
   renew(): boolean;
   /**
    * Why the server may reject the credentials: an expired client certificate, or a bootstrap token, which is

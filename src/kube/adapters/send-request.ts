@@ -17,9 +17,7 @@ export interface ApiRequest {
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
   readonly contentType?: string;
-  /**
-   * Name of the object: 404 for this object is a valid result. A 404 for an unknown path remains an error.
-   */
+  /** Name of the object: 404 for this object is a valid result. A 404 for an unknown path remains an error. */
   readonly absent?: string;
   /**
    * A server behind the API server may answer (a kubelet through its proxy): text responses are passed on,
