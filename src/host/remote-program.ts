@@ -5,8 +5,7 @@ import { trimTrailing } from '../base/text/trim-trailing.ts';
 import { ARM_FUNCTIONS, COMMIT_FUNCTIONS, LOCK_FUNCTIONS, unitsFunction } from './commit/commit-program.ts';
 import { revertUnits } from './commit/revert-script.ts';
 import type { FactQuery } from './facts/query.ts';
-import type { LockRequest, RevertRequest } from './operation/commit-requests.ts';
-import type { JournalOperation, Operation, RunCommand } from './operation/operation.ts';
+import type { JournalOperation, LockRequest, Operation, RevertRequest, RunCommand } from './operation/operation.ts';
 import { commandOf } from './operation-kinds.ts';
 import {
   FILE_FUNCTIONS,

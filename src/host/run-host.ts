@@ -7,8 +7,7 @@ import type { LockHolder } from './commit/record.ts';
 import { type FactCacheControl, factCache } from './fact-cache.ts';
 import type { ParseText } from './facts/parse-text.ts';
 import type { FactQueries } from './facts/query.ts';
-import type { LockOwner, LockRequest, RevertRequest } from './operation/commit-requests.ts';
-import type { Operation } from './operation/operation.ts';
+import type { LockOwner, LockRequest, Operation, RevertRequest } from './operation/operation.ts';
 
 /** How a host is written to: one writer at a time, and whether changes must be confirmed. */
 export interface WriterOptions {

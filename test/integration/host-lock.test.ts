@@ -6,7 +6,7 @@ import { isAppError } from '../../src/base/errors.ts';
 import type { Host } from '../../src/host/access/host.ts';
 import { HostLockedError } from '../../src/host/commit/commit-problems.ts';
 import { hostOverTransport } from '../../src/host/host-over-transport.ts';
-import type { LockRequest } from '../../src/host/operation/commit-requests.ts';
+import type { LockRequest } from '../../src/host/operation/operation.ts';
 import { requirement } from '../support/requirement.ts';
 import { shellTransport } from '../support/shell-transport.ts';
 import { SHELLS } from '../support/shells.ts';

@@ -9,7 +9,7 @@ import { Secret } from '../../src/base/text/secret.ts';
 import { kubeCluster } from '../../src/kube/adapters/cluster-kube.ts';
 import { nodeHttpsClient } from '../../src/kube/adapters/https-client.ts';
 import type { Dial, DialAddress } from '../../src/kube/dial.ts';
-import type { WebFailureCause } from '../../src/kube/https-response.ts';
+import type { WebFailureCause } from '../../src/kube/https-client.ts';
 import { tokenKubeconfig } from '../../src/kube/kubeconfig-render.ts';
 import { createCertificateChain } from '../support/certificate-chain.ts';
 import { freePort, listenOnLoopback, startTcpServer, type TcpServer } from '../support/loopback.ts';

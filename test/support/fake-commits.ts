@@ -3,8 +3,7 @@ import type { LockHolder } from '../../src/host/commit/record.ts';
 import { parseRecord } from '../../src/host/commit/record.ts';
 import { COMMIT_DIRECTORY } from '../../src/host/commit/revert-script.ts';
 import type { FileFact } from '../../src/host/facts/query.ts';
-import type { RevertRequest } from '../../src/host/operation/commit-requests.ts';
-import type { Operation } from '../../src/host/operation/operation.ts';
+import type { Operation, RevertRequest } from '../../src/host/operation/operation.ts';
 
 /**
  * The lock of a fake host and its pending change, as far as the engine can distinguish them from real ones.

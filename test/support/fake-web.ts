@@ -1,6 +1,12 @@
 import { onAbort } from '../../src/base/abort.ts';
-import type { HttpsClient, HttpsRequest } from '../../src/kube/https-client.ts';
-import type { HttpsResponse, PeerCertificate, WebFailure, WebFailureCause } from '../../src/kube/https-response.ts';
+import type {
+  HttpsClient,
+  HttpsRequest,
+  HttpsResponse,
+  PeerCertificate,
+  WebFailure,
+  WebFailureCause,
+} from '../../src/kube/https-client.ts';
 
 /** The answer of a server; missing members have defaults. `silence` never answers. */
 export type FakeReply = (Partial<HttpsResponse> & { readonly issue?: undefined }) | { readonly issue: WebFailureCause } | 'silence';

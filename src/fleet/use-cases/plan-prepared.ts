@@ -1,6 +1,6 @@
 import { AppError, usageError } from '../../base/errors.ts';
 import { Secret } from '../../base/text/secret.ts';
-import { type BundleContents, bundleContents } from '../../host/bundle/bundle-source.ts';
+import { type BundleContents, bundleContents } from '../../host/bundle/ports.ts';
 import { type HostPreparation, isUrl, NO_PREPARATION, type SecretSource } from '../../host/operation/install-model.ts';
 import type { LargeFile } from '../../host/operation/large-file.ts';
 import { type PlanStep, planAfter } from '../../host/plan-after.ts';

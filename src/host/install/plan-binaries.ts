@@ -1,5 +1,5 @@
 import { AppError } from '../../base/errors.ts';
-import type { BundleContents } from '../bundle/bundle-source.ts';
+import type { BundleContents } from '../bundle/ports.ts';
 import { combineFacts, defineFact, type Fact } from '../facts/fact.ts';
 import { fileFacts } from '../facts/file-facts.ts';
 import type { FileFact } from '../facts/query.ts';

@@ -3,7 +3,14 @@ import { isAbsolute, join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import type { Json, JsonObject } from '../../base/json.ts';
 import type { KubeconfigCluster, KubeconfigTarget } from '../kubeconfig.ts';
-import type { CredentialMaterial } from './credential-material.ts';
+
+/** The credentials that a kubeconfig embeds or references; certificates and key are base64 of PEM. */
+export interface CredentialMaterial {
+  readonly caData?: string;
+  readonly certData?: string;
+  readonly keyData?: string;
+  readonly token?: string;
+}
 
 /** Prepares agent and headers for one kubeconfig context; credentials from plugins are reused until they expire. */
 export type PrepareRequestOptions = (material: CredentialMaterial) => Promise<RequestOptions>;

@@ -1,17 +1,16 @@
 import type { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { rootCertificates, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import type { Secret } from '../../base/text/secret.ts';
 import { x509CertificateOf } from '../../x509/x509-certificates.ts';
 import type { Dial } from '../dial.ts';
-import type { HttpsClient, HttpsRequest, Trust } from '../https-client.ts';
-import type { HttpsResponse, WebFailure } from '../https-response.ts';
+import type { HttpsClient, HttpsRequest, HttpsResponse, Trust, WebFailure } from '../https-client.ts';
 import { type ProxyEnvironment, proxyFor } from '../proxy.ts';
 import { certificateFailure, failureOf, HttpsError, peerOf } from './https-failure.ts';
 import { checkServerIdentity } from './server-identity.ts';
-import { trustedCas } from './trusted-cas.ts';
 import { openTunnel } from './tunnel.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -226,4 +225,33 @@ async function authoritiesOf(trust: Trust, env: ProxyEnvironment): Promise<reado
 /** Without the brackets of an IPv6 address. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+/** CA bundles of the distributions; the first existing file is used, as in Go's crypto/x509. */
+const BUNDLES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/pki/tls/cacert.pem',
+  '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+
+/**
+ * The CAs that the local host trusts, as PEM: SSL_CERT_FILE or the distribution's bundle, else Node's
+ * built-in CAs; plus NODE_EXTRA_CA_CERTS. Unreadable files are ignored: verification then fails and reports
+ * the unknown CA.
+ */
+export async function trustedCas(env: ProxyEnvironment): Promise<readonly string[]> {
+  const extra = await read(env.NODE_EXTRA_CA_CERTS);
+  const [bundle] = (await Promise.all((env.SSL_CERT_FILE ? [env.SSL_CERT_FILE] : BUNDLES).map(read))).flat();
+  return [...(bundle === undefined ? rootCertificates : [bundle]), ...extra];
+}
+
+async function read(path: string | undefined): Promise<readonly string[]> {
+  if (!path) return [];
+  return readFile(path, 'utf8').then(
+    (text) => (text.includes('-----BEGIN CERTIFICATE-----') ? [text] : []),
+    () => [],
+  );
 }

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { parseCertificates } from '../../x509/certificate.ts';
-import type { PeerCertificate, WebFailureCause } from '../https-response.ts';
+import type { PeerCertificate, WebFailureCause } from '../https-client.ts';
 import { explainNetworkError, ProxyError } from './network-failure.ts';
 
 /** An error with the cause of a failed web request. */

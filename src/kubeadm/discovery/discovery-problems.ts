@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { printable } from '../../base/text/printable.ts';
 import { formatRfc3339 } from '../../base/text/rfc3339.ts';
-import type { PeerCertificate } from '../../kube/https-response.ts';
+import type { PeerCertificate } from '../../kube/https-client.ts';
 import type { ProxyRefusal } from '../../kube/proxy.ts';
 import type { Certificate } from '../../x509/certificate.ts';
 import type { ClockReading } from './clock-reading.ts';

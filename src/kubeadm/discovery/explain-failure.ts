@@ -1,5 +1,5 @@
 import type { Problem } from '../../base/errors.ts';
-import type { WebFailureCause } from '../../kube/https-response.ts';
+import type { WebFailureCause } from '../../kube/https-client.ts';
 import type { ProxyRefusal } from '../../kube/proxy.ts';
 import type { ClockReading } from './clock-reading.ts';
 import * as problems from './discovery-problems.ts';

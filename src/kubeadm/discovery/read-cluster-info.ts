@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../base/json.ts';
 import { printable } from '../../base/text/printable.ts';
-import type { HttpsResponse, WebFailure } from '../../kube/https-response.ts';
+import type { HttpsResponse, WebFailure } from '../../kube/https-client.ts';
 import { CLUSTER_INFO_NAME } from '../../kube/well-known.ts';
 import { type ClusterInfo, readClusterInfo } from './cluster-info.ts';
 import * as problems from './discovery-problems.ts';

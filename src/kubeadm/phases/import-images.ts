@@ -1,7 +1,7 @@
 import { AppError } from '../../base/errors.ts';
 import { observe } from '../../host/access/observe.ts';
-import type { BundleContents, BundledArchive } from '../../host/bundle/bundle-source.ts';
 import type { Architecture } from '../../host/bundle/options.ts';
+import type { BundleContents, BundledArchive } from '../../host/bundle/ports.ts';
 import { imageImporter, listImages } from '../../host/cri/runtime-commands.ts';
 import { defineFact } from '../../host/facts/fact.ts';
 import { definePhase, type PhaseContext } from '../../host/phase.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '../../base/errors.ts';
 import { observe } from '../../host/access/observe.ts';
-import type { BundleContents } from '../../host/bundle/bundle-source.ts';
+import type { BundleContents } from '../../host/bundle/ports.ts';
 import { type BinaryFacts, binaryFacts, filesToInstall, planBinaries } from '../../host/install/plan-binaries.ts';
 import { type BinaryInstall, isUrl } from '../../host/operation/install-model.ts';
 import type { LargeFile } from '../../host/operation/large-file.ts';

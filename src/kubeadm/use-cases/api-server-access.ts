@@ -5,8 +5,7 @@ import type { Host } from '../../host/access/host.ts';
 import { observe } from '../../host/access/observe.ts';
 import { localAddresses } from '../../host/facts/addresses.ts';
 import type { HostKubeconfig } from '../../kube/host-kubeconfig.ts';
-import type { Trust } from '../../kube/https-client.ts';
-import type { HttpsResponse, WebFailure } from '../../kube/https-response.ts';
+import type { HttpsResponse, Trust, WebFailure } from '../../kube/https-client.ts';
 import type { ClusterConnections } from '../ports.ts';
 
 type ProbePorts = Pick<ClusterConnections, 'web'> & Pick<RunTime, 'signal'>;

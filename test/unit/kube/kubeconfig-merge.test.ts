@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseKubeconfig, resolveContext } from '../../../src/kube/kubeconfig.ts';
-import { mergeKubeconfigs } from '../../../src/kube/kubeconfig-merge.ts';
+import { mergeKubeconfigs } from '../../../src/kube/operator-kubeconfig.ts';
 
 const DEV = `apiVersion: v1
 kind: Config

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { checkpointOf } from '../../../../src/host/commit/checkpoint.ts';
 import { CommitGoneError, describeCommit } from '../../../../src/host/commit/commit-problems.ts';
 import { parseLockHolder, parseRecord } from '../../../../src/host/commit/record.ts';
+import { checkpointOf } from '../../../../src/host/confirmed-commit.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
 import { loadCatalogue } from '../../../../src/kubelet/catalogue/load-catalogue.ts';
 import { fieldsNotInForce, fieldsToShow } from '../../../../src/kubelet/diff/diff-configs.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BundleContents } from '../../../../src/host/bundle/bundle-source.ts';
+import type { BundleContents } from '../../../../src/host/bundle/ports.ts';
 import type { RangedFile } from '../../../../src/host/operation/large-file.ts';
 import { type ImportImagesInput, importImages } from '../../../../src/kubeadm/phases/import-images.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

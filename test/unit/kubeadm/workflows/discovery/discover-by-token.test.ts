@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type CertificateAuthority, createCa } from '../../../../../lab/api-server/pki.ts';
 import { AppError } from '../../../../../src/base/errors.ts';
 import { Secret } from '../../../../../src/base/text/secret.ts';
-import type { WebFailureCause } from '../../../../../src/kube/https-response.ts';
+import type { WebFailureCause } from '../../../../../src/kube/https-client.ts';
 import { describeClocks } from '../../../../../src/kubeadm/discovery/clock-reading.ts';
 import { discoverByToken, type TokenDiscovery } from '../../../../../src/kubeadm/workflows/discovery/discover-by-token.ts';
 import { deadlineIn } from '../../../../../src/kubeadm/workflows/discovery/wait-for.ts';
