@@ -8,7 +8,7 @@ import { createCa, type KeyPair } from '../../lab/api-server/pki.ts';
 import { systemClock } from '../../src/base/adapters/clock-system.ts';
 import { Secret } from '../../src/base/text/secret.ts';
 import { waitUntil } from '../../src/base/wait-until.ts';
-import { applyPhases } from '../../src/host/run-workflow.ts';
+import { applyPhases } from '../../src/host/apply-phases.ts';
 import { etcdMembers } from '../../src/kubeadm/adapters/etcd-members.ts';
 import { checkEtcd, type EtcdJoinInput, etcdJoin, etcdManifest, etcdPromote } from '../../src/kubeadm/phases/etcd-members.ts';
 import { fakeHost } from '../support/fake-host.ts';

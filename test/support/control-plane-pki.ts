@@ -1,5 +1,5 @@
+import { applyPhases, planPhases } from '../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../src/host/phase.ts';
-import { applyPhases, planPhases } from '../../src/host/run-workflow.ts';
 import { applyClusterDefaults } from '../../src/kubeadm/config/defaults.ts';
 import type { ClusterConfiguration } from '../../src/kubeadm/config/model.ts';
 import { certsPhases, kubeconfigPhases } from '../../src/kubeadm/phases/pki.ts';

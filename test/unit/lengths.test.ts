@@ -34,7 +34,6 @@ const LONGER_FILES: Readonly<Record<string, number>> = {
   'src/codec/source.ts': 443,
   'src/dynamic/agent/next.ts': 525,
   'src/host/adapters/bundle-files.ts': 405,
-  'src/host/run-workflow.ts': 516,
   'src/kubeadm/phases/kubelet-start.ts': 447,
 };
 

@@ -1,12 +1,12 @@
 import type { Reporter } from '../../base/reporter.ts';
 import type { Secret } from '../../base/text/secret.ts';
 import type { Host } from '../../host/access/host.ts';
+import { type FixedPlan, planStale, reportDifference } from '../../host/apply-phases.ts';
 import type { FactQueries } from '../../host/facts/query.ts';
 import type { HostPlan } from '../../host/plan/document.ts';
 import { type HostChanges, sharedChangesOf } from '../../host/plan/fold.ts';
 import { DEFAULT_ALLOWED } from '../../host/plan/impact.ts';
 import { planDifference } from '../../host/plan/same-plan.ts';
-import { type FixedPlan, planStale, reportDifference } from '../../host/run-workflow.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { DEFAULT_CA_CERT_PATH } from '../../kubeadm/config/defaults.ts';
 import type { NodeClaims } from '../../kubeadm/node-identity/node-claims.ts';

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, interrupted } from '../../../src/base/errors.ts';
+import { applyPhases, planPhases } from '../../../src/host/apply-phases.ts';
 import { definePhase, type Phase, type PhaseContext, type PhaseDefinition } from '../../../src/host/phase.ts';
 import type { Change, HostChange, PhasePlan } from '../../../src/host/plan/change.ts';
-import { applyPhases, planPhases, type WorkflowRun } from '../../../src/host/run-workflow.ts';
+import type { WorkflowRun } from '../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { controlPlanePhases } from '../../../src/kubeadm/kubeadm-phases.ts';
 import { fakeClock } from '../../support/fake-clock.ts';

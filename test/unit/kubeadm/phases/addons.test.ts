@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { Phase, PhaseContext } from '../../../../src/host/phase.ts';
 import type { PhasePlan } from '../../../../src/host/plan/change.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
 import { corednsObjects } from '../../../../src/kubeadm/addons/coredns.ts';
 import { kubeProxyObjects } from '../../../../src/kubeadm/addons/kube-proxy.ts';

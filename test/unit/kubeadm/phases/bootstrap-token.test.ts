@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
 import type { DefaultedBootstrapToken } from '../../../../src/kubeadm/config/defaults.ts';
 import { type BootstrapTokenInput, bootstrapToken } from '../../../../src/kubeadm/phases/bootstrap-token.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planPhases } from '../../../../src/host/run-workflow.ts';
+import { planPhases } from '../../../../src/host/apply-phases.ts';
 import { cleanupNode } from '../../../../src/kubeadm/phases/cleanup-node.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { Phase, PhaseContext } from '../../../../src/host/phase.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { EtcdMemberState } from '../../../../src/kube/etcd-cluster.ts';
 import {
   checkEtcd,

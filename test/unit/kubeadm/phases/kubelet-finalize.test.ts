@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createCa } from '../../../../lab/api-server/pki.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { kubeletFinalize } from '../../../../src/kubeadm/phases/kubelet-finalize.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createCa, createCertificateRequest } from '../../../../lab/api-server/pki.ts';
 import { AppError } from '../../../../src/base/errors.ts';
+import { applyPhases } from '../../../../src/host/apply-phases.ts';
 import { definePhase, type Phase } from '../../../../src/host/phase.ts';
-import { applyPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { kubeletWaitBootstrap, type WaitBootstrapInput } from '../../../../src/kubeadm/phases/kubelet-wait-bootstrap.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

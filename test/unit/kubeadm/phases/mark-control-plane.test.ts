@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { CONTROL_PLANE_TAINT } from '../../../../src/kubeadm/config/defaults.ts';
 import { type MarkControlPlaneInput, markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import { definePhase, type PhaseContext } from '../../../../src/host/phase.ts';
 import type { HostChange } from '../../../../src/host/plan/change.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
 import { type MarkNodeInput, markNode } from '../../../../src/kubeadm/phases/mark-node.ts';

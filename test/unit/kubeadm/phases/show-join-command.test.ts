@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
-import { applyPhases } from '../../../../src/host/run-workflow.ts';
+import { applyPhases } from '../../../../src/host/apply-phases.ts';
 import { clusterInfoMap } from '../../../../src/kubeadm/cluster-objects/cluster-info.ts';
 import { type ShowJoinCommandInput, showJoinCommand } from '../../../../src/kubeadm/phases/show-join-command.ts';
 import { caPinsOf } from '../../../../src/x509/ca-pin.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import { controlPlaneApiserver, etcdLocal, staticPodsInput } from '../../../../src/kubeadm/phases/static-pods.ts';
 import { controlPlaneNode } from '../../../support/control-plane-node.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { applyClusterDefaults, mergeClusterConfiguration } from '../../../../src/kubeadm/config/defaults.ts';
 import { encodeClusterConfiguration } from '../../../../src/kubeadm/config/encode.ts';

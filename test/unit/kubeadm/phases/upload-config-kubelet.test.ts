@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject, ObjectRef } from '../../../../src/kube/object.ts';
 import { isGenerated, kubeletConfigMap, kubeletConfigRbac } from '../../../../src/kubeadm/cluster-objects/kubelet-config-map.ts';
 import { type UploadKubeletConfigInput, uploadConfigKubelet } from '../../../../src/kubeadm/phases/upload-config-kubelet.ts';

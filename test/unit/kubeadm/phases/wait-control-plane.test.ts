@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planPhases } from '../../../../src/host/run-workflow.ts';
+import { planPhases } from '../../../../src/host/apply-phases.ts';
 import { waitControlPlane } from '../../../../src/kubeadm/phases/wait-control-plane.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCa } from '../../../../lab/api-server/pki.ts';
 import { AppError } from '../../../../src/base/errors.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { markControlPlane } from '../../../../src/kubeadm/phases/mark-control-plane.ts';
 import { markNode, removeSocketAnnotation } from '../../../../src/kubeadm/phases/mark-node.ts';

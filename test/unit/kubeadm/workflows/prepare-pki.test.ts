@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import { planPhases } from '../../../../src/host/apply-phases.ts';
 import type { FileFact } from '../../../../src/host/facts/query.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { planPhases } from '../../../../src/host/run-workflow.ts';
 import { clientCertificateKubeconfig } from '../../../../src/kube/kubeconfig-render.ts';
 import { JOINING_KUBECONFIGS } from '../../../../src/kubeadm/pki/kubeconfig-list.ts';
 import { preparePki } from '../../../../src/kubeadm/workflows/certificates/prepare-pki.ts';

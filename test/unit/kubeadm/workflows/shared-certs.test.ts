@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
 import { Secret } from '../../../../src/base/text/secret.ts';
+import { applyPhases, planPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
 import { planDocument } from '../../../../src/host/plan/document.ts';
-import { applyPhases, planPhases } from '../../../../src/host/run-workflow.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { downloadCertsPhase } from '../../../../src/kubeadm/phases/pki.ts';
 import { uploadCerts } from '../../../../src/kubeadm/phases/upload-certs.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { waitUntil } from '../../../../src/base/wait-until.ts';
+import { applyPhases } from '../../../../src/host/apply-phases.ts';
 import type { PhaseContext } from '../../../../src/host/phase.ts';
-import { applyPhases } from '../../../../src/host/run-workflow.ts';
 import { waitNode } from '../../../../src/kubeadm/phases/wait-node.ts';
 import { watchKubelet } from '../../../../src/kubelet/health/crash-watch.ts';
 import { healthText } from '../../../../src/kubelet/health/observe.ts';
