@@ -2,7 +2,7 @@ import { AppError, isAppError } from '../base/errors.ts';
 import type { Reporter } from '../base/reporter.ts';
 import { applyEtcdChange } from '../kube/etcd-cluster.ts';
 import { describeRef } from '../kube/object.ts';
-import { applyClusterChange, applyHostChanges, applyRevert } from './apply.ts';
+import { applyClusterChange, applyHostChanges, performChanges } from './apply.ts';
 import { type OpenCommit, openCommit } from './confirmed-commit.ts';
 import type { Lasts, ObservedPhase, Phase, PhaseContext } from './phase.ts';
 import { type Change, type ClusterChange, changedRef, type HostChange, isClusterChange, type PhasePlan } from './plan/change.ts';
@@ -180,10 +180,7 @@ async function observeBefore<Input>(
   return { observed, context: own, notReady };
 }
 
-/**
- * Reports the difference between a new plan and the one shown to the user.
- * @param change.difference result of `planDifference`
- */
+/** Reports the result of `planDifference`, unless it is empty. */
 export function reportDifference(
   reporter: Reporter,
   about: { readonly host: string; readonly phase?: string },
@@ -193,10 +190,7 @@ export function reportDifference(
   reporter.report({ level: 'info', code: 'PLAN_DIFFERENCE', ...about, message: `difference between ${between}:\n${difference}` });
 }
 
-/**
- * The error for a plan that no longer matches.
- * @param why.exitCode 3 if nothing was changed
- */
+/** A plan that no longer matches. Exit code 3: nothing was changed. */
 export function planStale(
   host: string,
   plan: FixedPlan,
@@ -211,7 +205,6 @@ const STALE_HINTS: Readonly<Record<FixedPlan, string>> = {
   approved: 'Check the difference, then rerun kubeletadm apply, which shows the new plan',
 };
 
-/** Inspects a phase: it queries its own facts again, together with those of its group. */
 async function observeCached<Input>(
   phase: Phase<Input>,
   context: PhaseContext,
@@ -225,10 +218,7 @@ async function observeCached<Input>(
   }
 }
 
-/**
- * Runs the remaining cleanup phases. Their errors are reported as warnings, because the first failure is the
- * one to fix.
- */
+/** Runs the remaining cleanup phases. Their errors are warnings: the first failure is the one to fix. */
 async function runCleanup<Input>(phases: readonly Phase<Input>[], { signal: _, ...context }: PhaseContext, input: Input): Promise<void> {
   for (const phase of phases.filter(({ runsAfterFailure }) => runsAfterFailure)) {
     try {
@@ -338,7 +328,7 @@ async function rollBack(phase: string, observed: ObservedPhase, context: PhaseCo
   });
   let others: string | undefined;
   try {
-    await applyRevert(host, undo, { reporter, phase });
+    await performChanges(host, undo, { reporter, phase });
     others = await observed.verifyUndone();
   } catch (cause) {
     const why = cause instanceof AppError ? cause.message : String(cause);

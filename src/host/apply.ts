@@ -4,8 +4,7 @@ import type { Reporter } from '../base/reporter.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { ownerNotFound } from '../kube/cluster-problems.ts';
 import { applyNodeMarks } from '../kube/mark-node.ts';
-import type { KubeObject } from '../kube/object.ts';
-import { ownerReference } from '../kube/object.ts';
+import { type KubeObject, ownerReference } from '../kube/object.ts';
 import type { Host } from './access/host.ts';
 import { describeDone, timeoutMsOf } from './operation-kinds.ts';
 import type { HostChange, ObjectChange } from './plan/change.ts';
@@ -49,15 +48,8 @@ export async function applyHostChanges(host: Host, changes: readonly HostChange[
   }
 }
 
-/**
- * Performs changes that are a rollback: if one fails, nothing more is undone.
- * @throws errors of `host.perform`
- */
-export async function applyRevert(host: Host, changes: readonly HostChange[], context: ApplyContext): Promise<void> {
-  await performChanges(host, changes, context);
-}
-
-async function performChanges(
+/** Performs changes. If one fails, nothing is undone. @throws errors of `host.perform` */
+export async function performChanges(
   host: Host,
   changes: readonly HostChange[],
   context: ApplyContext,
@@ -77,39 +69,34 @@ async function performChanges(
   });
 }
 
-/** Errors after which the host still executes requests. */
-const ANSWERING = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
+/** Errors of single operations: the host still executes requests. */
+const OPERATION_FAILED = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
+
+export function isOperationFailure(error: unknown): error is AppError {
+  return isAppError(error) && OPERATION_FAILED.test(error.code);
+}
 
 async function restore(host: Host, changes: readonly HostChange[], done: number, error: unknown, context: ApplyContext): Promise<void> {
-  if (!isAppError(error) || !ANSWERING.test(error.code)) return;
+  if (!isOperationFailure(error)) return;
   const applied = changes.slice(0, done);
   const undo = [...revertChanges(applied), ...restartsToRepeat(changes, done + 1)];
   const kept = applied.flatMap((change) => ('keep' in change && change.keep === true ? [change.path] : []));
   if (undo.length === 0) return;
   try {
     await host.perform(undo, { timeoutMs: timeoutMsOf(undo) });
-    context.reporter.report({
-      level: 'warning',
-      code: 'CHANGES_REVERTED',
-      host: host.name,
-      phase: context.phase,
-      message: `the files that had been changed were restored to their previous content${kept.length === 0 ? '' : `, except ${kept.join(', ')}`}`,
-    });
+    const message = `the files that had been changed were restored to their previous content${kept.length === 0 ? '' : `, except ${kept.join(', ')}`}`;
+    context.reporter.report({ level: 'warning', code: 'CHANGES_REVERTED', host: host.name, phase: context.phase, message });
   } catch (cause) {
+    const message = 'a change failed, and the earlier changes of this run could not be rolled back';
     const hint = 'Fix the cause and rerun the command; it resumes where it stopped';
-    const problem = {
-      host: host.name,
-      code: 'HOST_REVERT_FAILED',
-      message: 'a change failed, and the earlier changes of this run could not be rolled back',
-      hint,
-    };
+    const problem = { host: host.name, code: 'HOST_REVERT_FAILED', message, hint };
     throw new AppError([...error.problems, problem], { cause, detail: error.detail });
   }
 }
 
 /**
- * The reloads and restarts that were attempted, to repeat with the previous files; a unit that was stopped for a
- * later restart is restarted too. Empty if every file was created, because no previous working unit exists.
+ * The reloads and restarts that were attempted, and the restart of a unit that was stopped for it, to repeat
+ * with the previous files. Empty if every file was created: no previous working unit exists.
  */
 function restartsToRepeat(changes: readonly HostChange[], count: number): readonly HostChange[] {
   const tried = changes.slice(0, count);
@@ -122,8 +109,7 @@ function restartsToRepeat(changes: readonly HostChange[], count: number): readon
 }
 
 /**
- * Applies one change of an object. An object that appeared or changed in the meantime is an error: only the
- * reviewed state is overwritten.
+ * Applies one change of an object: only the reviewed state is overwritten.
  * @throws AppError CLUSTER_CONFLICT, CLUSTER_ALREADY_EXISTS and other errors of `Cluster`
  */
 export async function applyClusterChange(cluster: Cluster, change: ObjectChange): Promise<void> {
@@ -149,7 +135,6 @@ export async function applyClusterChange(cluster: Cluster, change: ObjectChange)
   }
 }
 
-/** Adds the owner reference. */
 async function withOwner(cluster: Cluster, { object, owner }: Extract<ObjectChange, { object: KubeObject }>): Promise<KubeObject> {
   if (owner === undefined) return object;
   const found = await cluster.get(owner);

@@ -1,14 +1,10 @@
 import { hostCommandTooLong } from './host-problems.ts';
 
-/**
- * Linux limits a single argument to 32 pages, including the final NUL (MAX_ARG_STRLEN in
- * include/uapi/linux/binfmts.h).
- */
+/** The limit of Linux for an argument with its final NUL: 32 pages (MAX_ARG_STRLEN). */
 export const MAX_ARGUMENT_BYTES = 131_071;
 
 /**
- * Rejects commands that no transport can start, so that all transports behave alike.
- * @returns the program's name and its arguments
+ * Rejects commands that no transport can start.
  * @throws RangeError for an empty argv or a NUL in it (a bug of the caller), AppError HOST_COMMAND_TOO_LONG
  */
 export function checkArgv(argv: readonly string[], host: string): readonly [string, ...string[]] {

@@ -6,19 +6,17 @@ import { quoteShell } from '../base/text/shell-quote.ts';
 import { hostCommandNotFound, hostConnectionLost, hostNoSudo, hostSudoPassword } from './host-problems.ts';
 import type { RunOptions, RunResult, Transport } from './transport.ts';
 
-/** `auto`: sudo if the remote user is not root. `none`: commands run unchanged. */
-export type Become = 'auto' | 'sudo' | 'none';
-
 interface AsRootOptions {
-  readonly become: Become;
+  /** `auto`: sudo if the remote user is not root. `none`: commands run unchanged. */
+  readonly become: 'auto' | 'sudo' | 'none';
   /** Password of the remote user. Used only if sudo requires it. */
   readonly sudoPassword?: Secret | undefined;
   /** Timeout of one sudo attempt. Default: the transport's. */
   readonly commandTimeoutMs?: number | undefined;
 }
 
-/** How commands are started, determined once per transport. */
-type Route = { readonly kind: 'directly' } | { readonly kind: 'sudo' } | { readonly kind: 'password'; readonly password: Secret };
+/** How commands are started, determined once per transport: with sudo and a password, if it requires one. */
+type Route = 'directly' | 'sudo' | Secret;
 
 /** Line after the password on stdin: the following input belongs to the command. */
 const BEGIN = 'kubeletadm: standard input begins';
@@ -26,10 +24,7 @@ const BEGIN = 'kubeletadm: standard input begins';
 /** Stderr line that shows that sudo started the command; earlier output is sudo's (lecture, prompt, PAM). */
 const STARTED = 'kubeletadm: sudo started the command';
 
-/**
- * sudo-rs 0.2.5 reads the password through a buffer of 8 KiB, and so would consume input of the command. It
- * consumes at most these bytes after the password.
- */
+/** sudo-rs 0.2.5 reads the password through a buffer of 8 KiB, and would consume input of the command. */
 const PADDING = '.'.repeat(8192);
 
 /** Succeeds if the program `$1` exists. */
@@ -38,20 +33,16 @@ const EXISTS = 'case $1 in */*) [ -f "$1" ]&&[ -x "$1" ];; *) command -v "$1" >/
 /** Reports on stderr that sudo succeeded, then executes the command. */
 const START = `${EXISTS}||{ echo "${STARTED} missing" >&2;exit 127;};echo "${STARTED}" >&2;exec "$@"`;
 
-/**
- * Reads up to the line `$0`, then executes the command. The shell's `read` reads byte by byte and so does not
- * consume more.
- */
+/** Reads up to the line `$0`, then executes the command. `read` reads byte by byte, and so not more than the line. */
 const SKIP_PASSWORD = `while IFS= read -r l&&[ "$l" != "$0" ];do :;done;${START}`;
 
 /** Prefix of the stderr line that {@link FIRST_COMMAND} prints. */
 const WAY = 'kubeletadm way:';
 
 /**
- * Determines the privilege escalation and executes the command in its arguments, all in one round trip. Its first
- * argument is `auto` or `sudo`, the second the script that sudo runs. Its first stderr line is the result:
- * `directly`, `sudo`, `missing` (root, but the program does not exist), `unknown …`. With the last two the
- * command does not run.
+ * Determines the privilege escalation and executes the command. Arguments: `auto` or `sudo`, the script that
+ * sudo runs, the command. Its first stderr line is the result: `directly`, `sudo`, `missing` (root, but the
+ * program does not exist), `unknown …`. With the last two the command does not run.
  */
 const FIRST_COMMAND = [
   'case $1 in auto) if [ -O / ]&&[ -O /proc/1 ];then u=0;else u=$(id -u </dev/null);fi 2>/dev/null;; *) u=1;; esac;s=$2;shift 2',
@@ -89,14 +80,12 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
   };
 
   const runBy = async (route: Route, argv: readonly string[], runOptions: RunOptions): Promise<RunResult> => {
-    switch (route.kind) {
-      case 'directly':
-        return transport.run(argv, runOptions);
-      case 'sudo':
-        return checked(transport.name, argv, await transport.run(['sudo', '-n', '--', '/bin/sh', '-c', START, 'sh', ...argv], runOptions));
-      case 'password':
-        return checked(transport.name, argv, await runWithPassword(transport, argv, route.password, runOptions));
-    }
+    if (route === 'directly') return transport.run(argv, runOptions);
+    const result =
+      route === 'sudo'
+        ? transport.run(['sudo', '-n', '--', '/bin/sh', '-c', START, 'sh', ...argv], runOptions)
+        : runWithPassword(transport, argv, route, runOptions);
+    return checked(transport.name, argv, await result);
   };
 
   return {
@@ -117,18 +106,13 @@ export function asRoot(transport: Transport, options: AsRootOptions): Transport 
   };
 }
 
-interface First {
-  /** null: privilege escalation is required, and the command did not run. */
-  readonly route: Route | null;
-  readonly outcome: () => RunResult;
-}
-
+/** @returns a route of null: privilege escalation is required, and the command did not run */
 async function runFirstCommand(
   transport: Transport,
   argv: readonly string[],
   become: 'auto' | 'sudo',
   options: RunOptions,
-): Promise<First> {
+): Promise<{ readonly route: Route | null; readonly outcome: () => RunResult }> {
   const host = transport.name;
   const words = [become, START, ...argv].map(quoteShell).join(' ');
   const result = await transport.run(['/bin/sh', '-c', `set -- ${words};${FIRST_COMMAND}`], options);
@@ -137,21 +121,19 @@ async function runFirstCommand(
   const rest: RunResult = { ...result, stderr: result.stderr.subarray(end + 1) };
   switch (reported) {
     case `${WAY} directly`:
-      return { route: { kind: 'directly' }, outcome: () => rest };
+      return { route: 'directly', outcome: () => rest };
     case `${WAY} sudo`:
-      return { route: isStarted(rest) ? { kind: 'sudo' } : null, outcome: () => checked(host, argv, rest) };
+      return { route: isStarted(rest) ? 'sudo' : null, outcome: () => checked(host, argv, rest) };
     case `${WAY} missing`:
       return {
-        route: { kind: 'directly' },
+        route: 'directly',
         outcome: () => {
           throw hostCommandNotFound({ host, command: argv[0] ?? '' });
         },
       };
   }
-  throw hostConnectionLost({
-    host,
-    why: `cannot determine the remote user: id -u printed "${printable(reported.replace(`${WAY} unknown `, ''), 80)}"`,
-  });
+  const user = printable(reported.replace(`${WAY} unknown `, ''), 80);
+  throw hostConnectionLost({ host, why: `cannot determine the remote user: id -u printed "${user}"` });
 }
 
 /** The routes for a user other than root, after the first command failed. */
@@ -159,12 +141,12 @@ async function observeRoute(transport: Transport, { sudoPassword, commandTimeout
   const host = transport.name;
   const limit = { timeoutMs: commandTimeoutMs };
   const free = await trySudo(transport, ['-n'], limit);
-  if (free.exitCode === 0) return { kind: 'sudo' };
+  if (free.exitCode === 0) return 'sudo';
   if (free.exitCode === 127) throw noSudo(host);
   if (sudoPassword === undefined) throw sudoFailure(host, free);
   // Without further input, sudo gives up after a wrong password.
   const paid = await trySudo(transport, PASSWORD_FLAGS, { ...limit, stdin: `${sudoPassword.reveal()}\n` });
-  if (paid.exitCode === 0) return { kind: 'password', password: sudoPassword };
+  if (paid.exitCode === 0) return sudoPassword;
   throw sudoFailure(host, paid, 'with-password');
 }
 
@@ -188,10 +170,7 @@ function isStarted({ stderr }: RunResult): boolean {
   return Buffer.from(stderr).includes(`${STARTED}\n`);
 }
 
-/**
- * The result without the output of sudo. @throws AppError HOST_NO_SUDO or HOST_SUDO_PASSWORD if sudo did not start
- * the command; HOST_COMMAND_NOT_FOUND
- */
+/** The result without the output of sudo. @throws AppError of `sudoFailure`, HOST_COMMAND_NOT_FOUND */
 function checked(host: string, argv: readonly string[], result: RunResult): RunResult {
   const stderr = Buffer.from(result.stderr);
   const at = stderr.indexOf(STARTED);
@@ -207,7 +186,7 @@ const PASSWORD_HINT =
   'Pass the sudo password with --sudo-password-stdin or the environment variable KUBELETADM_SUDO_PASSWORD, connect as root, or allow this user sudo for all commands without a password (USER ALL=(root) NOPASSWD: ALL in a file of /etc/sudoers.d); a rule for single commands is not sufficient';
 const SUDO_HINT = 'allow this user to use sudo for all commands (USER ALL=(root) ALL in a file of /etc/sudoers.d)';
 const RIGHTS_HINT = `Connect as root, or ${SUDO_HINT}`;
-const wrongPassword = (host: string, why: string): AppError => hostSudoPassword({ host, why, hint: 'Pass the password of the SSH user' });
+const PASSWORD_REJECTED = { why: 'sudo rejected the password', hint: 'Pass the password of the SSH user' };
 
 /** Wordings of sudo 1.9 and sudo-rs 0.2. They select the message only. */
 const REFUSALS: readonly { readonly pattern: RegExp; readonly error: (host: string, line: string) => AppError }[] = [
@@ -221,7 +200,7 @@ const REFUSALS: readonly { readonly pattern: RegExp; readonly error: (host: stri
   },
   {
     pattern: /incorrect (?:password|authentication) attempt|Sorry, try again|Authentication failed|no password was provided/i,
-    error: (host) => wrongPassword(host, 'sudo rejected the password'),
+    error: (host) => hostSudoPassword({ host, ...PASSWORD_REJECTED }),
   },
   {
     pattern: /a password is required|a terminal is required|interactive authentication is required/,

@@ -10,18 +10,14 @@ import type { HostChange } from './plan/change.ts';
 import { type ConfirmOptions, isConnectionLost, type RunHost, type WriterOptions } from './run-host.ts';
 
 /**
- * A change that the host rolls back automatically unless it is confirmed over a new connection. It ends with
- * `confirm` or `rollBack`; if neither reaches the host, its timer or its next boot restores the previous
- * files.
+ * A change that ends with `confirm` or `rollBack`; if neither reaches the host, its timer or its next boot
+ * reverts it.
  */
 export interface OpenCommit {
   readonly phase: string;
   /** Marks all operations of the change as done. */
   wasApplied(): void;
-  /**
-   * Waits until the change is verified and its state has lasted, then confirms it.
-   * @throws AppError: not verified, not confirmed in time, or already rolled back by the host
-   */
+  /** Waits until the change is verified and its state has lasted, then confirms it over a new connection. */
   confirm(lasts: Lasts | null): Promise<void>;
   /** Rolls back the change, or detects that the host did. Returns the error to report instead of the given one. */
   rollBack(error: unknown): Promise<unknown>;
@@ -161,10 +157,7 @@ async function revert(
   return rolledBack(error, phase, { host: host.name, applied, byItself: gone !== null, isHealthy });
 }
 
-/**
- * The error when the change no longer waits for its confirmation; null when it does, was confirmed by hand,
- * or the host is unreachable.
- */
+/** Null when the change waits for its confirmation, was confirmed by hand, or the host is unreachable. */
 async function findGone(run: RunHost, id: string): Promise<CommitGoneError | null> {
   try {
     const record = await run.withConnection((existing) => observe(existing, commitRecord));
@@ -176,7 +169,7 @@ async function findGone(run: RunHost, id: string): Promise<CommitGoneError | nul
   }
 }
 
-/** Retries until the deadline while the host is unreachable. Returns the refusal of the host, or null on success. */
+/** Retries until the deadline while the host is unreachable. Returns the refusal of the host; null: success. */
 async function persist(clock: Clock, work: () => Promise<void>, until: number, stop?: AbortSignal): Promise<CommitGoneError | null> {
   for (;;) {
     try {
@@ -214,7 +207,6 @@ function isReverted(record: CommitRecord | null, id: string): record is CommitRe
   return record !== null && record.state === 'reverted' && record.id === id;
 }
 
-/** Errors of single operations: the host is reachable, and partial changes are undone. */
 const OPERATION_FAILED = /^HOST_(NO_SPACE|READ_ONLY|PERMISSION_DENIED|OPERATION_FAILED)$/;
 
 interface RolledBack {
@@ -258,11 +250,7 @@ export interface Checkpoint {
   readonly reload: boolean;
 }
 
-/**
- * The state of a host to save before these changes.
- * @returns null when files and units are not sufficient for a rollback: something is emptied, unmounted,
- *   installed or removed
- */
+/** The state to save before changes. Null: their rollback needs more than files and units. */
 export function checkpointOf(changes: readonly HostChange[]): Checkpoint | null {
   const paths: string[] = [];
   const units: string[] = [];

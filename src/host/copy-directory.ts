@@ -5,9 +5,8 @@ const IN_ROOT = `for a do shift; set -- "$@" "\${KUBELETADM_ROOT-}$a"; done
 type Words = readonly [program: string, ...args: string[]];
 
 /**
- * A shell command that copies a directory. The copy is renamed to its name when it is complete and on disk, so that an
- * interrupted copy is never used; the new name is on disk when the command ends. It fails if the name exists: a directory with other content is never taken for the
- * copy.
+ * A shell command that copies a directory. The copy gets its name when it is complete and on disk, so that an
+ * interrupted copy is never used. It fails if the name exists: other content is never taken for the copy.
  */
 export function copyDirectory(path: string, to: string): Words {
   const script = `${IN_ROOT}[ ! -e "$2" ] && [ ! -L "$2" ] || { echo "$2 exists" >&2; exit 1; }
@@ -22,8 +21,8 @@ export function requireDirectory(path: string): Words {
 }
 
 /**
- * A shell command that puts a complete directory in the place of another one, by two renames. The replaced directory is
- * kept under a new name. It fails without an effect if the new directory does not exist or the name is in use.
+ * A shell command that replaces a directory by another one, by two renames. The replaced directory is kept
+ * under a new name. It fails without an effect if the new directory does not exist or that name is in use.
  */
 export function swapDirectory(options: { readonly path: string; readonly by: string; readonly kept: string }): Words {
   const script = `${IN_ROOT}[ -d "$2" ] || { echo "$2 does not exist" >&2; exit 1; }

@@ -23,8 +23,8 @@ export type HostHooks = z.infer<typeof hostHooks>;
 const ENDED = 'kubeletadm-hook-ended ';
 
 /**
- * Ends the command with SIGTERM at the time limit, and with SIGKILL 10 s later where timeout(1) supports that (busybox
- * before 1.34 does not). Standard output goes to standard error, which is reported for a failure.
+ * SIGTERM at the time limit, and SIGKILL 10 s later where timeout(1) supports that (busybox before 1.34 does
+ * not). Standard output goes to standard error, which is reported for a failure.
  */
 const RUN_HOOK = `limit=$1; shift
 kill='-k 10'; timeout $kill 1 true 2>/dev/null || kill=

@@ -40,10 +40,7 @@ interface HostOptions {
   readonly reporter?: Reporter | undefined;
 }
 
-/**
- * A Host over any Transport. All queries or operations become one shell program, sent on stdin: one round
- * trip, and no secrets in an argv.
- */
+/** Each request becomes one shell program, sent on stdin: one round trip, and no secrets in an argv. */
 export function hostOverTransport(transport: Transport, options: HostOptions): Host {
   const rootDir = options.rootDir ?? null;
   const { commandTimeoutMs } = options;
@@ -169,10 +166,7 @@ function renewals(operations: readonly Operation[]): readonly Operation[] {
 
 const UPLOAD_BYTES = 1_500_000;
 
-/**
- * Sends the bytes that the host lacks.
- * @param run performs one operation and returns its output
- */
+/** Sends the bytes that the host lacks. `run` performs one operation and returns its output. */
 async function upload(
   { path, content }: Extract<Operation, { kind: 'upload-file' }>,
   { host, run }: { readonly host: string; readonly run: (step: UploadOperation | UploadPiece) => Promise<string> },

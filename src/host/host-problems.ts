@@ -22,10 +22,7 @@ function hostError(
 export const NO_SUCH_NAME = 'host name not found';
 const NAME_HINT = 'Check the spelling of the name, HostName in the SSH configuration, and the DNS settings';
 
-/**
- * @param input.address the address of the connection, e.g. `10.0.0.7:22`; `why` is a clause such as
- * `connection refused`
- */
+/** `address` is that of the connection, e.g. `10.0.0.7:22`; `why` is a clause such as `connection refused`. */
 export function hostUnreachable(input: HostProblem & { address: string; why: string; hint?: string | undefined }): AppError {
   return hostError('HOST_UNREACHABLE', input, {
     message: `cannot reach ${input.address}: ${input.why}`,
@@ -35,7 +32,6 @@ export function hostUnreachable(input: HostProblem & { address: string; why: str
   });
 }
 
-/** The SSH server refuses TCP forwarding. */
 export function hostForwardRefused(input: HostProblem & { reported: string }): AppError {
   return hostError('HOST_FORWARD_REFUSED', input, {
     message: `the SSH server of the host refuses TCP forwarding: ${input.reported}`,
@@ -67,7 +63,6 @@ export function hostKeyRevoked(input: HostProblem & { knownAs: string; shown: st
 
 const REVOKED_HINT = 'Do not connect. Give the host a new key, or check whether another host answers at this address';
 
-/** The RSA host key is shorter than OpenSSH or RequiredRSASize allows. */
 export function hostKeyTooShort(input: HostProblem & { knownAs: string; shown: string; bits: number; minimalBits: number }): AppError {
   const { knownAs, shown, bits, minimalBits } = input;
   return hostError('HOST_KEY_WEAK', input, {
@@ -98,10 +93,7 @@ const KEY_REFUSALS = {
   HOST_KEY_REVOKED: REVOKED_HINT,
 } as const;
 
-/**
- * @param input.tried clauses, one per method; `skipped` likewise; `accepts` lists the methods that the host
- * accepts
- */
+/** `tried` and `skipped` are clauses, one per method; `accepts` lists the methods that the host accepts. */
 export function hostAuthFailed(
   input: HostProblem & {
     user: string;
@@ -128,11 +120,10 @@ export function hostAuthFailed(
   });
 }
 
-/** Hint for a connection timeout. */
 export const CONNECT_TIMEOUT_HINT =
   'Check the load of the host and the network to the host, or increase --connect-timeout (in a fleet file: ssh.connectTimeout)';
 
-/** @param input.what the operation that timed out, e.g. `no answer to systemctl restart kubelet` */
+/** `what` is the operation that timed out, e.g. `no answer to systemctl restart kubelet`. */
 export function hostTimeout(input: HostProblem & { what: string; timeoutMs: number; hint?: string }): AppError {
   return hostError('HOST_TIMEOUT', input, {
     message: `${input.what} within ${input.timeoutMs / 1000}s`,
@@ -148,7 +139,7 @@ export function hostConnectionLost(input: HostProblem & { why: string }): AppErr
   });
 }
 
-/** @param input.command name of the program; its arguments may be secret */
+/** `command` is the name of the program: its arguments may be secret. */
 export function hostOutputTooLarge(
   input: HostProblem & { command: string; stream: 'stdout' | 'stderr'; maxOutputBytes: number },
 ): AppError {
@@ -158,7 +149,6 @@ export function hostOutputTooLarge(
   });
 }
 
-/** A file of a host that exceeds the size limit; nothing of it was used. */
 export function hostAnswerTooLarge(input: HostProblem & { path: string; bytes: number }): AppError {
   return hostError('HOST_ANSWER_TOO_LARGE', input, {
     message: `cannot read ${input.path}: the file has ${input.bytes} bytes, but the limit is ${MAX_FILE_BYTES} bytes`,
@@ -174,7 +164,6 @@ export function hostCommandNotFound(input: HostProblem & { command: string; why?
   });
 }
 
-/** Longer than the kernel's limit; long values must be passed on stdin. */
 export function hostCommandTooLong(input: HostProblem & { command: string; bytes: number; maxBytes: number }): AppError {
   return hostError('HOST_COMMAND_TOO_LONG', input, {
     message: `cannot start ${input.command}: an argument has ${input.bytes} bytes; the Linux limit is ${input.maxBytes}`,
@@ -190,15 +179,10 @@ export function hostNoShell(input: HostProblem & { user: string; reported: strin
   });
 }
 
-/** Root is required, but sudo is not installed or not permitted. */
 export function hostNoSudo(input: HostProblem & { why: string; hint: string }): AppError {
-  return hostError('HOST_NO_SUDO', input, {
-    message: `privilege escalation failed: ${input.why}`,
-    hint: input.hint,
-  });
+  return hostError('HOST_NO_SUDO', input, { message: `privilege escalation failed: ${input.why}`, hint: input.hint });
 }
 
-/** Sudo requires a password that is missing or wrong. */
 export function hostSudoPassword(input: HostProblem & { why: string; hint: string }): AppError {
   return hostError('HOST_SUDO_PASSWORD', input, { message: `privilege escalation failed: ${input.why}`, hint: input.hint });
 }
@@ -211,10 +195,7 @@ export function knownHostsUnreadable(input: HostProblem & { file: string; why: s
   });
 }
 
-/**
- * A file of RevokedHostKeys cannot be used, so no host key can be trusted. @param input.line position of a
- * syntax error
- */
+/** A file of RevokedHostKeys cannot be used, so no host key can be trusted. `line` is that of a syntax error. */
 export function revokedKeysUnusable(input: HostProblem & { file: string; line?: number | undefined; why: string; hint: string }): AppError {
   const { file, line, why, hint } = input;
   return hostError('HOST_KEY_UNKNOWN', input, {
@@ -246,16 +227,9 @@ export function sshConfigInvalid(input: {
   cause?: unknown;
 }): AppError {
   const { file, line, host, message, hint, cause } = input;
-  return new AppError(
-    {
-      code: 'SSH_CONFIG_INVALID',
-      message,
-      hint,
-      ...(host === undefined ? {} : { host }),
-      position: file === undefined ? undefined : { file, line: line ?? 1, column: 1 },
-    },
-    { exitCode: 2, cause },
-  );
+  const position = file === undefined ? undefined : { file, line: line ?? 1, column: 1 };
+  const problem = { code: 'SSH_CONFIG_INVALID', message, hint, position };
+  return new AppError(host === undefined ? problem : { ...problem, host }, { exitCode: 2, cause });
 }
 
 /** The exit code of env(1) for a program that does not exist. */

@@ -11,14 +11,8 @@ export interface NodeClaim {
 
 /** The claim of one member. */
 export interface NodeClaimRegistration {
-  /**
-   * Replaces an earlier claim when the host is planned again.
-   * @param host its name in messages
-   */
+  /** Replaces an earlier claim when the host is planned again. `host` is its name in messages. */
   set(host: string, claim: NodeClaim): void;
-  /**
-   * Why the host must not be changed: another host of the run claims its Node. Empty: no conflict among the
-   * hosts checked so far.
-   */
+  /** Another host of the run claims the Node. Empty: no conflict among the hosts checked so far. */
   problems(): readonly Problem[];
 }

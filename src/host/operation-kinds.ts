@@ -25,10 +25,7 @@ type CompleteKind<K extends Operation['kind']> =
 
 const systemctl = (...words: readonly string[]): RunCommand => ({ kind: 'run', argv: ['systemctl', ...words] });
 
-/**
- * The table of all operations: description, time limit and, where applicable, the command. systemd waits 90 s
- * for a unit to stop, and again to start; a node has up to 110 Pods.
- */
+/** systemd waits 90 s for a unit to stop, and again to start; a node has up to 110 Pods. */
 const OPERATION_KINDS: { readonly [K in Operation['kind']]: CompleteKind<K> } = {
   'write-file': {
     done: (operation) => `${'action' in operation && operation.action === 'create' ? 'created' : 'updated'} ${operation.path}`,
@@ -159,22 +156,17 @@ export function describeFailed(operation: Operation): string {
   return `${run?.what ?? run?.argv.join(' ') ?? operation.kind} failed`;
 }
 
-/**
- * The text of an operation for the log: a command with its arguments, others by kind and path. Never contains
- * the content of a file.
- */
+/** For the log: a command with its arguments, others by kind and path, never with the content of a file. */
 export function describePending(operation: Operation): string {
   const command = kindOf(operation).command?.(operation);
   if (command !== undefined) return `runs ${command.argv.join(' ')}`;
   return 'path' in operation ? `${operation.kind} ${operation.path}` : operation.kind;
 }
 
-/** Whether an operation is a command of the host. */
 export function isCommand(operation: Operation): operation is CommandOperation {
   return kindOf(operation).command !== undefined;
 }
 
-/** The command of an operation; undefined for file operations. */
 export function commandOf(operation: CommandOperation): RunCommand {
   return kindOf(operation).command?.(operation) as RunCommand;
 }

@@ -19,10 +19,7 @@ export interface PhaseContext {
   readonly clock: Clock;
   readonly reporter: Reporter;
   readonly signal?: AbortSignal;
-  /**
-   * Options for writing to hosts. Absent: no lock, and changes are final immediately (files staged into a
-   * directory).
-   */
+  /** Absent: no lock, and changes are final immediately (files staged into a directory). */
   readonly writing?: WriterOptions;
   /** Parses texts of the hosts of a run. Absent: each text is parsed. */
   readonly parseText?: ParseText | undefined;
@@ -36,8 +33,8 @@ export interface ClusterContext extends PhaseContext {
 }
 
 /**
- * Declares in the type of a workflow's preparation that it requires an API server.
- * @returns `prepare` of a workflow; it rejects a context without a cluster, which callers never pass
+ * Declares in the type of `prepare` that a workflow requires an API server; callers never pass a context
+ * without one.
  */
 export function withCluster<Options, Result>(
   prepare: (context: ClusterContext, options: Options) => Promise<Result>,
@@ -53,10 +50,7 @@ export function withCluster<Options, Result>(
 interface PhaseCommit<Input, Facts> {
   /** The files of its child phases: saved and restored with its own files. */
   readonly paths: readonly string[];
-  /**
-   * Records, before the change, the state that the change may break.
-   * @returns waits until that state is restored, and verifies the change
-   */
+  /** Records the state that the change may break. Returns what waits until it is restored and verifies the change. */
   prepare(context: PhaseContext, input: Input, facts: Facts, changes: readonly HostChange[]): Promise<VerifyCommit>;
 }
 
@@ -76,49 +70,41 @@ export type VerifyCommit = (deadline: number, checkOpen: () => Promise<void>) =>
  */
 export type Lasts = () => Promise<void>;
 
-/**
- * A step of a workflow: `observe` only reads, `plan` is pure, the engine applies the changes, `verify` checks
- * the result.
- */
+/** A step of a workflow: `observe` only reads, `plan` is pure, `verify` checks the result of its changes. */
 export interface PhaseDefinition<Input, Facts> {
   /** kubeadm's name where kubeadm has the phase; child phases are `parent/child`. */
   readonly name: string;
   readonly short: string;
   /** Waits for results of earlier phases; called only when phases are applied, not when they are planned. */
   ready?(context: PhaseContext, input: Input): Promise<void>;
-  /**
-   * The changes are made even when `ready` or an earlier phase fails: they are cleanup. The failure is thrown
-   * afterwards.
-   */
+  /** Cleanup: its changes are made even when `ready` or an earlier phase fails. The failure is thrown afterwards. */
   readonly runsAfterFailure?: boolean;
   /**
-   * The phase only writes files whose contents were decided before any phase ran. Adjacent phases of this
-   * kind are observed with one program and written with another: on a slow host each program takes seconds.
+   * It only writes files whose contents were decided before. Adjacent phases of this kind are observed with
+   * one program and written with another: on a slow host each program takes seconds.
    */
   readonly writesFilesOnly?: boolean;
-  /**
-   * The phase configures the kubelet of the host: also when it is run alone, the kubelet must accept its configuration.
-   */
+  /** Also when the phase is run alone, the kubelet must accept its configuration. */
   readonly changesKubelet?: boolean;
   /** The phase runs without the address at which the host advertises its API server. */
   readonly needsNoAddress?: boolean;
   /**
-   * Uses the API server with other credentials than the workflow's, or one that did not exist when the
-   * workflow began; null: the workflow's. Called before each observation.
+   * The API server with other credentials, or one that did not exist when the workflow began; null: the
+   * workflow's. Called before each observation.
    */
   cluster?(input: Input, context: PhaseContext): Cluster | null | Promise<Cluster | null>;
   observe(context: PhaseContext, input: Input): Promise<Facts>;
   plan(facts: Facts, input: Input): PhasePlan;
   /**
-   * Throws when the applied changes do not work. Also called without changes.
-   * @returns waits until the verified state has lasted for a while; undefined: it need not
+   * Throws when the applied changes do not work. Also called without changes. Returns undefined: the verified
+   * state need not last.
    */
   verify?(context: PhaseContext, input: Input, facts: Facts, applied: readonly Change[]): Promise<Lasts | undefined> | Promise<void>;
   /** The changes that roll back a failed verification; null without a previous working state. */
   undo?(facts: Facts, applied: readonly HostChange[]): readonly HostChange[] | null;
   /**
-   * Verifies the rollback. Ignores the abort signal, which may be what triggered it.
-   * @returns what else was rolled back, as a sentence without a full stop; undefined: nothing
+   * Verifies the rollback, also after an interruption. Returns what else was rolled back, as a sentence
+   * without a full stop.
    */
   verifyUndone?(context: PhaseContext, input: Input, facts: Facts): Promise<void> | Promise<string | undefined>;
   /** The state that `verifyUndone` verifies, as a clause. Default: the kubelet is healthy again. */

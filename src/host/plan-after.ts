@@ -13,10 +13,8 @@ interface StepsInOrder {
 }
 
 /**
- * Plans two workflows where the second one depends on the first (the kubelet must be installed before it can
- * be queried). If the first one plans no changes, both are planned; otherwise the phases of the second one
- * are deferred and planned at apply time.
- * @throws errors of both workflows
+ * Plans two workflows, the second of which depends on the first: the kubelet must be installed before it can
+ * be queried. If the first one plans changes, the phases of the second are planned when they are applied.
  */
 export async function planAfter(context: PhaseContext, { first, then, thenPhases }: StepsInOrder): Promise<PlannedWorkflow> {
   const before = await first(context);

@@ -25,9 +25,9 @@ import {
 export const INCOMPLETE_EXIT = 97;
 
 /**
- * Reads the whole program before any of it runs, so that a program truncated by a lost connection, or partly
- * consumed by a login shell's profile, is never half executed. `unset p`: an exported variable of this name
- * would put the program into the environment of all child processes.
+ * A program that a lost connection truncated, or that a login shell's profile consumed in part, is never half
+ * executed. `unset p`: an exported variable of this name would put the program into the environment of all
+ * child processes.
  */
 export function shellLoader(nonce: string): readonly string[] {
   return [
@@ -45,10 +45,7 @@ export interface ProgramOptions {
 }
 
 interface OperationOptions extends ProgramOptions {
-  /**
-   * Part of the names of temporary files: unpredictable and never in a command line. Equal for all pieces of
-   * a file.
-   */
+  /** In the names of temporary files: unpredictable, in no command line, equal for all pieces of a file. */
   readonly temporaryId: string;
 }
 
@@ -81,8 +78,11 @@ export interface UploadPiece {
 export type ProgramOperation = Operation | PieceOperation | UploadOperation | UploadPiece;
 
 /**
- * The program that answers all queries in one round trip. Answers are framed: on stdout `\n<nonce> <index>
- * <exit code>\n` ends each answer, on stderr `\n<nonce> <index>\n`.
+ * Answers are framed: `
+ * <nonce> <index> <exit code>
+ * ` ends each one on stdout, `
+ * <nonce> <index>
+ * ` on stderr.
  */
 export function renderQueries(queries: readonly FactQuery[], options: ProgramOptions): string {
   const isParallel = (question: FactQuery): boolean => question.kind === 'command' && question.isParallel === true;
@@ -107,10 +107,7 @@ export function renderQueries(queries: readonly FactQuery[], options: ProgramOpt
   return renderProgram([BEGIN_BOTH, ...lines, 'exit 0'], functions, options);
 }
 
-/**
- * The program that runs operations in order and stops at the first failure. Framed like answers. Consecutive
- * files are written as a group: if one cannot be written, none is.
- */
+/** Stops at the first failure; framed like answers. If one of consecutive files cannot be written, none is. */
 export function renderOperations(operations: readonly ProgramOperation[], options: OperationOptions): string {
   const lines = operations.map((operation, index) => {
     if (operation.kind !== 'write-file') return `out\n${operationLines(operation)}\nr=$?; mark ${index} $r; [ $r = 0 ] || { out; exit 1; }`;
@@ -246,9 +243,8 @@ function journalWords({ path, id, entry, maxEntries, maxBytes }: JournalOperatio
 const LOGIN_BYTES = 100;
 
 /**
- * `command` prevents a call of one of our functions; a subshell would cost an additional process. Assignments before it
- * are in the environment of the program, and in no argument list. Only the operator's own hooks get secrets in this way: hooks
- * read them as variables. The values reach the host by stdin, and only root and the user of the hook can read its environment.
+ * `command` prevents a call of one of our functions; a subshell would cost a process. Assignments before it
+ * are in the environment, and in no argument list. Only the operator's own hooks get secrets in this way.
  */
 function runLine({ argv, okExit, secrets = {} }: RunCommand): string {
   const assignments = Object.entries(secrets).map(([name, value]) => `${name}=${quoteShell(revealText(value))} `);
@@ -288,7 +284,6 @@ function base64Lines(text: string): string {
   return `${Buffer.from(text, 'utf8').toString('base64').replace(/.{76}/g, '$&\n')}\n`;
 }
 
-/** Permission bits for chmod: `0644`. */
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }
@@ -301,9 +296,8 @@ export interface Frame {
 }
 
 /**
- * Splits framed output into the answers, in order of completion. Output before the start mark (banners, motd)
- * is dropped.
- * @returns the completed frames; the program was aborted after the last one
+ * The answers in order of completion, without output before the start mark (banners, motd). The program was
+ * aborted after the last one.
  */
 export function splitFrames(output: Uint8Array, nonce: string): readonly Frame[] {
   const buffer = Buffer.from(output.buffer, output.byteOffset, output.byteLength);

@@ -9,10 +9,7 @@ interface RequestLog {
   operations(operations: readonly Operation[]): void;
 }
 
-/**
- * Logs to a reporter. Contents of files are never logged.
- * @param reporter undefined, or a reporter of lower verbosity: nothing is logged
- */
+/** Logs without contents of files, and nothing without a reporter of this verbosity. */
 export function requestLog(host: string, reporter: Reporter | undefined): RequestLog {
   if (reporter === undefined || (reporter.verbosity !== undefined && reporter.verbosity < VERBOSITY)) return SILENT;
   const log = (code: string, message: string): void => reporter.report({ level: 'debug', code, host, verbosity: VERBOSITY, message });

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { isAppError } from '../base/errors.ts';
 import type { Dial } from '../kube/dial.ts';
-import type { Host, PerformOptions, QueryOptions } from './access/host.ts';
+import type { Host, PerformOptions } from './access/host.ts';
 import { CommitGoneError, HostLockedError } from './commit/commit-problems.ts';
 import type { LockHolder } from './commit/record.ts';
 import { type FactCacheControl, factCache } from './fact-cache.ts';
@@ -29,36 +29,24 @@ export interface ConfirmOptions {
   readonly reconnect: () => Promise<Host>;
 }
 
-/**
- * The host of one run. Its facts are cached, and its lock is taken with the first operation. The lock is held
- * for one run of one host, so both have the same lifetime.
- */
+/** The host of one run, for which its facts are cached and its lock is held from the first operation on. */
 export interface RunHost extends Host, FactCacheControl {
   /** Null: no lock, and changes are final immediately (files staged into a directory). */
   readonly writing: WriterOptions | null;
   /**
-   * Arms a revert with the next program, before its other operations. After that each program first checks
-   * that the change still waits for its confirmation, because the host may have reverted it while a
-   * connection was lost. Null: no revert is armed or checked any more.
+   * Arms a revert with the next program, before its other operations. Each later program first checks that
+   * the change still waits for its confirmation: the host may have reverted it while a connection was lost.
+   * Null: no revert is armed or checked any more.
    */
   arm(revert: RevertRequest | null): void;
-  /**
-   * Until then (Unix milliseconds) a lost connection is reopened on the next request. Null: a lost connection
-   * is an error.
-   */
+  /** Until then (Unix milliseconds) the next request reopens a lost connection. Null: it is an error. */
   reconnectUntil(time: number | null): void;
   /** Uses the existing connection, or a new one if it was lost. Does not use the lock. */
   withConnection<T>(work: (host: Host) => Promise<T>): Promise<T>;
-  /**
-   * The operations that release the lock; empty if it is not held. After running them, the caller must call
-   * `wasReleased`.
-   */
+  /** The operations that release a held lock. After them, the caller must call `wasReleased`. */
   releasing(): readonly Operation[];
   wasReleased(): void;
-  /**
-   * Releases the lock if it is held and the host is reachable (otherwise it expires), and closes a reopened
-   * connection.
-   */
+  /** Releases the lock if the host is reachable (otherwise it expires), and closes a reopened connection. */
   end(): Promise<void>;
 }
 
@@ -91,7 +79,7 @@ export function runHost(first: Host, { clock, writing, parseText, expected = {} 
     withConnection: link.use,
     releasing: () => writer?.releasing() ?? [],
     wasReleased: () => writer?.wasReleased(),
-    query: <Q extends FactQueries>(queries: Q, options: QueryOptions = {}) =>
+    query: <Q extends FactQueries>(queries: Q, options: Parameters<Host['query']>[1] = {}) =>
       facts.query(queries, { areKeys: options.areKeys === true, send: (missing) => link.query(missing, options) }),
     perform: async (operations, options = {}) => {
       facts.drop();

@@ -6,8 +6,8 @@ import type { Impact } from './plan/impact.ts';
 type PodLossPolicy = 'refuse' | 'warn' | 'ignore';
 
 /**
- * How a command runs on its hosts. Requests, workflows and phases contain this record and read its members from it: an
- * option that is added here reaches each host.
+ * How a command runs on its hosts. Requests, workflows and phases contain this record: an option that is
+ * added here reaches each host.
  */
 export interface RunSettings {
   /** Only plan. */

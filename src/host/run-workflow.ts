@@ -51,18 +51,14 @@ export type PlanOnHost = (context: PhaseContext, run: WorkflowRun) => Promise<Pl
 
 /** A workflow that was planned on one host. */
 export interface PlannedWorkflow extends WorkflowResult {
-  /**
-   * Applies the workflow phase by phase; each phase is inspected again just before its changes.
-   * @param context the context of the plan, possibly with another signal
-   * @returns the applied changes
-   */
+  /** @param context the context of the plan, possibly with another signal. @returns the applied changes */
   apply(context: PhaseContext): Promise<HostPlan>;
 }
 
 /**
  * Prepares and plans a workflow on one host; changes nothing. Warnings are reported immediately.
- * @throws AppError with exit code 3 for preflight problems, which a dry run returns instead; 2 for an unknown phase; the
- *   errors of the phases
+ * @throws AppError with exit code 3 for preflight problems, unless it is a dry run; 2 for an unknown phase;
+ *   those of phases
  */
 export async function planWorkflow<Options, Input>(
   workflow: Workflow<Options, Input>,

@@ -1,21 +1,15 @@
 /**
- * The shell functions of remote programs. Plain POSIX sh without installation: every command is part of
- * coreutils and busybox. Starting a process is the most expensive step on a host, so they prefer shell
- * builtins, and one call for many files.
- *
+ * The shell functions of remote programs: POSIX sh with the commands of coreutils and busybox. Starting a
+ * process is the most expensive step on a host, so they prefer builtins, and one call for many files.
  * `$R` prefixes every path: empty on a host, a directory when files are staged into it. `at` resolves
  * symbolic links as a host whose root is `$R` would, so that a link in an image (`/var/lib/kubelet -> /data`)
  * never leads out of it; `below` resolves all but the last component. The kernel resolves the running
  * system's /proc, because /proc/self names another process when a subprocess reads it.
- *
- * Each result ends with a marker on both streams, so that banners of a login shell, files without a final
- * newline and binary content cannot be mistaken for program output; the nonce of the marker is new for every
- * program. A result without stderr output writes no stderr marker (`tell`). Each write is a packet to encrypt
- * and decrypt: the shell buffers its own output (`say`, `mark`) until a command is about to write, or the
- * program ends (`out`).
- *
- * bash and mksh store here-documents in files below `$TMPDIR`, by default /tmp, which can be full. The variable is not
- * exported.
+ * Each result ends with a marker on both streams, so that banners of a login shell and binary content cannot
+ * be mistaken for it; its nonce is new for every program. A result without stderr output writes no stderr
+ * marker (`tell`). Each write is a packet to encrypt: the shell buffers its output (`say`, `mark`) until a
+ * command is about to write, or the program ends (`out`).
+ * bash and mksh store here-documents below `$TMPDIR`, by default /tmp, which can be full.
  */
 export const SHARED_FUNCTIONS = `
 LC_ALL=C TZ=UTC; export LC_ALL TZ; umask 022
@@ -106,7 +100,6 @@ q_show() {
 }
 `.trimStart();
 
-/** Queries for a directory. */
 export const LIST_FUNCTIONS = `
 q_list() {
   at "$1" || return 1
@@ -115,10 +108,10 @@ q_list() {
 `.trimStart();
 
 /**
- * HTTP requests. The host repeats them itself, because each attempt would otherwise need its own program. It sends no
- * request to a loopback address while no process listens on the port: each request takes processor time from the service
- * that starts. The check is skipped for other addresses, behind which another host may listen, and for a host that is
- * only a directory: /proc shows the ports of the running system.
+ * The host repeats requests itself: each attempt would otherwise need a program. It sends none to a loopback
+ * address while no process listens on the port: each request takes processor time from the service that
+ * starts. Not checked for other addresses, and for a host that is only a directory: /proc shows the ports of
+ * the running system.
  */
 export const HTTP_FUNCTIONS = `
 q_wait() {
@@ -174,9 +167,8 @@ except Exception as e: print("error %s" % e)' "$n" "\${a##*:}" "$q" "$2" "$k"
 `.trimStart();
 
 /**
- * Functions of operations: the common part. `fresh` creates a file that must not exist, and follows no
- * symbolic link. `$T` is a random part of the names of temporary files and appears in no command line, so
- * that other users with write access to the directory cannot create one in advance.
+ * `fresh` creates a file that must not exist, and follows no symbolic link. `$T` is a random part of the
+ * names of temporary files and in no command line, so that other users cannot create one in advance.
  */
 export const OPERATION_FUNCTIONS = `
 flush() { sync -- "$@" 2>/dev/null || sync; }
@@ -190,9 +182,8 @@ no_leftovers() {
 `.trimStart();
 
 /**
- * Files are written in groups: all files of a group exist under temporary names, complete, flushed and with
- * their modes, before the first is renamed. When one write fails, none is renamed; the marker of a file
- * follows after its name and those of the others are flushed.
+ * All files of a group exist under temporary names, complete, flushed and with their modes, before the first
+ * is renamed. When one write fails, none is renamed; markers follow after the names of all are flushed.
  */
 export const WRITE_FUNCTIONS = `
 if PATH=/nonexistent printf '' 2>/dev/null; then text() { printf %s "$1"; }; else text() { [ -z "$1" ] || cat <<E_O_T
@@ -244,12 +235,9 @@ w_commit() {
 `.trimStart();
 
 /**
- * Functions that create, move and remove files and directories.
- *
- * `w_empty` may run while a container still writes below the directory, so no path is resolved twice: the
- * path could refer to another object at the time of its removal. GNU find(1) works with directory handles.
- * Elsewhere (find of busybox works with paths) `drop_all` does the same: the working directory of a shell is
- * a handle, /proc/self/cwd shows its path, and all names in it have one component, which unlink(2) and
+ * `w_empty` may run while a container still writes below the directory, so no path is resolved twice. GNU
+ * find(1) works with directory handles. Elsewhere `drop_all` does the same: the working directory of a shell
+ * is a handle, /proc/self/cwd shows its path, and all names in it have one component, which unlink(2) and
  * rmdir(2) do not follow. Bind mounts from the same file system are the same device to `-xdev`, so no file
  * system may be mounted below.
  */
@@ -300,9 +288,9 @@ mounted_below() {
 `.trimStart();
 
 /**
- * Function that adds an entry to a journal: path, maximum number of older lines, their maximum size, a text that marks
- * the lines that the entry replaces, and the JSON object. The host adds the user of the login to the object. The file is
- * replaced, because an interrupted program must not leave a part of a line.
+ * Arguments: path, maximum number and size of older lines, a text that marks the lines that the entry
+ * replaces, and its JSON. The file is replaced, because an interrupted program must not leave a part of a
+ * line.
  */
 export const JOURNAL_FUNCTIONS = `
 w_journal() {
@@ -320,9 +308,9 @@ w_journal() {
 `.trimStart();
 
 /**
- * Functions of resumable uploads: path, and the SHA-256 of the file. The pieces of a file are kept below a directory of root
- * until it is complete, so each run of the same upload continues it. `u_begin` prints how many bytes exist. Files that are
- * uploaded into that directory itself, to be used by a later command, are continued after that command failed as well.
+ * The pieces of a file are kept below a directory of root until it is complete, so that each run of the same
+ * upload continues it. `u_begin` prints how many bytes exist. A file uploaded into that directory itself for
+ * a later command is continued after that command failed as well.
  */
 export const UPLOAD_FUNCTIONS = `
 u_part() { at /var/lib/kubeletadm/uploads && u=$p && t=$u/$1.part; }
@@ -358,10 +346,7 @@ u_end() {
 }
 `.trimStart();
 
-/**
- * Functions that assemble a large file: its pieces arrive in separate programs, and the file is renamed only
- * after its hash is verified.
- */
+/** Pieces arrive in separate programs; the file is renamed after its hash is verified. */
 export const LARGE_FILE_FUNCTIONS = `
 w_large() { at "$1" && d=\${p%/*} && b=$d/.\${p##*/}.kubeletadm && t=$b.$T; }
 w_piece() {

@@ -5,10 +5,7 @@ export interface RunOptions {
   /** Default 60,000. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * More output than this on stdout or stderr kills the process with an error; default 32 MiB. Limits the
-   * memory that a hostile host can use.
-   */
+  /** More output on stdout or stderr kills the process with an error; default 32 MiB. */
   readonly maxOutputBytes?: number;
   /** Called with each chunk of stdout as it arrives. */
   readonly onStdout?: ((chunk: Uint8Array) => void) | undefined;
@@ -23,12 +20,10 @@ export interface RunResult {
 }
 
 /**
- * A connection to a host. A command is an argv array, never a string: only the SSH transport quotes. `run`
- * resolves for any exit code.
- *
+ * A connection to a host. Only the SSH transport quotes an argv. `run` resolves for any exit code.
  * Errors (AppError): HOST_UNREACHABLE, HOST_KEY_MISMATCH, HOST_KEY_REVOKED, HOST_KEY_UNKNOWN,
- * HOST_AUTH_FAILED, HOST_TIMEOUT, HOST_CONNECTION_LOST,
- * HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND (the program itself could not be started).
+ * HOST_AUTH_FAILED, HOST_TIMEOUT, HOST_CONNECTION_LOST, HOST_OUTPUT_TOO_LARGE, HOST_COMMAND_NOT_FOUND (the
+ * program itself could not be started).
  */
 export interface Transport {
   /** Inventory name, the prefix of all messages about this host. */

@@ -19,8 +19,8 @@ const LONGEST_MS = 60_000;
 const QUIET_MS = 3_000;
 
 /**
- * Waits up to one minute until a service is active and ready.
- * @throws AppError UNIT_NOT_READY with the last line of its journal
+ * Waits up to one minute until a service is ready. @throws AppError UNIT_NOT_READY with the last line of its
+ * journal
  */
 export async function waitForUnit(context: PhaseContext, phase: string, { unit, readyUrl }: UnitTarget): Promise<void> {
   const { host, signal } = context;

@@ -12,21 +12,18 @@ export interface PerformOptions {
   readonly isLast?: boolean | undefined;
 }
 
-export interface QueryOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly timeoutMs?: number;
-  /** The names of the queries are their keys (`queryKey`). */
-  readonly areKeys?: boolean;
-}
-
 /**
- * A Linux host. Queries are answered in one round trip (AppError HOST_ANSWER_TOO_LARGE for a file of more
- * than 256 KiB). Operations run in order in one remote program that stops at the first failure (AppError
- * HOST_OPERATION_FAILED, HOST_NO_SPACE, HOST_READ_ONLY, HOST_PERMISSION_DENIED with the failed operation).
+ * Queries are answered in one round trip (AppError HOST_ANSWER_TOO_LARGE for a file of more than 256 KiB).
+ * Operations run in order in one remote program that stops at the first failure (AppError
+ * HOST_OPERATION_FAILED, HOST_NO_SPACE, HOST_READ_ONLY, HOST_PERMISSION_DENIED).
  */
 export interface Host {
   readonly name: string;
-  query<Q extends FactQueries>(queries: Q, options?: QueryOptions): Promise<FactQueryResults<Q>>;
+  /** `areKeys`: the names of the queries are their keys (`queryKey`). */
+  query<Q extends FactQueries>(
+    queries: Q,
+    options?: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number; readonly areKeys?: boolean },
+  ): Promise<FactQueryResults<Q>>;
   perform(operations: readonly Operation[], options?: PerformOptions): Promise<void>;
   /** Opens a TCP connection from the host. Absent: the local host reaches the same addresses directly. */
   readonly dial?: Dial | undefined;

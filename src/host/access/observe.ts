@@ -3,7 +3,7 @@ import type { Fact } from '../facts/fact.ts';
 import { parseEach } from '../facts/parse-text.ts';
 import type { Host } from './host.ts';
 
-/** Queries a fact of a host (several with `combineFacts`) in one round trip. Throws the errors of `host.query`. */
+/** Queries a fact of a host (several with `combineFacts`) in one round trip. Throws as `host.query`. */
 export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal): Promise<T> {
   const { queries, areKeys = false } = fact;
   return fact.parse(await host.query(queries, { areKeys, signal }), host.parseText ?? parseEach);
@@ -12,11 +12,7 @@ export async function observe<T>(host: Host, fact: Fact<T>, signal?: AbortSignal
 const LOCAL_PAUSE = quickAtFirst({ quickMs: 100, forMs: 30_000, slowMs: 500 });
 const REMOTE_PAUSE = quickAtFirst({ quickMs: 200, forMs: 5_000, slowMs: 500 });
 
-/**
- * The pause between two probes of a host: every query of a remote host costs a program over SSH, often with sudo.
- * @returns for `waitUntil`: 100 ms for the local host during the first 30 seconds, 200 ms for remote hosts during the first
- * five seconds, 500 ms otherwise
- */
+/** For `waitUntil`. Each query of a remote host costs a program over SSH, often with sudo. */
 export function hostPause({ dial }: Pick<Host, 'dial'>): Wait<never, never>['pauseMs'] {
   return dial === undefined ? LOCAL_PAUSE : REMOTE_PAUSE;
 }

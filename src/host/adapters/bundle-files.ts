@@ -1,17 +1,16 @@
-import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, createWriteStream, rmSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type Readable, Transform } from 'node:stream';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { extract, type Header, pack } from 'tar-stream';
+import { type Extract, extract, type Header, type Pack, pack } from 'tar-stream';
 import { AppError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { systemErrorText } from '../../base/system-error.ts';
 import { printable } from '../../base/text/printable.ts';
 import {
-  type BundleContent,
   type BundleManifest,
   contentOffsets,
   decodeManifest,
@@ -22,17 +21,16 @@ import {
 } from '../bundle/manifest.ts';
 import type { BundleFiles, BundleSource, ImageArchive, InspectedFile, OpenBundle } from '../bundle/ports.ts';
 import { fullImageName } from '../cri/runtime-commands.ts';
-import type { RangedFile } from '../operation/large-file.ts';
 
-/** The interruption of the process. */
-interface Interruption {
+/**
+ * Bundles on the file system of the local host. An aborted signal ends each function with the signal's reason.
+ * @param interruption.onForcedExit calls a listener before the process exits without waiting; returns a function that
+ *   removes the listener
+ */
+export function bundleFiles(interruption: {
   readonly signal: AbortSignal;
-  /** Calls a listener before the process exits without waiting. Returns a function that removes the listener. */
   readonly onForcedExit?: ((listener: () => void) => () => void) | undefined;
-}
-
-/** Bundles on the file system of the local host. An aborted signal ends each function with the signal's reason. */
-export function bundleFiles(interruption: Interruption): BundleFiles {
+}): BundleFiles {
   const { signal } = interruption;
   // The reason replaces the errors of streams that the signal destroyed.
   const orInterrupted = async <T>(work: Promise<T>): Promise<T> => {
@@ -47,7 +45,7 @@ export function bundleFiles(interruption: Interruption): BundleFiles {
     listInputs,
     inspectFile: (file) => orInterrupted(inspectFile(file, signal)),
     inspectImageArchive: (file) => orInterrupted(inspectImageArchive(file, signal)),
-    write: (file, manifest, sources) => orInterrupted(writeBundle({ file, manifest, sources }, interruption)),
+    write: (...bundle) => orInterrupted(writeBundle(bundle, interruption)),
     open: (file) => openBundle(file, (bundle) => orInterrupted(verifyBundle(file, bundle, signal))),
   };
 }
@@ -111,16 +109,12 @@ async function inspectImageArchive(file: string, signal: AbortSignal): Promise<I
   return isTar && images.length > 0 ? { file, ...tap.result(), images, architectures: architecturesOf(documents) } : null;
 }
 
-/**
- * Passes a whole file through the hash and, decompressed where necessary, into the archive reader.
- * @returns false: the file is no tar archive
- * @throws AppError INPUT_UNREADABLE
- */
+/** Passes a file through the hash and, decompressed if necessary, into the archive reader. False: not a tar archive. */
 async function readThrough(
   file: string,
-  { tap, archive, signal }: { readonly tap: Transform; readonly archive: ReturnType<typeof extract>; readonly signal: AbortSignal },
+  { tap, archive, signal }: { readonly tap: Transform; readonly archive: Extract; readonly signal: AbortSignal },
 ): Promise<boolean> {
-  const head = await readHead(file);
+  const head = await readRange(file, 0, 2);
   const isCompressed = head[0] === 0x1f && head[1] === 0x8b;
   const source = createReadStream(file);
   let failure: unknown = null;
@@ -142,20 +136,6 @@ function isReadError(error: Error): boolean {
   return 'syscall' in error;
 }
 
-async function readHead(path: string): Promise<Buffer> {
-  try {
-    const file = await open(path);
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(512), 0, 512, 0);
-      return buffer.subarray(0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  } catch (cause) {
-    throw unreadable(path, cause);
-  }
-}
-
 function parseDocument(bytes: Buffer): JsonObject | readonly unknown[] | null {
   if (bytes[0] !== 0x7b && bytes[0] !== 0x5b) return null;
   try {
@@ -166,10 +146,7 @@ function parseDocument(bytes: Buffer): JsonObject | readonly unknown[] | null {
   }
 }
 
-/**
- * @see github.com/opencontainers/image-spec annotations.md, and containerd's `io.containerd.image.name`; `docker save`
- * writes manifest.json
- */
+/** @see github.com/opencontainers/image-spec annotations.md, containerd; `docker save` writes manifest.json */
 function namesOf(documents: ReadonlyMap<string, JsonObject | readonly unknown[]>): readonly string[] {
   const index = documents.get('index.json');
   const saved = documents.get('manifest.json');
@@ -197,7 +174,7 @@ function architecturesOf(documents: ReadonlyMap<string, JsonObject | readonly un
 
 /** A stream that hashes and counts the bytes that pass. */
 function hashing(): { readonly stream: Transform; result(): { readonly sha256: string; readonly size: number } } {
-  const hash: Hash = createHash('sha256');
+  const hash = createHash('sha256');
   let size = 0;
   const stream = new Transform({
     transform(chunk: Buffer, _, done) {
@@ -209,36 +186,27 @@ function hashing(): { readonly stream: Transform; result(): { readonly sha256: s
   return { stream, result: () => ({ sha256: hash.digest('hex'), size }) };
 }
 
-interface NewBundle {
-  readonly file: string;
-  readonly manifest: BundleManifest;
-  readonly sources: readonly BundleSource[];
-}
-
-async function writeBundle({ file, manifest, sources }: NewBundle, { signal, onForcedExit }: Interruption): Promise<number> {
+async function writeBundle(
+  [file, manifest, sources]: Parameters<BundleFiles['write']>,
+  { signal, onForcedExit }: Parameters<typeof bundleFiles>[0],
+): Promise<number> {
   const temporary = join(dirname(file), `.${basename(file)}.kubeletadm.${randomBytes(8).toString('hex')}`);
   const forget = onForcedExit?.(() => rmSync(temporary, { force: true }));
   const archive = pack();
   const output = createWriteStream(temporary, { flags: 'wx', mode: 0o644 });
-  const adding = addEntries(archive, { file, manifest, sources }, signal).catch((error: unknown) => {
+  const adding = addEntries(archive, encodeManifest(manifest), sources, signal).catch((error: unknown) => {
     archive.destroy(error as Error);
     throw error;
   });
   try {
     const [, added] = await Promise.allSettled([pipeline(archive, output, { signal }), adding]);
     if (added.status === 'rejected') throw added.reason;
-    const written = await open(temporary, 'r+');
-    try {
-      await written.sync();
-    } finally {
-      await written.close();
-    }
+    await sync(temporary, 'r+');
     const { size } = await stat(temporary);
-    const expected = contentOffsets(Buffer.byteLength(encodeManifest(manifest)), manifest.contents);
-    const last = manifest.contents.at(-1);
-    if (last !== undefined && (expected.get(last.path) ?? 0) + last.size > size) throw new Error('the disk is full');
+    if (!isComplete(manifest, contentOffsets(Buffer.byteLength(encodeManifest(manifest)), manifest.contents), size))
+      throw new Error('the disk is full');
     await rename(temporary, file);
-    await syncDirectory(dirname(file));
+    await sync(dirname(file), 'r');
     return size;
   } catch (cause) {
     // An open that has not finished would create the file after its removal.
@@ -252,19 +220,22 @@ async function writeBundle({ file, manifest, sources }: NewBundle, { signal, onF
   }
 }
 
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path);
+async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
+  const file = await open(path, flags);
   try {
-    await directory.sync();
+    await file.sync();
   } finally {
-    await directory.close();
+    await file.close();
   }
 }
 
-type Pack = ReturnType<typeof pack>;
+/** Whether an archive of a size contains all its contents. */
+function isComplete({ contents }: BundleManifest, offsets: ReadonlyMap<string, number>, size: number): boolean {
+  const last = contents.at(-1);
+  return last === undefined || (offsets.get(last.path) ?? 0) + last.size <= size;
+}
 
-async function addEntries(archive: Pack, { manifest, sources }: NewBundle, signal: AbortSignal): Promise<void> {
-  const text = encodeManifest(manifest);
+async function addEntries(archive: Pack, text: string, sources: readonly BundleSource[], signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     archive.entry(header(MANIFEST_NAME, Buffer.byteLength(text)), text, (error) => (error ? reject(error) : resolve()));
   });
@@ -306,8 +277,7 @@ async function openBundle(file: string, verify: (manifest: BundleManifest) => Pr
   const manifest = decodeManifest(manifestText, file);
   const offsets = contentOffsets(Buffer.byteLength(manifestText), manifest.contents);
   const { size } = await stat(file);
-  const last = manifest.contents.at(-1);
-  if (last !== undefined && (offsets.get(last.path) ?? 0) + last.size > size) throw invalidBundle(file, 'it is incomplete');
+  if (!isComplete(manifest, offsets, size)) throw invalidBundle(file, 'it is incomplete');
   for (const { path } of manifest.contents) {
     const name = (await readRange(file, (offsets.get(path) ?? 0) - 512, 100)).toString('latin1').replace(/\0.*$/s, '');
     if (name !== path) throw invalidBundle(file, `${path} is not at the place of its manifest; another program wrote the archive`);
@@ -316,13 +286,12 @@ async function openBundle(file: string, verify: (manifest: BundleManifest) => Pr
     file,
     size,
     manifest,
-    contentOf: (content) => rangedFile(file, offsets.get(content.path) ?? 0, content),
+    contentOf: ({ path, sha256, size }) => {
+      const start = offsets.get(path) ?? 0;
+      return { sha256, size, read: (offset, length) => readRange(file, start + offset, Math.min(length, size - offset)) };
+    },
     verify: () => verify(manifest),
   };
-}
-
-function rangedFile(file: string, start: number, { sha256, size }: BundleContent): RangedFile {
-  return { sha256, size, read: (offset, length) => readRange(file, start + offset, Math.min(length, size - offset)) };
 }
 
 async function readRange(path: string, position: number, length: number): Promise<Buffer> {
@@ -368,7 +337,7 @@ async function readManifest(file: string): Promise<string> {
 
 async function verifyBundle(file: string, { contents }: BundleManifest, signal: AbortSignal): Promise<void> {
   const archive = extract();
-  const source: Readable = createReadStream(file);
+  const source = createReadStream(file);
   const expected = [{ path: MANIFEST_NAME, sha256: null }, ...contents].values();
   let failure: unknown = null;
   source.on('error', (error) => {

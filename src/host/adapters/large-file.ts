@@ -14,22 +14,16 @@ const SEVERAL_FILES = '\n// kubeletadm, in several files\n';
 const AGENT_FILE = 'kubeletadm-agent.mjs';
 
 /**
- * The running program: a script and its interpreter, which are the same for a single executable application
- * of Node.js.
- */
-interface RunningProgram {
-  readonly script: string;
-  readonly executable: string;
-}
-
-/**
- * Reads a local program file and compresses it once for all hosts.
- * @param path undefined: the running program. If it was built as several files, the agent file in the same
- *   directory is read.
- * @returns null if the program runs from its sources
+ * Reads a local program file and compresses it once for all hosts; null: the program runs from its sources.
+ * @param path default: the running program, or the agent file beside a program that was built as several
+ *   files
+ * @param running its script and its interpreter, the same file for a single executable application of Node.js
  * @throws AppError INPUT_UNREADABLE (exit code 2)
  */
-export async function readProgram(path: string | undefined, running: RunningProgram | undefined): Promise<LargeFile | null> {
+export async function readProgram(
+  path: string | undefined,
+  running: { readonly script: string; readonly executable: string } | undefined,
+): Promise<LargeFile | null> {
   const file = path ?? (await ownFile(running));
   if (file === null) return null;
   let opened = file;
@@ -39,16 +33,13 @@ export async function readProgram(path: string | undefined, running: RunningProg
     opened = join(dirname(await realpath(file)), AGENT_FILE);
     return await largeFile(opened);
   } catch (cause) {
-    const why = systemErrorText(cause);
-    throw new AppError(
-      { code: 'INPUT_UNREADABLE', message: `cannot read ${opened}: ${why}`, hint: 'Check the path' },
-      { exitCode: 2, cause },
-    );
+    const message = `cannot read ${opened}: ${systemErrorText(cause)}`;
+    throw new AppError({ code: 'INPUT_UNREADABLE', message, hint: 'Check the path' }, { exitCode: 2, cause });
   }
 }
 
 /** Follows symbolic links, which npm creates. */
-async function ownFile(running: RunningProgram | undefined): Promise<string | null> {
+async function ownFile(running: Parameters<typeof readProgram>[1]): Promise<string | null> {
   if (running === undefined) return null;
   const own = await realpath(running.script).catch(() => running.executable);
   return own.endsWith('.ts') ? null : own;
@@ -62,8 +53,7 @@ async function largeFile(path: string): Promise<LargeFile> {
     size: bytes.length,
     head: bytes.subarray(0, HEAD_BYTES).toString('latin1'),
     *pieces() {
-      // Lazy: not needed if all hosts have the file. A fast level, since the network is faster than a better
-      // compression.
+      // Lazy: not needed if all hosts have the file. The network is faster than a better compression.
       packed ??= gzipSync(bytes, { level: 1 });
       for (let at = 0; at < packed.length; at += PIECE_BYTES)
         yield packed

@@ -11,10 +11,8 @@ const DEFAULT_MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 const GRACE_MS = 1000;
 
 /**
- * Runs commands on the local host, each in its own process group, so that stopping a command stops its
- * children.
- * @param options.name inventory name; default `localhost`
- * @param options.root directory that is the root directory of the commands (chroot); needs root
+ * Runs commands in process groups, so that stopping one stops its children. `root`: directory for chroot;
+ * needs root.
  */
 export function localTransport(options: { readonly name?: string; readonly root?: string } = {}): Transport {
   const name = options.name ?? 'localhost';

@@ -83,10 +83,7 @@ export function encodeManifest(value: BundleManifest): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/**
- * @param file name of the bundle, for messages
- * @throws AppError BUNDLE_INVALID (exit code 2)
- */
+/** @param file its name in messages. @throws AppError BUNDLE_INVALID (exit code 2) */
 export function decodeManifest(text: string, file: string): BundleManifest {
   let value: unknown;
   try {

@@ -30,32 +30,26 @@ export interface OpenBundle {
   readonly manifest: BundleManifest;
   /** A content, read by ranges. The reader compares its SHA-256. */
   contentOf(content: BundleContent): RangedFile;
-  /**
-   * Reads the whole archive and compares it with the manifest.
-   * @throws AppError BUNDLE_INVALID (exit code 2) for the first difference
-   */
+  /** Compares the whole archive with the manifest. @throws AppError BUNDLE_INVALID (exit code 2) */
   verify(): Promise<void>;
 }
 
 /** Bundles and their inputs on the local host. Contents are streamed, because images have hundreds of megabytes. */
 export interface BundleFiles {
   /**
-   * The file, or the files of a directory (without those below its subdirectories and without hidden ones), by name.
-   * @throws AppError INPUT_UNREADABLE (exit code 2)
+   * The file, or the files of a directory by name, without hidden ones. @throws AppError INPUT_UNREADABLE
+   * (exit code 2)
    */
   listInputs(path: string): Promise<readonly string[]>;
   /** @throws AppError INPUT_UNREADABLE (exit code 2) */
   inspectFile(file: string): Promise<InspectedFile>;
-  /**
-   * @returns null: not an archive of images
-   * @throws AppError INPUT_UNREADABLE (exit code 2)
-   */
+  /** Null: not an archive of images. @throws AppError INPUT_UNREADABLE (exit code 2) */
   inspectImageArchive(file: string): Promise<ImageArchive | null>;
   /**
-   * Writes a bundle: a temporary file in the same directory, fsync, rename. Equal inputs give equal bytes.
-   * @param sources in the order of the manifest
-   * @returns size in bytes
-   * @throws AppError INPUT_UNREADABLE, INPUT_UNWRITABLE or BUNDLE_INPUT (a source changed meanwhile), exit code 2
+   * Writes a bundle atomically and returns its size. Equal inputs give equal bytes. `sources` are in the
+   * order of the manifest.
+   * @throws AppError INPUT_UNREADABLE, INPUT_UNWRITABLE or BUNDLE_INPUT (a source changed meanwhile), exit
+   *   code 2
    */
   write(file: string, manifest: BundleManifest, sources: readonly BundleSource[]): Promise<number>;
   /** @throws AppError INPUT_UNREADABLE or BUNDLE_INVALID (exit code 2) */

@@ -45,7 +45,6 @@ export function describeCommit(record: CommitRecord | null): string {
   }
 }
 
-/** The owner and the time of a change. */
 export function describeChangeOf(record: CommitRecord): string {
   return `the change ${madeBy(record)}`;
 }
@@ -85,10 +84,7 @@ export function commitNotArmed(host: string, phase: string): AppError {
   });
 }
 
-/**
- * The state of the change is unknown, because the host is unreachable.
- * @param isAsked the confirmation was sent, but the host did not respond
- */
+/** The host is unreachable. @param isAsked the confirmation was sent, but the host did not respond */
 export function commitUnknown(host: string, secondsLeft: number, isAsked: boolean): AppError {
   const rollback =
     secondsLeft > 0 ? `the host rolls back automatically in ${secondsLeft} s` : 'the host should already have rolled back automatically';

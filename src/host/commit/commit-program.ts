@@ -10,10 +10,9 @@ export const SHUTDOWN_EXIT = 76;
 export const LOCK_FILE = '/run/kubeletadm.lock';
 
 /**
- * Shell functions that take or release the lock of a host. The lock file is created atomically with a hard
- * link. The lock expires with the boot in which it was taken, and after its TTL, which is measured by the
- * uptime and so is independent of the system time. The modification time of the file is the time when the
- * holder last took the lock.
+ * The lock file is created atomically with a hard link. It expires with the boot in which it was taken, and
+ * after its TTL, which is measured by the uptime. Its modification time is that of the holder's last
+ * `lock_take`.
  */
 export const LOCK_FUNCTIONS = `
 lock_holder() { h=; if [ -f "$L" ]; then { read -r h && h=\${h#id }; } <"$L"; fi 2>/dev/null; }
@@ -74,13 +73,11 @@ commit_revert() {
 `.trimStart();
 
 /**
- * Shell functions that arm a revert, in addition to COMMIT_FUNCTIONS. They use the shared functions of every
- * program (`at`, `below`, `flush`, `$R`).
- *
- * Order: first the cleanup at the next boot (script, units, link of the boot unit), then the copies, then one
- * rename that arms the revert, then the timer. Changes begin only when the timer runs. Each step is on disk
- * before the next one begins. If a change is already waiting for its confirmation, this one joins it: the
- * first copy of each file is kept.
+ * In addition to COMMIT_FUNCTIONS; uses the shared functions of every program (`at`, `below`, `flush`, `$R`).
+ * Order: the cleanup at the next boot (script, units, link of the boot unit), the copies, one rename that
+ * arms the revert, the timer. Changes begin only when the timer runs; each step is on disk before the next
+ * one begins. A change that already waits for its confirmation is joined: the first copy of each file is
+ * kept.
  */
 export const ARM_FUNCTIONS = `
 boot_id() { cat /proc/sys/kernel/random/boot_id; }

@@ -49,10 +49,7 @@ function contentOf(file: FileFact | null): string | undefined {
   return file?.content;
 }
 
-/**
- * Parses `state NAME` and the lines of a record; null when it is empty. The host controls the text, so values
- * are made printable on one line.
- */
+/** `state NAME` and the lines of a record. The host controls the text, so values are made printable on one line. */
 export function parseRecord(text: string): CommitRecord | null {
   const reported = readLines(text);
   const state = STATES[reported('state') as keyof typeof STATES];

@@ -1,20 +1,17 @@
 /** Directory of a checkpoint, its script and its state; root only. */
 export const COMMIT_DIRECTORY = '/var/lib/kubeletadm';
 
-/**
- * The units: `.service` restores the files, `.timer` starts it at the timeout, `-boot.service` runs before
- * the kubelet.
- */
+/** `.service` restores the files, `.timer` starts it at the timeout, `-boot.service` runs before the kubelet. */
 export const REVERT_UNIT = 'kubeletadm-revert';
 
 /** Only root can open this file: any process that can open a file can lock it. */
 const MUTEX_FILE = '/run/kubeletadm.mutex';
 
 /**
- * A shell function that makes the revert script and the writing programs mutually exclusive. A program whose
- * connection was lost may still run while its change is reverted. The lock is held by the process and its
- * children. If the lock stays taken, the function fails: a writing program must stop, a revert must continue. A
- * host without flock(1) has no such lock. `9<&9`: mksh closes the descriptor in children.
+ * Makes the revert script and the writing programs mutually exclusive: a program whose connection was lost
+ * may still run while its change is reverted. The process and its children hold the lock. If it stays taken,
+ * a writing program must stop, a revert must continue. Hosts without flock(1) have no such lock. `9<&9`: mksh
+ * closes the descriptor in children.
  */
 export const MUTEX_FUNCTION = `hold() {
   if ! command -v flock >/dev/null; then return 0; fi
@@ -27,13 +24,11 @@ export const MUTEX_FUNCTION = `hold() {
 `;
 
 /**
- * The script `/var/lib/kubeletadm/revert`, which restores the previous files unless the change is confirmed.
- * POSIX sh; uses only coreutils or busybox, and systemctl.
- *
- * The state is the name of one directory, and each transition is one flushed rename: `new` (being created),
- * `commit` (armed), then `confirmed`, or `reverting` and `reverted`. The previous files are restored before
- * `reverting` ends, and new files are on disk before `commit` can end: after a power failure the host has
- * either the new files, or continues to revert at boot before the kubelet starts.
+ * Restores the previous files unless the change is confirmed. The state is the name of one directory, and
+ * each transition is one flushed rename: `new` (being created), `commit` (armed), then `confirmed`, or
+ * `reverting` and `reverted`. The previous files are restored before `reverting` ends, and new files are on
+ * disk before `commit` can end: after a power failure the host has either the new files, or continues to
+ * revert at boot before the kubelet starts.
  */
 export const REVERT_SCRIPT = `#!/bin/sh
 # Written by kubeletadm before it changes kubelet files; removed when the change is confirmed.
@@ -183,10 +178,8 @@ esac
 `;
 
 /**
- * The systemd units that run the script, by file name, in creation order. The boot unit is wanted by the
- * kubelet and ordered before it; file systems of the restored paths are mounted first.
- * @param timeoutSeconds timeout of the timer; a failed revert is retried every 30 seconds
- * @param paths the paths that are restored
+ * The units by file name, in creation order. The boot unit is wanted by the kubelet and ordered before it;
+ * file systems of the restored `paths` are mounted first. A failed revert is retried every 30 seconds.
  */
 export function revertUnits(timeoutSeconds: number, paths: readonly string[]): Readonly<Record<string, string>> {
   const directories = [...new Set([COMMIT_DIRECTORY, ...paths.map((path) => path.replace(/\/[^/]*$/, '') || '/')])].map(quoteUnitWord);
@@ -218,10 +211,7 @@ AccuracySec=1s
   };
 }
 
-/**
- * Quotes a path in a list of a unit file: spaces separate items, a percent sign begins a specifier. @see
- * systemd.syntax(7), systemd.unit(5)
- */
+/** Spaces separate the items of a list, a percent sign begins a specifier. @see systemd.syntax(7), systemd.unit(5) */
 function quoteUnitWord(path: string): string {
   const escaped = path.replace(/[\\"]/g, '\\$&').replaceAll('%', '%%');
   return /\s/.test(path) ? `"${escaped}"` : escaped;

@@ -11,9 +11,9 @@ ctrd() { ctr --address "$p" --namespace k8s.io "$@"; }
 `;
 
 /**
- * Prints the number of processes in the cgroups of Pods (`kubepods`, `kubepods.slice`, also below a cgroup
- * root of the kubelet), whichever runtime started them. Those of nodes that are containers of this host are
- * nested deeper and not counted. One find(1) for all directories: cgroup v1 has one for each controller.
+ * Processes in the cgroups of Pods (`kubepods`, `kubepods.slice`, also below a cgroup root of the kubelet),
+ * whichever runtime started them; not those of nodes that are containers of this host, which are nested
+ * deeper. One find(1) for all directories: cgroup v1 has one for each controller.
  */
 const POD_PROCESSES = `pod_processes() { (
   g=\${KUBELETADM_ROOT-}/sys/fs/cgroup
@@ -31,10 +31,7 @@ export function listImages(criSocket: string): Words {
   return words(`${TOOLS}if has crictl; then cri --timeout 10s images --output json; else ctrd --timeout 10s images ls -q; fi`, criSocket);
 }
 
-/**
- * Pulls one image. ctr uses the mirrors of containerd's documented directory but no credentials: the kubelet
- * pulls images that need some.
- */
+/** ctr uses the mirrors of containerd's documented directory but no credentials: the kubelet pulls such images. */
 export function pullImage(criSocket: string, image: string): Words {
   const script = `${TOOLS}if has crictl; then exec crictl --runtime-endpoint "$s" --timeout 15m pull "$2"; fi
 d=/etc/containerd/certs.d; set -- "$2"; [ ! -d $d ] || set -- --hosts-dir $d "$1"
@@ -42,10 +39,7 @@ ctrd --timeout 15m images pull "$@" >/dev/null`;
   return words(script, criSocket, fullImageName(image));
 }
 
-/**
- * Prints the program that imports images for the runtime of a socket: `ctr` for containerd, `podman` for CRI-O, which has the
- * same image store; nothing: none.
- */
+/** Prints `ctr` for containerd, `podman` for CRI-O, which has the same image store, or nothing. */
 export function imageImporter(criSocket: string): Words {
   return words(`${TOOLS}${IMPORTER}importer`, criSocket);
 }
@@ -72,9 +66,9 @@ export function listPods(criSocket: string): Words {
 }
 
 /**
- * Prints the ids of the containers and sandboxes of a Pod in kube-system that have not stopped, one per line. Any other
- * exit code than 0: not known. The container runtime is asked because a process may run without listening on its port.
- * A container that crashes is between two starts most of the time; its sandbox shows that the kubelet will start it again.
+ * Prints the ids of the containers and sandboxes of a Pod in kube-system that have not stopped; any other
+ * exit code than 0: unknown. A process may run without listening on its port. A container that crashes is
+ * between two starts most of the time; its sandbox shows that the kubelet will start it again.
  */
 export function listLiveContainers(criSocket: string, pod: string): Words {
   const script = `${TOOLS}if has crictl; then
@@ -89,15 +83,15 @@ fi`;
   return words(script, criSocket, pod);
 }
 
-/** Prints the number of Pod processes according to their cgroups, also if no container runtime can be queried. */
+/** Also if no container runtime can be queried. */
 export function countPodProcesses(): Words {
   return words(`${POD_PROCESSES}pod_processes`);
 }
 
 /**
- * Stops and removes all Pods, and waits until no Pod process is left. All Pods are tried in one call. If it fails, each
- * remaining Pod is tried five times, and a failure does not stop the others, as in kubeadm. ctr removes only containers:
- * Pod networks remain until the host is restarted.
+ * Removes all Pods, and waits until no Pod process is left. If one call for all fails, each remaining Pod is
+ * tried five times, as in kubeadm. ctr removes only containers: Pod networks remain until the host is
+ * restarted.
  * @param mayStay Pods that cannot be removed are no failure
  */
 export function removePods(criSocket: string, mayStay: boolean): Words {
@@ -133,9 +127,9 @@ f=$(ls -t /var/log/pods/kube-system_"$2"-*/"$2"/*.log 2>/dev/null | head -n 1); 
 const DOCKER_HUB = 'docker.io';
 
 /**
- * The full name of an image in the runtime: without a registry it is from Docker Hub, without a tag it is `latest`; a
- * digest replaces the tag.
- * @see github.com/distribution/reference NormalizeNamed and TagNameOnly; github.com/containerd/containerd ParseDockerRef
+ * Without a registry an image is from Docker Hub, without a tag it is `latest`; a digest replaces the tag.
+ * @see github.com/distribution/reference NormalizeNamed, TagNameOnly; github.com/containerd/containerd
+ *   ParseDockerRef
  */
 export function fullImageName(image: string): string {
   const [before = '', digest] = image.split('@');

@@ -41,10 +41,9 @@ function shortIpv6(hex: string): string {
 }
 
 /**
- * The IP addresses at which other hosts reach the host: without addresses of Services and of interfaces that
- * container runtimes, Pod networks, kube-proxy and virtual machines create, because these are equal on many
- * hosts. Null when unknown (an image). Without `ip` the interface of an address is unknown, so all addresses
- * except loopback are returned.
+ * The IP addresses at which other hosts reach the host: without those of Services and of interfaces that
+ * container runtimes, Pod networks, kube-proxy and virtual machines create, which are equal on many hosts.
+ * Null when unknown (an image). Without `ip` all addresses except loopback.
  */
 export const ownAddresses = defineFact(
   { ...localAddresses.queries, shown: { kind: 'command', argv: ['ip', '-o', 'address', 'show', 'scope', 'global'] } },

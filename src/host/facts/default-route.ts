@@ -44,10 +44,7 @@ export function defaultDevice4(text: string): string | null {
   return null;
 }
 
-/**
- * The interface of the first route to ::/0 in /proc/net/ipv6_route. The kernel lists the loopback when no
- * such route exists.
- */
+/** As for IPv4, in /proc/net/ipv6_route. The kernel lists the loopback when no such route exists. */
 export function defaultDevice6(text: string): string | null {
   for (const line of text.split('\n')) {
     const [destination = '', prefix, , , , , , , flags = '0', device = ''] = line.trim().split(/\s+/);

@@ -1,10 +1,7 @@
 import type { ParseText } from './parse-text.ts';
 import { type FactQueries, type FactQuery, type FactQueryResult, type FactQueryResults, queryKey } from './query.ts';
 
-/**
- * A fact about a host: read-only queries and the pure parser of their results. Several facts are queried
- * together, in one round trip (`observe` in observe.ts).
- */
+/** Read-only queries and the pure parser of their results. `observe` queries several in one round trip. */
 export interface Fact<T, Q extends FactQueries = FactQueries> {
   readonly queries: Q;
   /** The names of the queries are their keys (`queryKey`). */
@@ -22,10 +19,7 @@ export function defineFact<T, const Q extends FactQueries>(
 
 type FactsValue<F extends Readonly<Record<string, Fact<unknown>>>> = { readonly [K in keyof F]: F[K] extends Fact<infer T> ? T : never };
 
-/**
- * Combines facts: queried together, with equal queries sent once, and parsed separately. The queries are
- * named by their keys (`queryKey`).
- */
+/** Facts that are queried together, with equal queries sent once, and parsed separately. */
 export function combineFacts<F extends Readonly<Record<string, Fact<unknown>>>>(facts: F): Fact<FactsValue<F>> {
   const queries: Record<string, FactQuery> = {};
   const parts = Object.entries(facts).map(([name, fact]) => {

@@ -7,10 +7,7 @@ interface OperatingSystem {
   readonly machine: string | null;
   readonly prettyName: string | null;
   readonly packageFamily: 'deb' | 'rpm' | null;
-  /**
-   * Output of `uname -n`, trimmed and in lower case (kubeadm 1.36 util/node.go); null when unknown (an image
-   * without /etc/hostname).
-   */
+  /** `uname -n` in lower case (kubeadm 1.36 util/node.go); null: unknown (an image without /etc/hostname). */
   readonly hostname: string | null;
 }
 

@@ -1,13 +1,11 @@
 /** Parses the text of a file on a host with a pure function. */
 export type ParseText = <T>(text: string, parse: (text: string) => T) => T;
 
-/** Parses each text. */
 export const parseEach: ParseText = (text, parse) => parse(text);
 
 /**
- * Parses equal texts once, for a run on many hosts: most of their files have equal content.
- * @param most maximum number of results kept for each parser: texts that all differ gain nothing from them
- * @returns a function for one run; each parser must be the same function for all hosts
+ * Parses equal texts of the hosts of a run once; each parser must be the same function for all hosts.
+ * @param most number of results kept for each parser: texts that all differ gain nothing from them
  */
 export function parseEqualTextsOnce(most = 1_000): ParseText {
   const parsers = new Map<(text: string) => unknown, Map<string, unknown>>();

@@ -1,7 +1,4 @@
-/**
- * An entry of the file system. `mode` contains the permission bits, `owner` is `user:group` by name (a number
- * if no name exists).
- */
+/** `mode` contains the permission bits, `owner` is `user:group` by name (a number if no name exists). */
 export interface FileFact {
   readonly type: 'file' | 'directory' | 'socket' | 'other';
   readonly mode: number;
@@ -24,10 +21,7 @@ export interface CommandFact {
 /** The response to an HTTP GET on the host itself, or the error. */
 export type HttpFact = { readonly status: number; readonly body: string } | { readonly error: string };
 
-/**
- * Size limit of a file's content, except for /proc. Configurations, units, certificates and keys have a few
- * kilobytes; parsing a hostile file of megabytes would delay all other hosts of a run.
- */
+/** Limit of a file's content, except for /proc: parsing a hostile file of megabytes would delay all other hosts. */
 export const MAX_FILE_BYTES = 256 * 1024;
 
 /** A read-only query of a host. */
@@ -37,8 +31,8 @@ export type FactQuery =
   /** `lasting`: no phase changes the answer, so it is queried once per run. */
   | { readonly kind: 'list'; readonly path: string; readonly lasting?: true }
   /**
-   * `stdin`: input of the command. Default: empty. Suitable for secrets, which must not be in an argv.
-   * `isParallel`: a slow command, which runs at the same time as the other queries; its stdout contains its stderr.
+   * `stdin` is suitable for secrets. `isParallel`: a slow command, which runs at the same time as the others;
+   * its stdout contains its stderr.
    */
   | {
       readonly kind: 'command';
@@ -48,9 +42,9 @@ export type FactQuery =
       readonly isParallel?: true;
     }
   /**
-   * With https the certificate is not verified: use it only for health checks of components on the same host.
-   * `attempts`: the host tries again every 30 ms while the connection is refused or, for a loopback address, no process
-   * listens on the port; default: one attempt.
+   * With https the certificate is not verified: for health checks on the same host. `attempts`: repeated
+   * every 30 ms while the connection is refused or, for a loopback address, no process listens on the port;
+   * default: one.
    */
   | { readonly kind: 'http'; readonly url: string; readonly timeoutSeconds: number; readonly attempts?: number };
 

@@ -17,10 +17,7 @@ export interface UnitState {
   readonly execMainStatus: number;
   /** Automatic restarts since the unit was last started manually. */
   readonly restarts: number;
-  /**
-   * Start time of the running process, in Unix seconds of the host's clock; null when no process runs or the
-   * time is unknown.
-   */
+  /** Start of the running process, in Unix seconds of the host's clock; null: none runs, or unknown. */
   readonly startedAt: number | null;
   /** True when the files changed after systemd read them. */
   readonly needsReload: boolean;

@@ -10,9 +10,8 @@ export interface PublicKey {
 }
 
 /**
- * The primary keys in an ASCII-armored file of public keys. Signatures are not verified: pinning a
- * fingerprint pins the key itself.
- * @returns null when the file has another format
+ * The primary keys of an ASCII-armored file; null: another format. Signatures are not verified: a pinned
+ * fingerprint pins the key.
  * @see RFC 9580, sections 4 to 6; RFC 4880
  */
 export function readPublicKeys(text: string): readonly PublicKey[] | null {

@@ -77,9 +77,8 @@ export function filesToInstall({ files }: BinaryInstall, { sums, modes, unpacked
 }
 
 /**
- * Plans the files that do not exist or differ by SHA-256, then the units.
- * @param contents local files by name
- * @param bundle files that it contains are copied from it
+ * Plans the files that differ by SHA-256, then the units.
+ * @param contents local files by name. @param bundle files that it contains are copied from it
  * @throws AppError INSTALL_CHECKSUM (exit code 3): a local file differs from the declared one
  */
 export function planBinaries(

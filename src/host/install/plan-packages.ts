@@ -23,10 +23,7 @@ export interface ObservedPackages {
 /** Package held at its version, because it belongs to a Kubernetes version. */
 const HELD_PACKAGE = 'kubelet';
 
-/**
- * All declared packages. `cri-tools` is installed with the kubelet, since crictl is the standard tool to
- * inspect a runtime.
- */
+/** With the kubelet comes `cri-tools`: crictl is the standard tool to inspect a runtime. */
 export function declaredPackages({ runtime, extra }: PackageInstall): readonly string[] {
   return [...new Set([HELD_PACKAGE, 'cri-tools', ...(runtime === null ? [] : [runtime]), ...extra])];
 }
@@ -37,8 +34,7 @@ export function runtimeUnit(runtime: string): string {
 }
 
 /**
- * Plans repositories with their keys, then the packages that are not installed or have another version, then
- * the unit of the runtime. A running kubelet is restarted when its package changes.
+ * Plans repositories with their keys, then packages, then the unit of the runtime.
  * @throws AppError (exit code 3) PACKAGE_MANAGER_UNKNOWN, INSTALL_DOWNGRADE
  */
 export function planPackages(templates: Templates, install: PackageInstall, situation: ObservedPackages): PhasePlan {
@@ -183,9 +179,7 @@ export function packageArgument(manager: 'apt' | 'dnf' | 'yum', name: string, ve
 }
 
 /**
- * Whether a key file can be trusted for packages: it must contain only pinned keys, because one foreign key
- * could sign any package.
- * @param pins fingerprints in upper case
+ * A key file must contain only pinned keys (upper case): one foreign key could sign any package.
  * @returns the reason for a rejection, as a clause; null: trusted
  */
 export function validateKeyFile(text: string, pins: readonly string[], now: Date): string | null {

@@ -14,10 +14,7 @@ import type { ProxySetting } from '../operation/install-model.ts';
 import type { HostChange, PhasePlan } from '../plan/change.ts';
 import { type DesiredFile, diffFile } from '../plan/diff-file.ts';
 
-/**
- * The variables, readable by root only. They are not part of the units, because systemd shows the environment of a unit
- * to every user of the host. @see systemd.exec(5) Environment=
- */
+/** Readable by root only: systemd shows the `Environment=` of a unit to every user of the host (systemd.exec(5)). */
 export const PROXY_ENVIRONMENT_FILE = '/etc/kubeletadm/proxy.env';
 
 const KUBELET = 'kubelet';
@@ -65,8 +62,8 @@ function lastLine(text: string): string {
 }
 
 /**
- * The subnets of the interfaces of the default routes; without default routes, those of all interfaces that lead out of the host.
- * Without addresses that can move to another host.
+ * Those of the default routes, else of all interfaces that lead out of the host; without addresses that can
+ * move to another host.
  * @param output of `ip -o address show scope global`
  */
 export function networksOf(output: string, devices: readonly (string | null)[]): readonly string[] {
@@ -81,7 +78,6 @@ export function networksOf(output: string, devices: readonly (string | null)[]):
   return [...new Set(outside.map(({ network }) => network))].sort();
 }
 
-/** The files of a proxy. */
 export const proxyFiles = fileFacts([PROXY_ENVIRONMENT_FILE, ...UNITS.map(proxyDropIn)]);
 
 const INSTALLED = {
@@ -90,25 +86,21 @@ const INSTALLED = {
   units: combineFacts({ containerd: unitState('containerd'), crio: unitState('crio'), kubelet: unitState(KUBELET) }),
 };
 
-/** Facts of the files, the units and the networks of a host. */
 export const proxyFacts: Fact<ProxyFacts> = combineFacts({ ...INSTALLED, networks: nodeNetworks });
 
 export type RemovedProxyFacts = Omit<ProxyFacts, 'networks'>;
 
 const INSTALLED_FACTS = combineFacts(INSTALLED);
 
-/**
- * Observes a host for `planProxyRemoval`: the units only if a file is removed.
- * @returns null: no file of a fleet file
- */
+/** The units only if a file is removed. Null: no file of a fleet file. */
 export async function observeRemovedProxy(host: Host, signal?: AbortSignal): Promise<RemovedProxyFacts | null> {
   const files = await observe(host, proxyFiles, signal);
   return fleetFiles(files).length === 0 ? null : observe(host, INSTALLED_FACTS, signal);
 }
 
 /**
- * Plans the removal of the files of a fleet file from a host that leaves its cluster, and restarts the running container
- * runtime. Drop-ins that do not read the environment file are those of an image or an administrator: they are kept.
+ * Removes the files of a fleet file from a host that leaves its cluster, and restarts the running container
+ * runtime. Drop-ins that do not read the environment file are those of an image or an administrator.
  */
 export function planProxyRemoval(facts: RemovedProxyFacts | null): PhasePlan {
   const reason = 'written by apply';
@@ -138,10 +130,7 @@ interface ProxyPlanInput {
   readonly templates: Templates;
 }
 
-/**
- * Plans the environment file and the drop-ins, and restarts the running units whose environment changes; with `none`,
- * removes the files that kubeletadm wrote.
- */
+/** Restarts the running units whose environment changes; with `none`, removes the files that kubeletadm wrote. */
 export function planProxy(facts: ProxyFacts, input: ProxyPlanInput): PhasePlan {
   const { proxy } = input;
   const isRunning = facts.units.kubelet?.activeState === 'active';

@@ -36,10 +36,7 @@ interface RepositoryFileInput {
   readonly held: readonly string[];
 }
 
-/**
- * The file that configures a repository. With dnf, packages are held with `exclude`, as in the Kubernetes
- * documentation.
- */
+/** With dnf, packages are held with `exclude`, as in the Kubernetes documentation. */
 export function repositoryFile(templates: Templates, { manager, repository, url, held }: RepositoryFileInput): string {
   const { name, suite, components } = repository;
   const context = { name, url, suite, components, held, key: repositoryPaths(manager, name).key };

@@ -77,10 +77,7 @@ const binaryInstall = z
   .readonly();
 export type BinaryInstall = z.infer<typeof binaryInstall>;
 
-/**
- * The declared preparation of a host: kernel, swap, container runtime and kubelet. Null: not declared and not
- * checked. The schema is part of saved plans.
- */
+/** Preparation of a host. Null: not declared and not checked. The schema is part of saved plans. */
 export const hostPreparation = z
   .strictObject({
     swap: z.nullable(z.literal('off')),

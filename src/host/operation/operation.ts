@@ -10,9 +10,8 @@ export type Operation = FileOperation | CommandOperation | LockOrCommitOperation
 export type OperationOf<K extends Operation['kind']> = Extract<Operation, { readonly kind: K }>;
 
 /**
- * A file system operation. `write-file` replaces the file atomically: temporary name in the same directory,
- * mode and owner, fsync, rename, fsync of the directory. Symbolic links are followed, missing parents are
- * created (0755).
+ * `write-file` replaces a file atomically: temporary name in the same directory, mode and owner, fsync,
+ * rename, fsync of the directory. Symbolic links are followed, missing parents are created (0755).
  */
 type FileOperation =
   | {
@@ -22,25 +21,16 @@ type FileOperation =
       readonly owner: string;
       readonly content: string | SensitiveText;
     }
-  /**
-   * A `write-file` for large files: sent in separate programs, and installed when the hash of the complete
-   * file matches. The file name identifies the content, so an existing file at the path is replaced.
-   */
+  /** A large file, sent in separate programs and installed when its hash matches. Its name identifies the content. */
   | { readonly kind: 'put-file'; readonly path: string; readonly mode: number; readonly owner: string; readonly content: LargeFile }
-  /**
-   * A `put-file` for files that do not fit in memory. An interrupted upload is resumed where it stopped, also by a later
-   * run; the file gets its name when the hash of the whole file matches.
-   */
+  /** A file that does not fit in memory. An interrupted upload is resumed, also by a later run. */
   | { readonly kind: 'upload-file'; readonly path: string; readonly mode: number; readonly owner: string; readonly content: RangedFile }
   | { readonly kind: 'make-directory'; readonly path: string; readonly mode: number; readonly owner: string }
   | { readonly kind: 'remove-file'; readonly path: string }
-  /** Renames within one directory tree; no error if `path` does not exist. A symbolic link is moved, not followed. */
+  /** No error if `path` does not exist. A symbolic link is moved, not followed. */
   | { readonly kind: 'move-file'; readonly path: string; readonly to: string }
   | { readonly kind: 'empty-directory'; readonly path: string }
-  /**
-   * Removes the directory and its content. Rejected while a file system is mounted below it; no error if it
-   * does not exist.
-   */
+  /** Rejected while a file system is mounted below the directory; no error if it does not exist. */
   | { readonly kind: 'remove-directory'; readonly path: string }
   /** A directory with content is kept. */
   | { readonly kind: 'remove-empty-directory'; readonly path: string }
@@ -70,10 +60,7 @@ export type CommandOperation =
   | { readonly kind: 'pull-image'; readonly image: string; readonly criSocket: string }
   /** The container runtime imports the images of an archive of the host; the archive is removed. */
   | { readonly kind: 'import-images'; readonly path: string; readonly images: readonly string[]; readonly criSocket: string }
-  /**
-   * Copies a directory with its owners and modes. The copy gets its name when it is complete; an error if the
-   * name exists.
-   */
+  /** The copy with owners and modes gets its name when it is complete; an error if the name exists. */
   | { readonly kind: 'copy-directory'; readonly path: string; readonly to: string }
   /** Rejects the following operations unless the directory exists. */
   | { readonly kind: 'require-directory'; readonly path: string }
@@ -83,10 +70,7 @@ export type CommandOperation =
   | { readonly kind: 'stop-unit'; readonly unit: string }
   /** No effect on a running unit. */
   | { readonly kind: 'start-unit'; readonly unit: string }
-  /**
-   * `packages` in the package manager's syntax (`kubelet=1.36.*`); `repositories` exclude these packages from
-   * upgrades.
-   */
+  /** `packages` as in `kubelet=1.36.*`; `repositories` exclude these packages from upgrades. */
   | {
       readonly kind: 'install-packages';
       readonly manager: PackageManager;
@@ -115,9 +99,8 @@ export type CommandOperation =
     };
 
 /**
- * Adds an entry to a journal of the host, a file with one JSON object per line, readable by root only. The host adds
- * `login`: the user under whose name the run was logged in. Entries with the same id are replaced, the oldest entries
- * above the limits are dropped.
+ * Adds an entry to a file with one JSON object per line, readable by root only. The host adds `login`: the
+ * user of the login. Entries with the same id are replaced, the oldest entries above the limits are dropped.
  */
 export interface JournalOperation {
   readonly kind: 'append-journal';
@@ -139,14 +122,11 @@ type LockOrCommitOperation =
   /** No effect unless that owner holds the lock. */
   | { readonly kind: 'release-lock'; readonly id: string }
   /**
-   * Saves the previous files and schedules with systemd their restore, also after a reboot, unless the change
-   * is confirmed in time. Rejected (CommitGoneError) during a rollback. Joins an already pending change.
+   * Saves the previous files and schedules their restore, also after a reboot, unless the change is confirmed
+   * in time. Rejected (CommitGoneError) during a rollback. Joins an already pending change.
    */
   | { readonly kind: 'arm-revert'; readonly revert: RevertRequest }
-  /**
-   * Rejects the following operations (CommitGoneError) unless the change with this id still waits for its
-   * confirmation.
-   */
+  /** Rejects the following operations (CommitGoneError) unless this change still waits for its confirmation. */
   | { readonly kind: 'check-commit'; readonly id: string }
   /** Confirms the change; rejected (CommitGoneError) if the change is no longer pending. */
   | { readonly kind: 'confirm-commit'; readonly id: string }

@@ -42,23 +42,17 @@ type WrittenFile = {
   readonly action: 'create' | 'update';
   readonly summary?: FileSummary;
 };
-/**
- * `keep`: the file stays if a later change fails. For a file that replaces another one, whose content is not known here,
- * and for one that the next run uses.
- */
+/** `keep`: the file stays if a later change fails: its previous content is unknown, or the next run uses it. */
 type Kept = { readonly keep?: boolean | undefined };
 type Expected = { readonly before: FileBefore | null };
 type WithReason<O> = O extends Operation ? O & Reason : never;
 
-/**
- * Operations that the runner adds to a plan, and commands without a separate kind. `confirm-commit` confirms
- * the change of an earlier run.
- */
+/** Operations that the runner adds to a plan. `confirm-commit` confirms the change of an earlier run. */
 type NotPlanned = OperationOf<'append-journal' | 'run' | 'take-lock' | 'release-lock' | 'arm-revert' | 'check-commit' | 'revert-commit'>;
 
 /**
- * A change of an object. `before` is the object as read; its resourceVersion guards the update. `owner` is
- * the object of the owner reference. Another change may create the owner, so its uid is read at apply time.
+ * `before` is the object as read; its resourceVersion guards the update. Another change may create the
+ * `owner` of the owner reference, so its uid is read at apply time.
  */
 export type ObjectChange =
   | { readonly kind: 'create-object'; readonly object: KubeObject; readonly owner?: ObjectRef; readonly reason: string }
@@ -78,10 +72,7 @@ export type ObjectChange =
       readonly reason: string;
       /** Effect on the pods of the node whose kubelet reads the changed object. Absent: unknown, or no kubelet changes. */
       readonly impact?: Impact;
-      /**
-       * Changed fields of the effective configuration of that kubelet. Null: its running configuration is unknown.
-       * Absent: no kubelet changes.
-       */
+      /** Of that kubelet. Null: its running configuration is unknown. Absent: no kubelet changes. */
       readonly fields?: readonly FieldChange[] | null;
     }
   | MarkNode
@@ -100,8 +91,8 @@ export interface Warning {
 }
 
 /**
- * The plan of a phase: changes, or none (`noop` is the reason), or not yet known (`deferred` is the reason).
- * Both changes and `deferred` are set when files are staged into a directory and the restart is deferred.
+ * Changes, or none (`noop` is the reason), or not yet known (`deferred` is the reason). Both changes and
+ * `deferred`: files are staged into a directory and the restart is deferred.
  */
 export interface PhasePlan {
   readonly changes: readonly Change[];

@@ -19,10 +19,8 @@ export interface DesiredFile {
 type WriteFile = Extract<HostChange, { kind: 'write-file' }>;
 
 /**
- * The change from the existing to the desired file; null when none is needed.
- * An existing file keeps a stricter mode (hardened hosts have config.yaml 0600), as with kubeadm, which
- * writes into the existing file. Without root on the host the owner is kept too, because it cannot be
- * changed.
+ * The change to the desired file; null when none is needed. An existing file keeps a stricter mode (hardened
+ * hosts have config.yaml 0600), as with kubeadm, and without root on the host its owner.
  * @throws AppError NOT_A_FILE, exit code 3: the path is a directory or a socket
  */
 export function diffFile(found: FileFact | null, desired: DesiredFile, options: { readonly mayChown?: boolean } = {}): WriteFile | null {

@@ -59,10 +59,7 @@ export function formatClusterName({ context, server }: ClusterName): string {
   return `${context === undefined ? '' : `context ${JSON.stringify(context)}, `}${server}`;
 }
 
-/**
- * Creates the plan document of one or several hosts. Cluster changes that several hosts share appear once.
- * @param cluster the connected cluster, named in the document
- */
+/** The document of one or several hosts. Cluster changes that several hosts share appear once. */
 export function planDocument(
   hosts: readonly HostPlan[],
   warnings: readonly Warning[],

@@ -32,17 +32,14 @@ export function foldPlans(plans: readonly HostPlan[]): readonly HostGroup[] {
 }
 
 /**
- * The changes of one host as JSON with placeholders for host-specific values: equal texts for equal changes.
- * @param diffTexts for many hosts: `diffEqualTextsOnce()`
+ * With placeholders for host-specific values: equal texts for equal changes. For many hosts:
+ * `diffEqualTextsOnce()`.
  */
 export function sharedChangesOf(plan: HostPlan, diffTexts: DiffTexts = unifiedDiff): string {
   return withoutOwn(JSON.stringify(changesOf(plan, diffTexts)), plan);
 }
 
-/**
- * The changes of one host.
- * @param diffTexts for many hosts: `diffEqualTextsOnce()`
- */
+/** For many hosts: `diffEqualTextsOnce()`. */
 export function changesOf(plan: HostPlan, diffTexts: DiffTexts = unifiedDiff): HostChanges {
   const { hosts, cluster, deferred } = planDocument([plan], [], null, diffTexts);
   return { changes: [...(hosts[0]?.changes ?? []), ...cluster.changes], deferred };

@@ -7,10 +7,9 @@ import { exceeds, formatFieldChange, formatImpact, type Impact } from './impact.
 const SHOWN = 5;
 
 /**
- * The problem of a plan whose impact is not permitted: one for each host, with all changes above the permitted class.
- * @param plan.origins the source of each field, which the message names
- * @param allowed absent: every impact is permitted
- * @returns null: permitted
+ * The problem of a plan with changes above the permitted class; null: permitted.
+ * @param plan.origins the source of each field, which the message names. @param allowed absent: every impact
+ *   is permitted
  */
 export function impactNotAllowed(
   { name, phases, origins }: Pick<HostPlan, 'name' | 'phases'> & { readonly origins?: HostPlan['origins'] | undefined },

@@ -1,9 +1,9 @@
 import type { Json } from '../../base/json.ts';
 
 /**
- * Effect of a change on the pods of a running node, from least to most disruptive. `safe`: no effect on running
- * pods · `new-pods-only`: running pods keep the old value, or can be evicted · `drain`: drain the node first ·
- * `unsafe`: can disconnect the node, or keep the kubelet from starting.
+ * Effect on the pods of a running node. `safe`: none on running pods · `new-pods-only`: running pods keep the
+ * old value, or can be evicted · `drain`: drain the node first · `unsafe`: can disconnect the node, or keep
+ * the kubelet from starting.
  */
 export type Impact = 'safe' | 'new-pods-only' | 'drain' | 'unsafe';
 
@@ -25,11 +25,7 @@ export interface FieldChange {
   readonly why?: string;
 }
 
-/**
- * The most disruptive class.
- * @param impacts null and undefined: no running kubelet is changed
- * @returns null without any class
- */
+/** Null and undefined: no running kubelet is changed. @returns null without any class */
 export function highestImpact(impacts: Iterable<Impact | null | undefined>): Impact | null {
   const found = new Set(impacts);
   return IMPACTS.findLast((impact) => found.has(impact)) ?? null;

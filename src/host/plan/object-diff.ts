@@ -3,9 +3,8 @@ import type { KubeObject } from '../../kube/object.ts';
 import type { ClusterChange } from './change.ts';
 
 /**
- * The change from an existing to the desired object of any kind. Every desired field gets its value; other
- * fields are kept, whether the API server or another client set them. Lists are compared item by item; status
- * and versions are ignored. For RBAC see `diffRbac`.
+ * Every desired field gets its value; other fields are kept, whether the API server or another client set
+ * them. Lists are compared item by item; status and versions are ignored. For RBAC see `diffRbac`.
  */
 export function diffObject(found: KubeObject | null, desired: KubeObject): ClusterChange | null {
   if (found === null) return { kind: 'create-object', object: desired, reason: 'does not exist' };

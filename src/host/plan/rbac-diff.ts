@@ -4,10 +4,9 @@ import { refOf } from '../../kube/object.ts';
 import type { ObjectChange } from './change.ts';
 
 /**
- * The changes from an existing to the desired RBAC object (Role, ClusterRole or a binding); empty when none
- * are needed. Foreign labels and annotations are kept. Owners are compared if the desired object has some.
- * The roleRef of a binding is immutable: the binding is deleted and created again, as `kubectl auth
- * reconcile` does.
+ * The changes of a Role, ClusterRole or a binding. Foreign labels and annotations are kept; owners are
+ * compared if the desired object has some. The roleRef of a binding is immutable: the binding is deleted and
+ * created again, as `kubectl auth reconcile` does.
  */
 export function diffRbac(found: KubeObject | null, desired: KubeObject): readonly ObjectChange[] {
   if (found === null) return [{ kind: 'create-object', object: desired, reason: 'does not exist' }];

@@ -1,8 +1,8 @@
 import type { HostChange } from './change.ts';
 
 /**
- * The changes that undo file changes, in reverse order; the caller handles restarts and reloads. Created
- * directories remain: they are empty or contain files of other programs. Large files that replaced others (`keep`) remain too.
+ * Undoes file changes in reverse order; the caller handles restarts and reloads. Created directories, and
+ * large files that replaced others (`keep`), remain.
  */
 export function revertChanges(changes: readonly HostChange[]): readonly HostChange[] {
   return changes.toReversed().flatMap((change): readonly HostChange[] => {

@@ -6,10 +6,8 @@ import type { HostChanges } from './fold.ts';
 import { unifiedDiff } from './text-diff.ts';
 
 /**
- * Whether a phase plans the same as before. Texts and directories are ignored: directories contain nothing
- * that could be lost. Changes of subjects that earlier phases of this run changed are ignored too: a file
- * they wrote, a unit they stopped.
- * @param made the changes of the earlier phases
+ * Whether a phase plans the same as before. Texts, directories (with nothing that could be lost) and changes
+ * of subjects that earlier phases of this run changed (`made`) are ignored.
  */
 export function isSamePlan(planned: PhasePlan, now: PhasePlan, made: readonly Change[]): boolean {
   const shown = (plan: PhasePlan): string => JSON.stringify(comparableChanges(plan, made).map(bare));
@@ -54,11 +52,7 @@ function declared({ status: _, metadata, ...object }: KubeObject): unknown {
   return { ...object, metadata: rest };
 }
 
-/**
- * The difference between the saved or shown plan and the current one, as a unified diff. Secrets are masked
- * as in plans.
- * @returns lines without a final newline; empty: the plans are equal
- */
+/** As a unified diff without a final newline, with secrets masked as in plans; empty: the plans are equal. */
 export function planDifference(planned: HostChanges, now: HostChanges): string {
   return unifiedDiff(planText(planned), planText(now), { before: 'planned', after: 'now' }).trimEnd();
 }

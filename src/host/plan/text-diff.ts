@@ -1,17 +1,12 @@
 import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
 const CONTEXT = 3;
-/**
- * Limit of differing lines, because the comparison would take too long. Above it, the diff removes all old
- * lines and adds all new ones.
- */
+/** More differing lines take too long: the diff then removes all old lines and adds all new ones. */
 const MAX_EDITS = 500;
 
 /**
- * A unified diff of two texts, as `diff -u` prints it. Text without a final newline is marked as diff does.
- * @param names the names in the two heading lines
+ * A unified diff with a final newline, as `diff -u` prints it; empty when the texts are equal.
  * @param context number of equal lines around a difference
- * @returns the diff with a final newline; empty when the texts are equal
  */
 export function unifiedDiff(
   before: string,
@@ -25,13 +20,11 @@ export function unifiedDiff(
   return `${[`--- ${names.before}`, `+++ ${names.after}`, ...patch.hunks.flatMap(renderHunk)].join('\n')}\n`;
 }
 
-/** Compares two texts, as `unifiedDiff`. */
 export type DiffTexts = (before: string, after: string, names: { readonly before: string; readonly after: string }) => string;
 
 /**
- * Compares equal pairs of texts once, for a plan of many hosts: most of them have the same files.
+ * Compares equal pairs of texts of a plan once: most hosts have the same files.
  * @param most maximum number of diffs kept: files that all differ gain nothing from them
- * @returns `unifiedDiff` for one plan
  */
 export function diffEqualTextsOnce(most = 1_000): DiffTexts {
   const diffs = new Map<string, string>();

@@ -47,10 +47,9 @@ function endOfLine(text: string, from: number): number {
 }
 
 /**
- * Reads a value up to the end of its line. Quotes are special at the start of a value or directly after
- * another quoted part, but not inside plain text. In double quotes only `\"`, `\\`, `` \` ``, `\$` and an
- * escaped newline are escapes; single quotes have no escapes; elsewhere a backslash escapes the next
- * character.
+ * Quotes are special at the start of a value or directly after another quoted part, but not inside plain
+ * text. In double quotes only `\"`, `\\`, `` \` ``, `\$` and an escaped newline are escapes; single quotes
+ * have none; elsewhere a backslash escapes the next character.
  */
 function readValue(text: string, from: number): { readonly value: string; readonly end: number } {
   let value = '';
@@ -87,9 +86,8 @@ function unescapeQuoted(char: string): string {
 }
 
 /**
- * Splits the value of a bare `$VARIABLE` word of ExecStart at spaces; quotes are respected and removed; a
- * backslash escapes the next character, also in quotes of either kind. An open quote ends with the text; a
- * final backslash is dropped.
+ * Splits the value of a bare `$VARIABLE` word of ExecStart at spaces. Quotes are removed; a backslash escapes
+ * the next character, also in quotes. An open quote ends with the text; a final backslash is dropped.
  * @see systemd.service(5) COMMAND LINES; the test cases were verified with systemd 252
  */
 export function splitCommandWords(text: string): readonly string[] {

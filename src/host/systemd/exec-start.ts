@@ -30,12 +30,12 @@ export interface UnitTexts {
 }
 
 /**
- * The command line with which systemd would start a service now.
+ * The command line with which systemd would start a service now, the program first; null without an
+ * ExecStart.
  * @param unitFiles the unit and its drop-ins, in the order systemd reads them
- * @param environmentFiles the files that `environmentFilesOf` returns
  * @param hostname for the specifier `%H`; null: unknown
- * @returns the words, the program first; null without an ExecStart
- * @see systemd.service(5) COMMAND LINES, systemd.exec(5) Environment=, EnvironmentFile=, systemd.unit(5) SPECIFIERS
+ * @see systemd.service(5) COMMAND LINES, systemd.exec(5) Environment=, EnvironmentFile=, systemd.unit(5)
+ *   SPECIFIERS
  */
 export function execStartWords(
   unitFiles: readonly UnitSourceFile[],

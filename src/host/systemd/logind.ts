@@ -39,10 +39,7 @@ export const LOGIND: Fact<LogindFacts> = defineFact(
 /** The limit without an assignment: 5 s (logind.conf(5)). */
 const DEFAULT_SECONDS = 5;
 
-/**
- * Reads the output of `systemd-analyze cat-config`: the files in their order, each after a line `# PATH`.
- * Values that logind ignores are skipped.
- */
+/** The files in their order, each after a line `# PATH`. Values that logind ignores are skipped. */
 export function delayLimits(output: string): readonly DelayLimit[] {
   const limits: DelayLimit[] = [];
   let path = '';

@@ -36,8 +36,8 @@ export async function observeUnitTexts(
 }
 
 /**
- * A unit and its drop-ins (files whose names end with `.conf`) in the order in which systemd reads them; of files with
- * the same name the one in the first directory of the unit path.
+ * A unit and its drop-ins in the order in which systemd reads them; of files with the same name the one in
+ * the first directory of the unit path.
  */
 export function inReadingOrder(files: readonly UnitSourceFile[]): readonly UnitSourceFile[] {
   const dropIns = files.filter(({ path }) => path.endsWith('.conf'));

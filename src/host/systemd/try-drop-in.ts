@@ -8,11 +8,7 @@ export function withoutDropIn({ unitFiles, environmentFiles }: UnitTexts, path: 
   return { unitFiles: kept, environmentFiles: environmentFiles.filter((file) => named.has(file.path)) };
 }
 
-/**
- * The command line with which systemd would start the service if a drop-in existed. Drop-ins are read sorted
- * by name, regardless of their directory.
- * @param environmentFiles the planned environment files of the drop-in
- */
+/** The command line with which systemd would start the service if a drop-in, and its environment files, existed. */
 export function commandLineWithDropIn(
   texts: UnitTexts,
   dropIn: UnitSourceFile,

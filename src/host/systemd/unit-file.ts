@@ -79,10 +79,7 @@ function logicalLines(text: string): readonly IgnoredLine[] {
   return open.trim() === '' ? lines : [...lines, { text: open.trim(), line: first }];
 }
 
-/**
- * An odd number of backslashes at the very end continues the line; a trailing space or an escaped backslash
- * does not.
- */
+/** An odd number of backslashes at the very end continues the line. */
 function continues(line: string): boolean {
   return (line.length - trimTrailing(line, '\\').length) % 2 === 1;
 }

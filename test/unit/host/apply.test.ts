@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/base/errors.ts';
-import { applyClusterChange, applyHostChanges, applyRevert } from '../../../src/host/apply.ts';
+import { applyClusterChange, applyHostChanges, performChanges } from '../../../src/host/apply.ts';
 import type { FileFact } from '../../../src/host/facts/query.ts';
 import type { CommandOperation } from '../../../src/host/operation/operation.ts';
 import { commandOf, describeDone, describeFailed, describePending } from '../../../src/host/operation-kinds.ts';
@@ -186,7 +186,7 @@ describe('applyHostChanges', () => {
   });
 });
 
-describe('applyRevert', () => {
+describe('performChanges', () => {
   it('does not undo its own changes when it fails: restored files stay restored', async () => {
     const { host, context } = setUp({ [CONFIG.path]: 'new\n', [FLAGS.path]: 'new\n' });
     host.failAt(1);
@@ -194,7 +194,7 @@ describe('applyRevert', () => {
       { ...CONFIG, ...OLD, before: null },
       { kind: 'remove-file', path: FLAGS.path, before: null, reason },
     ];
-    await expect(applyRevert(host, restored, context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
+    await expect(performChanges(host, restored, context)).rejects.toMatchObject({ code: 'HOST_OPERATION_FAILED' });
     expect(host.text(CONFIG.path)).toBe('old\n');
     expect(host.text(FLAGS.path)).toBe('new\n');
   });

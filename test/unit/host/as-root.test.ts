@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isAppError } from '../../../src/base/errors.ts';
 import { Secret } from '../../../src/base/text/secret.ts';
-import { asRoot, type Become } from '../../../src/host/as-root.ts';
+import { asRoot } from '../../../src/host/as-root.ts';
 import { hostCommandNotFound, hostUnreachable } from '../../../src/host/host-problems.ts';
 import type { RunOptions, Transport } from '../../../src/host/transport.ts';
 import { requirement } from '../../support/requirement.ts';
@@ -83,7 +83,7 @@ describe('asRoot', () => {
     expect(transport.ran.at(-1)).toEqual({ line: 'sudo -n -- /bin/sh -c SCRIPT sh echo -n', stdin: 'in' });
   });
 
-  it.each<[Become, string[]]>([
+  it.each<['auto' | 'sudo' | 'none', string[]]>([
     ['none', ['echo', 'echo']],
     ['sudo', ['first sudo echo', 'sudo -n -- /bin/sh -c SCRIPT sh echo']],
   ])('become %s does not query the remote user', async (become, expected) => {
@@ -287,7 +287,7 @@ describe.each(SHELLS)('the first command in $name', ({ name, missing, options })
   const SUDO = '[ "$1 $2" = "-n --" ]||exit 9;shift 2;BECAME=root exec "$@"';
   const REPORT = ['/bin/sh', '-c', 'echo "${BECAME-unchanged} $*";cat;echo problem >&2;exit 3', 'sh', 'a  b', "it's\nnew"];
 
-  it.skipIf(skipped).each<[string, Record<string, string>, Become, string]>([
+  it.skipIf(skipped).each<[string, Record<string, string>, 'auto' | 'sudo', string]>([
     ['root', { id: ROOT, sudo: 'exit 1' }, 'auto', 'unchanged'],
     ['another user with sudo rights', { id: OTHER, sudo: SUDO }, 'auto', 'root'],
     ['root with become: sudo', { id: ROOT, sudo: SUDO }, 'sudo', 'root'],
